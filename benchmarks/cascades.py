@@ -22,11 +22,11 @@ from scipy.special import ndtr
 from simulations.cascades import (
     CONFIDENCE,
     REFERENCE,
-    Answers,
-    Population,
-    always,
-    guaranteed,
-    rising,
+    CascadeAnswers,
+    CascadePopulation,
+    constant_chance,
+    find_threshold,
+    rising_chance,
     true_loss,
 )
 from tracecal.calibration.bets import significance_level
@@ -39,26 +39,26 @@ RIGHT = 0
 
 
 @dataclass(frozen=True)
-class Pair(Population):
+class Pair(CascadePopulation):
     """Single questions; `together` in [0, 1] is how much of their luck both models share."""
 
     together: float = 0.0
 
-    def draw(self, rng: np.random.Generator, groups: int) -> Answers:
+    def draw(self, rng: np.random.Generator, groups: int) -> CascadeAnswers:
         score, common = rng.normal(size=(2, groups))
         chances = self.small(score), self.large(score)
         own = rng.normal(size=(2, groups))
         luck = ndtr(np.sqrt(self.together) * common + np.sqrt(1 - self.together) * own)
-        return Answers(np.arange(groups), score, *(luck < np.array(chances)), *chances)
+        return CascadeAnswers(np.arange(groups), score, *(luck < np.array(chances)), *chances)
 
 
 def pairs(promised: float) -> dict[str, Pair]:
     """By name, at a guaranteed ε."""
     told = {
-        "right on the same questions": (rising(0.2, 0.97), always(0.97), 0.9),
-        "the small model knows": (rising(0.3, 0.95), always(0.9), 0.0),
-        "the large model knows, too": (rising(0.3, 0.95), rising(0.7, 0.99), 0.0),
-        "nearly as good, on others": (always(0.74), always(0.76), 0.0),
+        "right on the same questions": (rising_chance(0.2, 0.97), constant_chance(0.97), 0.9),
+        "the small model knows": (rising_chance(0.3, 0.95), constant_chance(0.9), 0.0),
+        "the large model knows, too": (rising_chance(0.3, 0.95), rising_chance(0.7, 0.99), 0.0),
+        "nearly as good, on others": (constant_chance(0.74), constant_chance(0.76), 0.0),
     }
     return {
         name: Pair(0, (1,), small, large, "below", promised, together=together)
@@ -66,15 +66,17 @@ def pairs(promised: float) -> dict[str, Pair]:
     }
 
 
-def ours(pair: Pair, labelled: int, seed: int, reference: Answers) -> tuple[float, float, bool]:
+def ours(
+    pair: Pair, labelled: int, seed: int, reference: CascadeAnswers
+) -> tuple[float, float, bool]:
     """Share escalated, loss, and whether the guarantee is broken, for further questions."""
     drawn = pair.draw(np.random.default_rng([seed, 1]), labelled)
-    calibrator, threshold = guaranteed(drawn, seed, pair)
+    calibrator, threshold, _ = find_threshold(drawn, seed, pair)
     if threshold is None:
         return 1.0, 0.0, False
     probability = calibrator.predict(reference.score[:, None])
     lost = true_loss(reference, probability, threshold, "below")
-    return float((probability < threshold).mean()), lost, lost > pair.promised
+    return float((probability < threshold).mean()), lost, lost > pair.target
 
 
 def bargain(pair: Pair, seed: int) -> tuple[float, float, bool]:
@@ -101,11 +103,11 @@ def bargain(pair: Pair, seed: int) -> tuple[float, float, bool]:
             return large[np.asarray(data_indxs, dtype=int)] == proxy_output_at_indxs
 
     level = significance_level(CONFIDENCE)
-    search = BARGAIN_A(Small(), Large(), 1 - pair.promised, level, verbose=False, seed=seed)
+    search = BARGAIN_A(Small(), Large(), 1 - pair.target, level, verbose=False, seed=seed)
     with np.errstate(all="ignore"):
         told, asked = search.process(np.arange(BATCH), return_oracle_usage=True)
     lost = batch.large.mean() - (np.array(told) == RIGHT).mean()
-    return float(np.mean(asked)), float(lost), bool(lost > pair.promised)
+    return float(np.mean(asked)), float(lost), bool(lost > pair.target)
 
 
 def main() -> int:

@@ -35,7 +35,7 @@ from benchmarks.alarms import AFTER, BEFORE, KNOWN, drawn
 from benchmarks.timing import Row, paired
 from simulations.alarm_streams import first_alarms
 from simulations.alarms import at_target, wandering
-from simulations.guarantees import Population, by_size, flat
+from simulations.guarantees import GroupPopulation, constant_risk, risk_by_size
 from tracecal.calibration.forecast import split_groups
 from tracecal.calibration.guarantee import find_guarantee
 from tracecal.calibration.rated_answers import LabelledAnswers
@@ -66,27 +66,27 @@ def steep_in_large(score: np.ndarray, size: np.ndarray) -> np.ndarray:
 
 GROUPED = {
     "equal groups": {
-        "of 5, alike": Population(800, (5,), steep, TARGET, alike=0.6),
-        "of 5, wrong as a whole, target just missed": Population(
-            800, (5,), flat(0.11), TARGET, alike=1.0
+        "of 5, alike": GroupPopulation(800, (5,), steep, TARGET, correlation=0.6),
+        "of 5, wrong as a whole, target just missed": GroupPopulation(
+            800, (5,), constant_risk(0.11), TARGET, correlation=1.0
         ),
     },
     "unequal groups": {
-        "of 1 and 9, the large ones worse": Population(
-            800, (1, 9), steep_in_large, TARGET, alike=0.5
+        "of 1 and 9, the large ones worse": GroupPopulation(
+            800, (1, 9), steep_in_large, TARGET, correlation=0.5
         ),
-        "of 1 and 9, the large ones worse, just missed": Population(
-            800, (1, 9), by_size(0.02, 0.12), TARGET, alike=0.5
+        "of 1 and 9, the large ones worse, just missed": GroupPopulation(
+            800, (1, 9), risk_by_size(0.02, 0.12), TARGET, correlation=0.5
         ),
-        "of 1 and 9, the large ones kept first and wrong": Population(
-            800, (1, 9), by_size(0.02, 0.115), TARGET, alike=0.3, lift=1.0
+        "of 1 and 9, the large ones kept first and wrong": GroupPopulation(
+            800, (1, 9), risk_by_size(0.02, 0.115), TARGET, correlation=0.3, lift=1.0
         ),
-        "of 1 to 5, the large ones worse, wrong as a whole": Population(
-            1300, (1, 2, 3, 4, 5), by_size(0.05, 0.13, 2), TARGET, alike=1.0
+        "of 1 to 5, the large ones worse, wrong as a whole": GroupPopulation(
+            1300, (1, 2, 3, 4, 5), risk_by_size(0.05, 0.13, 2), TARGET, correlation=1.0
         ),
     },
 }
-MISSED = {"target just missed": Population(4000, (1,), flat(0.11), TARGET)}
+MISSED = {"target just missed": GroupPopulation(4000, (1,), constant_risk(0.11), TARGET)}
 
 # The places of the labelled answers in order of their groups, and the answers that are kept [n].
 Keeps = Callable[["Task", np.ndarray, int], np.ndarray]
@@ -110,7 +110,7 @@ class Task:
 def tasks() -> Iterator[tuple[str, str, Callable[[int], Task]]]:
     """The kind of a task, its name, and what draws one by a seed."""
 
-    def of_population(population: Population, seed: int) -> Task:
+    def of_population(population: GroupPopulation, seed: int) -> Task:
         rng = np.random.default_rng(seed)
         answers = population.draw(rng, population.groups)
         group = None if population.sizes == (1,) else answers.group

@@ -1,4 +1,4 @@
-"""Simulate what the tables guarantee and print how often it fails (make validate; hours).
+"""Simulate what the tables guarantee, and print how often it fails (make validate; hours).
 
 `python -m simulations intervals alarms` tries the claims of the named modules alone.
 """
@@ -22,7 +22,7 @@ from simulations import (
 from simulations.claims import Claim
 from tracecal.io.log import LOGGER
 
-# How many data sets each claim is tried on.
+# Data sets that each claim is tried on.
 RUNS = 2000
 CLAIMS: dict[str, Callable[[int], Iterator[Claim]]] = {
     "guarantees": guarantees.claims,
@@ -38,13 +38,13 @@ CLAIMS: dict[str, Callable[[int], Iterator[Claim]]] = {
     "rankings": lambda runs: intervals.rankings(runs // 5),
     "agreements": lambda runs: intervals.agreements(runs // 5),
     "alarms": alarms.claims,
-    "neighbours": alarms.of_neighbours,
-    "days": lambda runs: alarms.of_days(runs // 10),
+    "neighbours": alarms.neighbour_claims,
+    "days": lambda runs: alarms.daily_claims(runs // 10),
 }
 
 
 def main(names: list[str]) -> int:
-    """Print the table; 0 where every claim holds."""
+    """Print a row per claim; return 0 if all claims hold."""
     if unknown := set(names) - set(CLAIMS):
         sys.exit(f"No claims are called {sorted(unknown)}; there are {', '.join(CLAIMS)}.")
     LOGGER.setLevel("ERROR")  # a warning of each data set would bury the table
@@ -52,12 +52,12 @@ def main(names: list[str]) -> int:
     print(f"{'claim':<84} {'runs':>6} {'broken':>8} {'allowed':>8} {'CPU s':>8}")
     for name in names or CLAIMS:
         before = time.process_time()
-        for one in CLAIMS[name](RUNS):
-            failed += not one.holds
-            numbers = f"{one.runs:>6} {one.broken / one.runs:>8.3f} {one.allowed:>8.3f}"
-            taken, before = time.process_time() - before, time.process_time()
-            mark = "" if one.holds else "  TOO OFTEN"
-            print(f"{one.claim:<84} {numbers} {taken:>8.0f}{mark}", flush=True)
+        for claim in CLAIMS[name](RUNS):
+            failed += not claim.holds
+            numbers = f"{claim.runs:>6} {claim.broken / claim.runs:>8.3f} {claim.allowed:>8.3f}"
+            seconds, before = time.process_time() - before, time.process_time()
+            mark = "" if claim.holds else "  TOO OFTEN"
+            print(f"{claim.claim:<84} {numbers} {seconds:>8.0f}{mark}", flush=True)
     return int(failed > 0)
 
 

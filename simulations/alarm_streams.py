@@ -1,4 +1,4 @@
-"""Many streams watched at once, for simulations: where each monitor raises its first alarm."""
+"""The first alarms of each monitor in many streams, watched at once for simulations."""
 
 from collections.abc import Sequence
 
@@ -23,16 +23,16 @@ def first_alarms(
     settings: AlarmSettings,
     seed: int = 0,
 ) -> dict[str, np.ndarray]:
-    """By monitor, the place of the answer [streams] at its alarm, counted from 1; 0: none.
+    """Return by monitor the number of the answer at its alarm [streams], from 1; 0: none.
 
-    They are those of `tracecal.serving.monitoring.state.watch` with the seeds `seed`, `seed` + 1 and so on.
+    They equal those of `tracecal.serving.monitoring.state.watch` with the seeds `seed`, `seed` + 1, ...
     """
-    found = {}
+    alarms = {}
     for name in MONITORS:
-        ranks, places = _ranks(name, references, streams, settings.block, seed)
+        ranks, numbers = _ranks(name, references, streams, settings.block, seed)
         _, evidence = bet_on_change(np.zeros((len(ranks), len(STAKES))), ranks)
-        found[name] = _first(evidence, places, settings.limit)
-    return found
+        alarms[name] = _first(evidence, numbers, settings.limit)
+    return alarms
 
 
 def first_warnings(
@@ -41,36 +41,37 @@ def first_warnings(
     settings: AlarmSettings,
     seed: int = 0,
 ) -> np.ndarray:
-    """As `first_alarms`, the places at which neighbours are found to be alike."""
-    ranks, places = _ranks("probability", references, streams, settings.block, seed)
+    """Return the number of the answer at which neighbours are found to be alike, as `first_alarms`."""
+    ranks, numbers = _ranks("probability", references, streams, settings.block, seed)
     last = np.full((len(ranks), WINDOW + 1), 0.5)
     wealth = bet_on_dependence(np.ones((len(ranks), len(DEPENDENCE_STAKES))), last, ranks)
-    return _first(wealth.mean(2), places, DEPENDENCE_LIMIT)
+    return _first(wealth.mean(2), numbers, DEPENDENCE_LIMIT)
 
 
 def _ranks(
     name: str, references: Sequence[Reference], streams: Sequence[Batch], block: int, seed: int
 ) -> tuple[np.ndarray, list[np.ndarray]]:
-    """The ranks [streams, n] of a monitor, 1/2 behind a stream's last one, and their places."""
+    """Return a monitor's ranks [streams, n], padded with 1/2, and the numbers of their answers."""
     binned, size = bins_of(block)[name]
-    ranks, places = [], []
+    ranks, numbers = [], []
     for number, (reference, stream) in enumerate(zip(references, streams, strict=True)):
         values = stream[: len(stream) // block * block].signals(block)[name]
         before = () if block > 1 else getattr(reference, name, ())
-        known = np.flatnonzero(~np.isnan(values))
-        ties = tie_breakers(name, seed + number, 0, len(known))
+        defined = np.flatnonzero(~np.isnan(values))
+        ties = tie_breakers(name, seed + number, 0, len(defined))
         counts = np.bincount(binned(np.asarray(before, dtype=float)), minlength=size)
-        ranks.append(smoothed_ranks(counts, binned(values[known]), ties))
-        places.append((known + 1) * block)
+        ranks.append(smoothed_ranks(counts, binned(values[defined]), ties))
+        numbers.append((defined + 1) * block)
     longest = max(map(len, ranks), default=0)
-    return np.stack([np.append(own, np.full(longest - len(own), 0.5)) for own in ranks]), places
+    padded = [np.append(row, np.full(longest - len(row), 0.5)) for row in ranks]
+    return np.stack(padded), numbers
 
 
-def _first(evidence: np.ndarray, places: Sequence[np.ndarray], limit: float) -> np.ndarray:
-    """The first place of each stream at which its evidence reaches the limit; 0: none."""
+def _first(evidence: np.ndarray, numbers: Sequence[np.ndarray], limit: float) -> np.ndarray:
+    """The number of the first answer of each stream at which evidence reaches the limit; 0: none."""
     first = np.zeros(len(evidence), dtype=int)
-    for number, own in enumerate(places):
-        reached = np.flatnonzero(evidence[number, : len(own)] >= limit)
+    for stream, answers in enumerate(numbers):
+        reached = np.flatnonzero(evidence[stream, : len(answers)] >= limit)
         if len(reached):
-            first[number] = own[reached[0]]
+            first[stream] = answers[reached[0]]
     return first

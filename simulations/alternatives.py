@@ -1,9 +1,9 @@
-"""Does a threshold hold for what it decides about, where labels have entropies of several kinds?
+"""Does a threshold hold for the answers that it decides about, if labels mix kinds of entropies?
 
-Most answers list eight of the likeliest tokens, others six to ten; or most have exact entropies and
-others such from eight tokens. The entropies of 7 to 9 tokens count as of one kind. Of the commonest
-kind a few more are wrong than the target allows, whatever their score; of the others nearly none is.
-So every threshold is a false one.
+Most answers list the eight likeliest tokens and others six to ten, or most have exact entropies and
+others those of eight tokens. Entropies of 7 to 9 tokens count as one kind. The commonest kind has a
+few more errors than the target allows, whatever the score, and the other kinds nearly none. So every
+threshold is false.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ from simulations.claims import Claim
 from support.labelled_answers import answers, stored
 
 CONFIDENCE, RATE = 0.9, 0.2
-# By the number of listed tokens (0: exact) how many have so many, and how many of these are wrong.
+# By the number of listed tokens (0: exact): the share of answers, and their error rate.
 KINDS = {
     "labels of 6 to 10 listed tokens, those of 7 to 9 decided about": {
         6: (0.2, 0.02),
@@ -32,10 +32,10 @@ KINDS = {
 ANSWERS = 240
 
 
-def drawn(
+def draw_answers(
     rng: np.random.Generator, seed: int, kinds: Mapping[int, tuple[float, float]]
 ) -> pl.DataFrame:
-    """Labelled answers whose entropies are between the same bounds, or exact."""
+    """Draw labelled answers whose entropies have equal bounds, or are exact."""
     frame = answers(ANSWERS, seed=seed)
     sizes = rng.choice([*kinds], ANSWERS, p=[share for share, _ in kinds.values()])
     risk = np.array([kinds[size][1] for size in sizes.tolist()])
@@ -49,22 +49,23 @@ def drawn(
     )
 
 
-def broken(runs: int, seed: int, kinds: Mapping[int, tuple[float, float]]) -> int:
-    """In how many of the runs a threshold is given."""
+def count_broken(runs: int, seed: int, kinds: Mapping[int, tuple[float, float]]) -> int:
+    """Count the runs with a threshold."""
     rng = np.random.default_rng(seed)
     control = {"error_rates": [RATE], "confidence": CONFIDENCE}
-    found = (
-        stored(drawn(rng, run, kinds), splits={"count": 1}, risk_control=control)
+    calibrators = (
+        stored(draw_answers(rng, run, kinds), splits={"count": 1}, risk_control=control)
         for run in range(runs)
     )
-    return sum(
-        one["trace_plus"]["risk_control"]["thresholds"][0]["threshold"] is not None for one in found
+    guarantees = (
+        calibrator["trace_plus"]["risk_control"]["thresholds"][0] for calibrator in calibrators
     )
+    return sum(guarantee["threshold"] is not None for guarantee in guarantees)
 
 
 def claims(runs: int) -> Iterator[Claim]:
-    """Fewer runs than of others, as each fits every estimator."""
+    """A twentieth of the runs, as each fits every estimator."""
     tries = max(5, runs // 20)
     for name, kinds in KINDS.items():
         claim = f"error rate ≤ {RATE:g}: {name}"
-        yield Claim(claim, tries, broken(tries, 1, kinds), 1 - CONFIDENCE)
+        yield Claim(claim, tries, count_broken(tries, 1, kinds), 1 - CONFIDENCE)

@@ -1,13 +1,13 @@
 """Does an error rate hold that was guaranteed from labels asked for one after the other?
 
-Labels are asked for until the search ends or a random number of them is given. The guarantee is
-broken where the share of wrong ones among kept answers, of those drawn ('finite') or of the
-population ('further'), is above the target; a group counts with all of its answers.
+Labels are asked for until the search ends or a random number of them is used up. A guarantee is
+broken if the error rate of the kept answers exceeds the target: of the drawn answers ('finite') or
+of the population ('further'). A group counts with all of its answers.
 
-Tasks are drawn from the populations of `guarantees`, and from files that are made to mislead: the
-error rate of all answers is a little above the target, and groups differ in how many answers they
-keep and how many of these are wrong. Of such a file only the order is random for 'finite' answers;
-for 'further' ones groups are drawn from it, with the size of its largest group as the one stated.
+Tasks are drawn from the populations of `guarantees`, and from misleading files: the error rate of
+all answers is a little above the target, and groups differ in how many answers they keep and how
+many of these are wrong. For 'finite' answers only the order of such a file is random; for 'further'
+ones groups are drawn from it, and the size of its largest group is stated.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from simulations.claims import Claim
-from simulations.guarantees import CONFIDENCE, POPULATIONS, REFERENCE, Answers, Population
+from simulations.guarantees import (
+    CONFIDENCE,
+    POPULATIONS,
+    REFERENCE,
+    GroupPopulation,
+    SimulatedAnswers,
+)
 from tracecal.calibration.bets import significance_level
 from tracecal.labelling.sequential import (
     NoMoreLabels,
@@ -27,115 +33,138 @@ from tracecal.labelling.sequential import (
 
 
 @dataclass(frozen=True)
-class Kind:
-    """So `many` groups of `size` answers, of which a threshold keeps `kept`, `wrong` of them wrong."""
+class GroupKind:
+    """`n_groups` of `size` answers each, of which a threshold keeps `n_kept`, `n_wrong` wrong."""
 
-    many: int
+    n_groups: int
     size: int
-    kept: int
-    wrong: int
+    n_kept: int
+    n_wrong: int
 
 
-# Fewer are not enough for a first threshold that keeps none but the answers to be kept.
+# The groups drawn from a file, as a multiple of its own: fewer are not enough for a first threshold
+# that keeps none but the answers to be kept.
 SAMPLE = 4
 # Each file's target error rate and its kinds of groups.
 FILES = {
-    "200 keep 1 right of 10, 3 keep 8 wrong": (0.1, (Kind(200, 10, 1, 0), Kind(3, 10, 10, 8))),
+    "200 keep 1 right of 10, 3 keep 8 wrong": (
+        0.1,
+        (GroupKind(200, 10, 1, 0), GroupKind(3, 10, 10, 8)),
+    ),
     "400 keep 1 right of 10, 5 keep 9 wrong": (
         0.1,
-        (Kind(400, 10, 1, 0), Kind(4, 10, 10, 9), Kind(1, 10, 10, 10)),
+        (GroupKind(400, 10, 1, 0), GroupKind(4, 10, 10, 9), GroupKind(1, 10, 10, 10)),
     ),
-    "100 keep 1 right of 5, 3 keep 4 wrong": (0.1, (Kind(100, 5, 1, 0), Kind(3, 5, 5, 4))),
-    "20 keep 10 right, 23 keep 1 wrong": (0.1, (Kind(20, 10, 10, 0), Kind(23, 10, 1, 1))),
-    "wrong as a whole": (0.1, (Kind(89, 5, 5, 0), Kind(11, 5, 5, 5))),
-    "one in a hundred is large and wrong": (0.1, (Kind(396, 1, 1, 0), Kind(4, 20, 20, 14))),
-    "single answers, target just missed": (0.1, (Kind(359, 1, 1, 0), Kind(41, 1, 1, 1))),
+    "100 keep 1 right of 5, 3 keep 4 wrong": (
+        0.1,
+        (GroupKind(100, 5, 1, 0), GroupKind(3, 5, 5, 4)),
+    ),
+    "20 keep 10 right, 23 keep 1 wrong": (
+        0.1,
+        (GroupKind(20, 10, 10, 0), GroupKind(23, 10, 1, 1)),
+    ),
+    "wrong as a whole": (0.1, (GroupKind(89, 5, 5, 0), GroupKind(11, 5, 5, 5))),
+    "one in a hundred is large and wrong": (
+        0.1,
+        (GroupKind(396, 1, 1, 0), GroupKind(4, 20, 20, 14)),
+    ),
+    "single answers, target just missed": (0.1, (GroupKind(359, 1, 1, 0), GroupKind(41, 1, 1, 1))),
 }
 
 
-def file_of(kinds: tuple[Kind, ...], groups: np.ndarray) -> Answers:
-    """The answers of groups, each given by the place of its kind. Kept ones have score 1."""
-    of = [kinds[place] for place in groups]
-    size = np.array([one.size for one in of])
-    group = np.repeat(np.arange(len(of)), size)
-    place = np.concatenate([np.arange(one) for one in size])
-    kept = place < np.array([one.kept for one in of])[group]
-    wrong = (place < np.array([one.wrong for one in of])[group]) | ~kept
-    return Answers(group, kept.astype(float), wrong.astype(float), wrong)
+def make_file(kinds: tuple[GroupKind, ...], groups: np.ndarray) -> SimulatedAnswers:
+    """Make the answers of groups, each given by the index of its kind. Kept ones have score 1."""
+    group_kinds = [kinds[index] for index in groups]
+    sizes = np.array([kind.size for kind in group_kinds])
+    group = np.repeat(np.arange(len(group_kinds)), sizes)
+    member = np.concatenate([np.arange(size) for size in sizes])
+    is_kept = member < np.array([kind.n_kept for kind in group_kinds])[group]
+    wrong = (member < np.array([kind.n_wrong for kind in group_kinds])[group]) | ~is_kept
+    return SimulatedAnswers(group, is_kept.astype(float), wrong.astype(float), wrong)
 
 
-def threshold(
-    drawn: Answers,
+def find_threshold(
+    answers: SimulatedAnswers,
     rate: float,
-    whom: PopulationKind,
-    largest: int,
-    most: int,
+    population: PopulationKind,
+    largest_group: int,
+    max_labels: int,
     rng: np.random.Generator,
 ) -> float | None:
-    """The threshold that is guaranteed after at most so many labels."""
-    order, seen = draw_test_order(drawn.group, whom, largest, rng), set()
+    """The threshold that is guaranteed after at most `max_labels`."""
+    order = draw_test_order(answers.group, population, largest_group, rng)
+    labelled: set[int] = set()
 
-    def wrong(answer: int) -> bool:
-        if answer not in seen and len(seen) >= most:
+    def is_wrong(index: int) -> bool:
+        if index not in labelled and len(labelled) >= max_labels:
             raise NoMoreLabels
-        seen.add(answer)
-        return bool(drawn.wrong[order][answer])
+        labelled.add(index)
+        return bool(answers.wrong[order][index])
 
-    return search_threshold(
-        drawn.score[order], wrong, rate, significance_level(CONFIDENCE), whom
-    ).threshold
-
-
-def too_high(wrong: np.ndarray, score: np.ndarray, above: float | None, rate: float) -> bool:
-    """Whether more than a share `rate` of the answers kept is wrong; `wrong` may be a risk."""
-    return above is not None and wrong[score >= above].mean() > rate + 1e-12
+    level = significance_level(CONFIDENCE)
+    return search_threshold(answers.score[order], is_wrong, rate, level, population).threshold
 
 
-def broken(population: Population, whom: PopulationKind, runs: int, seed: int) -> tuple[int, int]:
-    """In how many of the runs something is guaranteed, and in how many falsely."""
+def is_broken(wrong: np.ndarray, score: np.ndarray, threshold: float | None, rate: float) -> bool:
+    """Whether more than a share `rate` of the kept answers is wrong; `wrong` may be a risk."""
+    return threshold is not None and wrong[score >= threshold].mean() > rate + 1e-12
+
+
+def count_broken(
+    source: GroupPopulation, population: PopulationKind, runs: int, seed: int
+) -> tuple[int, int]:
+    """Count the runs with a guarantee, and those with a broken one."""
     rng = np.random.default_rng(seed)
-    reference, largest = population.draw(rng, REFERENCE), max(population.sizes)
-    made = false = 0
+    reference, largest_group = source.draw(rng, REFERENCE), max(source.sizes)
+    n_guaranteed = n_broken = 0
     for _ in range(runs):
-        drawn = population.draw(rng, population.groups)
-        most = int(rng.integers(20, len(drawn.group) + 1))
-        found = threshold(drawn, population.rate, whom, largest, most, rng)
-        made += found is not None
-        if whom == "finite":
-            false += too_high(drawn.wrong, drawn.score, found, population.rate)
+        answers = source.draw(rng, source.groups)
+        n_labels = int(rng.integers(20, len(answers.group) + 1))
+        threshold = find_threshold(answers, source.rate, population, largest_group, n_labels, rng)
+        n_guaranteed += threshold is not None
+        if population == "finite":
+            n_broken += is_broken(answers.wrong, answers.score, threshold, source.rate)
         else:
-            false += too_high(reference.risk, reference.score, found, population.rate)
-    return made, false
+            n_broken += is_broken(reference.risk, reference.score, threshold, source.rate)
+    return n_guaranteed, n_broken
 
 
-def broken_in_file(name: str, whom: PopulationKind, runs: int, seed: int) -> tuple[int, int]:
-    """The same of a file: its order is random, or SAMPLE times its groups are drawn from it."""
+def count_broken_in_file(
+    name: str, population: PopulationKind, runs: int, seed: int
+) -> tuple[int, int]:
+    """`count_broken` for a file in random order, or for SAMPLE times its groups drawn from it."""
     rng = np.random.default_rng(seed)
     rate, kinds = FILES[name]
-    groups = np.repeat(np.arange(len(kinds)), [one.many for one in kinds])
-    file, largest = file_of(kinds, groups), max(one.size for one in kinds)
-    drawn, made, false = file, 0, 0
+    groups = np.repeat(np.arange(len(kinds)), [kind.n_groups for kind in kinds])
+    file, largest_group = make_file(kinds, groups), max(kind.size for kind in kinds)
+    answers, n_guaranteed, n_broken = file, 0, 0
     for _ in range(runs):
-        if whom == "further":
-            drawn = file_of(kinds, rng.choice(groups, SAMPLE * len(groups)))
-        found = threshold(drawn, rate, whom, largest, len(drawn.group), rng)
-        made += found is not None
-        false += too_high(file.wrong, file.score, found, rate)
-    return made, false
+        if population == "further":
+            answers = make_file(kinds, rng.choice(groups, SAMPLE * len(groups)))
+        n_labels = len(answers.group)
+        threshold = find_threshold(answers, rate, population, largest_group, n_labels, rng)
+        n_guaranteed += threshold is not None
+        n_broken += is_broken(file.wrong, file.score, threshold, rate)
+    return n_guaranteed, n_broken
 
 
 def claims(
     runs: int,
-    populations: Mapping[str, Population] = POPULATIONS,
+    sources: Mapping[str, GroupPopulation] = POPULATIONS,
     files: Iterable[str] = tuple(FILES),
 ) -> Iterator[Claim]:
-    for whom in ("finite", "further"):
-        for seed, (name, population) in enumerate(populations.items()):
-            yield _claim(name, whom, runs, *broken(population, whom, runs, seed))
+    populations: tuple[PopulationKind, ...] = ("finite", "further")
+    for population in populations:
+        for seed, (name, source) in enumerate(sources.items()):
+            counts = count_broken(source, population, runs, seed)
+            yield _claim(name, population, runs, *counts)
         for seed, name in enumerate(files):
-            yield _claim(name, whom, runs, *broken_in_file(name, whom, runs, seed))
+            counts = count_broken_in_file(name, population, runs, seed)
+            yield _claim(name, population, runs, *counts)
 
 
-def _claim(name: str, whom: PopulationKind, runs: int, made: int, false: int) -> Claim:
-    claim = f"labels asked for, {whom}: {name} ({made / runs:.0%} guaranteed)"
-    return Claim(claim, runs, false, 1 - CONFIDENCE)
+def _claim(
+    name: str, population: PopulationKind, runs: int, n_guaranteed: int, n_broken: int
+) -> Claim:
+    claim = f"labels asked for, {population}: {name} ({n_guaranteed / runs:.0%} guaranteed)"
+    return Claim(claim, runs, n_broken, 1 - CONFIDENCE)

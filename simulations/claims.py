@@ -1,17 +1,17 @@
-"""What is claimed with a probability, and how often it failed in simulations."""
+"""A claim that holds with a probability, and how often it was broken in simulations."""
 
 import math
 from dataclasses import dataclass
 
-# What is asked of an interval of nominal 95 %.
+# The share of runs that a nominal 95 % interval may miss.
 MISSED = 0.07
 
 
 @dataclass(frozen=True)
 class Claim:
-    """In `runs` simulated data sets the claim was `broken` so often; it may be in `rate` of them.
+    """A claim that was `broken` in some of `runs` simulated data sets, and may be in `rate` of them.
 
-    What `runs` cannot tell from `rate` is allowed too: three standard errors.
+    Three standard errors are allowed on top, which `runs` cannot tell from `rate`.
     """
 
     claim: str
@@ -21,7 +21,7 @@ class Claim:
 
     @property
     def allowed(self) -> float:
-        """The largest share of broken runs that does not speak against the claim."""
+        """The largest share of broken runs that is no evidence against the claim."""
         return self.rate + 3 * math.sqrt(self.rate * (1 - self.rate) / self.runs)
 
     @property

@@ -1,9 +1,8 @@
-"""Does `tracecal plan` say how many labels it takes?
+"""Does `tracecal plan` forecast how many labels a guarantee needs?
 
-Sets of labelled answers are drawn from a population, and of each set it is said how many labels are
-needed. The truth is how often something is guaranteed with that many labels that are really drawn.
-A single set errs either way; on average over sets a number that is to do in 80 % of draws should do
-in at least 70 %, and one that is to do in half of them in at most 70 %.
+Each set of labelled answers, drawn from a population, gives a forecast. The truth is the share of
+real draws of that many labels with a guarantee. A single set errs either way. On average over sets a
+number forecast for 80 % of draws should do in at least 70 %, and one for half of them in at most 70 %.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from simulations.claims import Claim
-from simulations.guarantees import CONFIDENCE, Population, falling
+from simulations.guarantees import CONFIDENCE, GroupPopulation, falling_risk
 from tracecal.calibration.fits import fit
 from tracecal.calibration.forecast import (
     POWER,
@@ -23,75 +22,95 @@ from tracecal.calibration.forecast import (
     simulate_draws,
     summarise_draws,
 )
-from tracecal.calibration.populations import BinormalPopulation, LabelledPopulation, normal_scores
-from tracecal.calibration.populations import Population as Source
+from tracecal.calibration.populations import (
+    BinormalPopulation,
+    LabelledPopulation,
+    Population,
+    normal_scores,
+)
 from tracecal.calibration.rated_answers import LabelledAnswers
 
-SHARE, SIZES, LABELLED, FOLDS = 0.35, doubling_sizes(50, 3200), 250, 5
+CALIBRATION_SHARE, SIZES, LABELLED, FOLDS = 0.35, doubling_sizes(50, 3200), 250, 5
 SETS = 20  # runs for each set of labels, as a forecast takes long
 
 
 @dataclass(frozen=True)
-class Scored:
-    """Answers of a simulated population with their scores."""
+class ScoredPopulation:
+    """A simulated population whose scores serve as probabilities."""
 
     advice: ClassVar[str] = "the true numbers are what is simulated"
-    population: Population
+    population: GroupPopulation
 
     @property
     def largest_group(self) -> int | None:
-        return self.population.largest
+        return self.population.largest_group
 
-    def draw(self, rng: np.random.Generator, groups: int) -> LabelledAnswers:
-        drawn = self.population.draw(rng, groups)
-        return LabelledAnswers(drawn.group, drawn.score, ~drawn.wrong)
+    def draw(self, rng: np.random.Generator, n_groups: int) -> LabelledAnswers:
+        answers = self.population.draw(rng, n_groups)
+        return LabelledAnswers(answers.group, answers.score, ~answers.wrong)
 
 
-# Each with the error rate to be guaranteed.
-POPULATIONS: dict[str, tuple[Source, float]] = {
+# Each with its target error rate.
+POPULATIONS: dict[str, tuple[Population, float]] = {
     "accuracy .75, AUROC .85": (BinormalPopulation(0.75, 0.85), 0.2),
     "accuracy .85, AUROC .75": (BinormalPopulation(0.85, 0.75), 0.1),
     "accuracy .60, AUROC .75": (BinormalPopulation(0.6, 0.75), 0.2),
     "one-token answers of a large model": (
-        Scored(
-            Population(0, (1,), lambda s, _: np.where(s > -0.2, 0.055, 0.35), 0.1),
+        ScoredPopulation(
+            GroupPopulation(0, (1,), lambda s, _: np.where(s > -0.2, 0.055, 0.35), 0.1),
         ),
         0.1,
     ),
-    "groups of 1 to 5, alike": (Scored(Population(0, (1, 2, 3, 4, 5), falling, 0.3, 0.5)), 0.3),
+    "groups of 1 to 5, alike": (
+        ScoredPopulation(GroupPopulation(0, (1, 2, 3, 4, 5), falling_risk, 0.3, 0.5)),
+        0.3,
+    ),
 }
 
 
-def table(source: Source, rate: float, draws: int, seed: int) -> pl.DataFrame:
-    """How often something is guaranteed, by number of labels."""
-    return summarise_draws(
-        simulate_draws(source, SIZES, draws, rate, CONFIDENCE, SHARE, seed, first_only=True)
+def forecast(population: Population, rate: float, draws: int, seed: int) -> pl.DataFrame:
+    """The share of draws with a guarantee, by number of labels."""
+    simulated = simulate_draws(
+        population,
+        SIZES,
+        draws,
+        rate,
+        CONFIDENCE,
+        CALIBRATION_SHARE,
+        seed,
+        first_only=True,
     )
+    return summarise_draws(simulated)
 
 
-def at_hand(part: LabelledAnswers) -> LabelledPopulation:
-    """What is known of labelled answers, by fits that had not seen them."""
-    fold, x = part.group % FOLDS, part.probability[:, None]
+def imitate(answers: LabelledAnswers) -> LabelledPopulation:
+    """Imitate labelled answers, by cross-fitting."""
+    fold, x = answers.group % FOLDS, answers.probability[:, None]
     probability = np.empty(len(x))
-    for one in range(FOLDS):
-        known = fit(x[fold != one], part.correct[fold != one], "platt")
-        probability[fold == one] = known.predict(x[fold == one])
-    return LabelledPopulation.from_labels(
-        part.group, normal_scores(probability, fold), part.correct
-    )
+    for number in range(FOLDS):
+        held_out = fold == number
+        calibrator = fit(x[~held_out], answers.correct[~held_out], "platt")
+        probability[held_out] = calibrator.predict(x[held_out])
+    score = normal_scores(probability, fold)
+    return LabelledPopulation.from_labels(answers.group, score, answers.correct)
 
 
 def true_shares(name: str, shares: Iterable[float], sets: int, seed: int) -> list[np.ndarray]:
-    """Of each of the `shares` how often the number of labels that is to do in so many draws does,
-    for each set that says a number.
+    """Return how often the numbers of labels forecast for each of the `shares` do, set by set.
+
+    Sets whose forecast says no number are left out.
     """
-    source, rate = POPULATIONS[name]
-    truth = np.maximum.accumulate(table(source, rate, 250, seed)["guaranteed"].to_numpy())
+    population, rate = POPULATIONS[name]
+    truth = np.maximum.accumulate(forecast(population, rate, 250, seed)["guaranteed"].to_numpy())
     rng = np.random.default_rng(seed)
-    forecasts = [table(at_hand(source.draw(rng, LABELLED)), rate, 60, k) for k in range(sets)]
-    numbers = [[questions_needed(share, one) for one in forecasts] for share in shares]
+    forecasts = [
+        forecast(imitate(population.draw(rng, LABELLED)), rate, 60, number)
+        for number in range(sets)
+    ]
+    needed = [[questions_needed(share, table) for table in forecasts] for share in shares]
     return [
-        np.interp(np.log([one for one in said if one]), np.log(SIZES), truth) for said in numbers
+        np.interp(np.log([number for number in numbers if number]), np.log(SIZES), truth)
+        for numbers in needed
     ]
 
 

@@ -1,9 +1,9 @@
-"""Does any estimator gain from what only the members of a group tell of one another?
+"""Does any estimator gain from what the members of a group say about one another?
 
-A task is planted in which an answer is right or wrong with its whole group, by a coin, and every
-score and feature is the group's own: nothing tells of a group that the fit has not seen. Each run
-plants one and asks whether an estimator's AUROC over the evaluation parts exceeds one half, as it
-should in half of the runs; where members of a group stood on both sides it would in nearly all.
+In a planted task a coin decides whether a whole group is right, and all scores and features belong
+to the group: nothing predicts groups that the fit has not seen. Each run plants a task and tests
+whether an estimator's AUROC on the evaluation parts exceeds one half, as it should in half of the
+runs. If members of a group stood on both sides, it would in nearly all.
 """
 
 from collections.abc import Iterator
@@ -18,18 +18,18 @@ from tracecal.calibration.splits import make_splits
 from tracecal.estimators.registry import ESTIMATORS as REGISTERED
 
 GROUPS, MEMBERS, SPLITS = 30, 5, 4
-# One feature, and the estimators that fit most of them.
-NAMED = {"trace": "a scalar", "trace_plus": "TRACE+", "entropy_sentinel": "Entropy Sentinel"}
-ESTIMATORS = {NAMED[one.id]: one.inputs for one in REGISTERED if one.id in NAMED}
+# An estimator with one feature, and those with most.
+LABELS = {"trace": "a scalar", "trace_plus": "TRACE+", "entropy_sentinel": "Entropy Sentinel"}
+ESTIMATORS = {LABELS[entry.id]: entry.inputs for entry in REGISTERED if entry.id in LABELS}
 
 
-def planted(rng: np.random.Generator) -> pl.DataFrame:
-    """Answers whose label and whose every column are properties of their group."""
+def plant_task(rng: np.random.Generator) -> pl.DataFrame:
+    """Make answers whose labels and columns are properties of their groups."""
     group = np.repeat(np.arange(GROUPS), MEMBERS)
-    columns = sorted({name for named in ESTIMATORS.values() for name in named})
+    columns = sorted({name for inputs in ESTIMATORS.values() for name in inputs})
     return pl.DataFrame(
         {
-            "example_id": [f"{place:04}" for place in range(len(group))],
+            "example_id": [f"{number:04}" for number in range(len(group))],
             "group_id": group,
             "correct": rng.permutation(GROUPS)[group] % 2 == 0,
             **{name: rng.normal(size=GROUPS)[group] for name in columns},
@@ -37,27 +37,28 @@ def planted(rng: np.random.Generator) -> pl.DataFrame:
     )
 
 
-def gains(answers: pl.DataFrame, examples: pl.DataFrame, seed: int) -> dict[str, float]:
-    """The mean AUROC of each estimator over splits of `examples`, less one half."""
+def measure_gains(answers: pl.DataFrame, examples: pl.DataFrame, seed: int) -> dict[str, float]:
+    """Return the mean AUROC of each estimator over splits of `examples`, less one half."""
     splits = make_splits(examples, "task", seed, SPLITS, 0.35)
     predictions, _ = calibrate_all(answers, splits, ESTIMATORS, "platt")
     judged = predictions.join(answers.select("example_id", "correct"), on="example_id")
-    found = {}
-    for (name,), own in judged.partition_by("estimator", as_dict=True).items():
+    gains = {}
+    for (name,), rows in judged.partition_by("estimator", as_dict=True).items():
         values = [
             single_auroc(part["probability"].to_numpy(), part["correct"].to_numpy())
-            for part in own.partition_by("split")
+            for part in rows.partition_by("split")
         ]
-        found[name] = float(np.mean([value for value in values if value is not None])) - 0.5
-    return found
+        gains[name] = float(np.mean([value for value in values if value is not None])) - 0.5
+    return gains
 
 
 def claims(runs: int) -> Iterator[Claim]:
     rng = np.random.default_rng(0)
-    above = dict.fromkeys(ESTIMATORS, 0)
+    n_above = dict.fromkeys(ESTIMATORS, 0)
     for run in range(runs):
-        answers = planted(rng)
-        for name, gain in gains(answers, answers.select("example_id", "group_id"), run).items():
-            above[name] += gain > 0
-    for name, count in above.items():
+        answers = plant_task(rng)
+        examples = answers.select("example_id", "group_id")
+        for name, gain in measure_gains(answers, examples, run).items():
+            n_above[name] += gain > 0
+    for name, count in n_above.items():
         yield Claim(f"no gain from what a group's members share: {name}", runs, count, 0.5)

@@ -1,10 +1,9 @@
-"""Does the guaranteed error rate hold, from drawn splits over the fit to the threshold?
+"""Does a guaranteed error rate hold, through splits, fit and threshold?
 
-Each population says how a group comes about: its size, the scores of its answers and their risks.
-Runs draw a task from it, and the guarantee is broken where the true share of wrong ones among the
-answers that the threshold keeps, of groups counting with at most as many as the guarantee says, is
-above the wished rate. Most populations are unfavourable: the true rate is a little above the wished
-one, so that any guarantee is a false one.
+A population generates groups: their sizes, and the scores and risks of their answers. Each run draws
+a task. A guarantee is broken if the true error rate of the kept answers, where groups count as in the
+guarantee, exceeds the target. Most populations are unfavourable: their true rate is a little above
+the target, so that any guarantee is false.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -22,12 +21,12 @@ from tracecal.calibration.rated_answers import split_answers
 from tracecal.calibration.splits import make_splits
 
 CONFIDENCE = 0.9
-REFERENCE = 20_000  # groups by which the true error rates are known
+REFERENCE = 20_000  # groups that stand for the truth
 
 
 @dataclass(frozen=True)
-class Answers:
-    """Answers in order of their groups: arrays [answers]."""
+class SimulatedAnswers:
+    """Answers in the order of their groups, with their true risks: arrays [answers]."""
 
     group: np.ndarray
     score: np.ndarray
@@ -36,183 +35,218 @@ class Answers:
 
 
 @dataclass(frozen=True)
-class Population:
-    """`sizes` of groups, equally frequent; `risk` of an answer by its score and its group's size.
+class GroupPopulation:
+    """A population of groups.
 
-    `alike` in [0, 1] is how much of a score and of an answer's luck all of its group share.
-    `score` makes a score of a standard normal number, which `lift` raises for groups that are not
-    single. With how many answers a group counts at most may be stated (`largest`), and thresholds
-    for `stricter` rates be sought beside that for `rate`.
+    Attributes
+    ----------
+    groups : int
+        Groups of a task.
+    sizes : tuple of int
+        Sizes of groups, equally frequent.
+    risk : callable
+        Risk of answers, from their scores and their groups' sizes.
+    rate : float
+        Target error rate.
+    correlation : float
+        Share of a score and of an answer's luck that its whole group has in common.
+    score : callable
+        Makes scores of standard normal numbers.
+    lift : float
+        What is added to these numbers in groups of several answers.
+    largest_group : int, optional
+        How many answers of a group count at most.
+    stricter : tuple of float
+        Smaller target rates, tested as well.
     """
 
     groups: int
     sizes: tuple[int, ...]
     risk: Callable[[np.ndarray, np.ndarray], np.ndarray]
     rate: float
-    alike: float = 0.0
+    correlation: float = 0.0
     score: Callable[[np.ndarray], np.ndarray] = lambda x: x
     lift: float = 0.0
-    largest: int | None = None
+    largest_group: int | None = None
     stricter: tuple[float, ...] = ()
 
-    def draw(self, rng: np.random.Generator, groups: int) -> Answers:
+    def draw(self, rng: np.random.Generator, groups: int) -> SimulatedAnswers:
         size = rng.choice(self.sizes, groups)
         group = np.repeat(np.arange(groups), size)
-        score = self.score(self._shared(rng, group) + self.lift * (size[group] > 1))
+        score = self.score(self._correlated(rng, group) + self.lift * (size[group] > 1))
         risk = self.risk(score, size[group])
-        return Answers(group, score, risk, ndtr(self._shared(rng, group)) < risk)
+        return SimulatedAnswers(group, score, risk, ndtr(self._correlated(rng, group)) < risk)
 
-    def _shared(self, rng: np.random.Generator, group: np.ndarray) -> np.ndarray:
-        """Standard normal numbers of the answers, those of a group correlated by `alike`."""
+    def _correlated(self, rng: np.random.Generator, group: np.ndarray) -> np.ndarray:
+        """Standard normal numbers of the answers, correlated within groups."""
         common = rng.normal(size=group[-1] + 1)[group]
-        return np.sqrt(self.alike) * common + np.sqrt(1 - self.alike) * rng.normal(size=len(group))
+        return np.sqrt(self.correlation) * common + np.sqrt(1 - self.correlation) * rng.normal(
+            size=len(group)
+        )
 
 
-def flat(risk: float) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+def constant_risk(risk: float) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     return lambda score, size: np.full(len(score), risk)
 
 
-def falling(score: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Of the answers with the best scores a fifth is wrong, of the worst nearly all."""
+def falling_risk(score: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """A fifth of the answers with the best scores is wrong, and nearly all of those with the worst."""
     return 0.1 + 0.8 / (1 + np.exp(2 * score - 0.5))
 
 
-def by_size(
-    small: float, large: float, most: int = 1
+def risk_by_size(
+    small: float, large: float, largest_small: int = 1
 ) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    return lambda score, size: np.where(size <= most, small, large)
+    return lambda score, size: np.where(size <= largest_small, small, large)
 
 
-def confidently_wrong(score: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """The best scores mislead: their risk is just too high, below it falls."""
+def misleading_risk(score: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """The best scores mislead: their risk is just too high, and below them it is lower."""
     return np.where(score > 0.8, 0.32, np.where(score > -0.5, 0.2, 0.6))
 
 
-def steps(score: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Nearly all of the better half is right, and a third of the rest wrong."""
+def step_risk(score: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Nearly all answers of the better half are right, and a third of the others are wrong."""
     return np.where(score > 0, 0.04, 0.35)
 
 
-# Of a large model: many answers, most right, on which a fit of one score says at most 0.96.
+# A large model: many answers, most of them right, for which a fit of one score says at most 0.96.
 LARGE = {
-    "large model, the fit saturates, target just missed": Population(
+    "large model, the fit saturates, target just missed": GroupPopulation(
         1500,
         (1,),
         lambda s, _: np.where(s >= 0.3, 0.055, 0.3),
         0.05,
         score=lambda x: np.minimum(x, 0.3),
     ),
-    "large model, two steps of risk": Population(1500, (1,), steps, 0.05),
-    "large model, the most confident mislead": Population(
+    "large model, two steps of risk": GroupPopulation(1500, (1,), step_risk, 0.05),
+    "large model, the most confident mislead": GroupPopulation(
         1000, (1,), lambda s, _: np.where(s > 1.2, 0.3, np.where(s > 0, 0.05, 0.4)), 0.2
     ),
 }
 POPULATIONS = LARGE | {
-    "single answers, rate just missed": Population(260, (1,), flat(0.21), 0.2),
-    "single answers, risk falls with the score": Population(260, (1,), falling, 0.3),
-    "single answers, the best scores mislead": Population(260, (1,), confidently_wrong, 0.3),
-    "groups of 4, alike": Population(100, (4,), flat(0.31), 0.3, alike=0.8),
-    "groups of 4, hardly alike": Population(100, (4,), flat(0.21), 0.2, alike=0.1),
-    "groups of 4, risk falls with the score": Population(100, (4,), falling, 0.3, alike=0.5),
-    "groups of 1 and 7, the large ones worse": Population(
-        200, (1, 7), by_size(0.05, 0.24), 0.21, alike=0.5
+    "single answers, rate just missed": GroupPopulation(260, (1,), constant_risk(0.21), 0.2),
+    "single answers, risk falls with the score": GroupPopulation(260, (1,), falling_risk, 0.3),
+    "single answers, the best scores mislead": GroupPopulation(260, (1,), misleading_risk, 0.3),
+    "groups of 4, alike": GroupPopulation(100, (4,), constant_risk(0.31), 0.3, correlation=0.8),
+    "groups of 4, hardly alike": GroupPopulation(
+        100, (4,), constant_risk(0.21), 0.2, correlation=0.1
     ),
-    "groups of 1 and 7, the small ones worse": Population(
-        200, (1, 7), by_size(0.30, 0.05), 0.08, alike=0.5
+    "groups of 4, risk falls with the score": GroupPopulation(
+        100, (4,), falling_risk, 0.3, correlation=0.5
     ),
-    "groups of 1 and 7, a wrong member is a wrong group": Population(
-        200, (1, 7), by_size(0.05, 0.24), 0.21, alike=1.0
+    "groups of 1 and 7, the large ones worse": GroupPopulation(
+        200, (1, 7), risk_by_size(0.05, 0.24), 0.21, correlation=0.5
     ),
-    "groups of 1 and 7, the large ones kept first and wrong": Population(
-        200, (1, 7), by_size(0.02, 0.22), 0.2, alike=0.3, lift=1.0
+    "groups of 1 and 7, the small ones worse": GroupPopulation(
+        200, (1, 7), risk_by_size(0.30, 0.05), 0.08, correlation=0.5
     ),
-    "groups of 1, 2, 3 and 20, the large ones worse": Population(
-        900, (1, 2, 3, 20), by_size(0.05, 0.25, 3), 0.2, alike=0.5
+    "groups of 1 and 7, a wrong member is a wrong group": GroupPopulation(
+        200, (1, 7), risk_by_size(0.05, 0.24), 0.21, correlation=1.0
     ),
-    "groups of 1 to 5, wrong as a whole": Population(
-        300, (1, 2, 3, 4, 5), by_size(0.1, 0.24, 2), 0.2, alike=1.0
+    "groups of 1 and 7, the large ones kept first and wrong": GroupPopulation(
+        200, (1, 7), risk_by_size(0.02, 0.22), 0.2, correlation=0.3, lift=1.0
     ),
-    "ties: three different scores": Population(
-        100, (1, 4), flat(0.31), 0.3, alike=0.5, score=lambda x: np.clip(np.round(x), -1, 1)
+    "groups of 1, 2, 3 and 20, the large ones worse": GroupPopulation(
+        900, (1, 2, 3, 20), risk_by_size(0.05, 0.25, 3), 0.2, correlation=0.5
     ),
-    "one constant score": Population(100, (1, 4), flat(0.31), 0.3, alike=0.5, score=np.zeros_like),
+    "groups of 1 to 5, wrong as a whole": GroupPopulation(
+        300, (1, 2, 3, 4, 5), risk_by_size(0.1, 0.24, 2), 0.2, correlation=1.0
+    ),
+    "ties: three different scores": GroupPopulation(
+        100,
+        (1, 4),
+        constant_risk(0.31),
+        0.3,
+        correlation=0.5,
+        score=lambda x: np.clip(np.round(x), -1, 1),
+    ),
+    "one constant score": GroupPopulation(
+        100, (1, 4), constant_risk(0.31), 0.3, correlation=0.5, score=np.zeros_like
+    ),
 }
 
 
-# Large groups are so rare that a calibration part may hold none; and rates that take a stricter
-# one's threshold.
-APART = {
-    "one group in a hundred has 20, stated": Population(
-        1500, (1,) * 99 + (20,), by_size(0.02, 0.7), 0.13, alike=1.0, largest=20
+# Groups so large and rare that a calibration part may hold none; and rates that take the threshold of
+# a stricter one.
+SPECIAL = {
+    "one group in a hundred has 20, stated": GroupPopulation(
+        1500, (1,) * 99 + (20,), risk_by_size(0.02, 0.7), 0.13, correlation=1.0, largest_group=20
     ),
-    "groups of 1, 2, 3 and 20 that count with 5": Population(
-        300, (1, 2, 3, 20), by_size(0.1, 0.28, 3), 0.175, alike=0.5, largest=5
+    "groups of 1, 2, 3 and 20 that count with 5": GroupPopulation(
+        300, (1, 2, 3, 20), risk_by_size(0.1, 0.28, 3), 0.175, correlation=0.5, largest_group=5
     ),
     **{
-        f"{groups} single answers, just missed, or by a stricter rate": Population(
-            groups, (1,), flat(0.405), 0.4, stricter=(0.05, 0.1, 0.2, 0.3)
+        f"{groups} single answers, just missed, or by a stricter rate": GroupPopulation(
+            groups, (1,), constant_risk(0.405), 0.4, stricter=(0.05, 0.1, 0.2, 0.3)
         )
         for groups in (24, 60, 260)
     },
-    "stricter rates, risk falls with the score": Population(
-        120, (1,), falling, 0.3, stricter=(0.05, 0.1, 0.2, 0.25)
+    "stricter rates, risk falls with the score": GroupPopulation(
+        120, (1,), falling_risk, 0.3, stricter=(0.05, 0.1, 0.2, 0.25)
     ),
 }
 
 
 def true_rate(
-    reference: Answers, probability: np.ndarray, threshold: float, most: int = 1
+    reference: SimulatedAnswers,
+    probability: np.ndarray,
+    threshold: float,
+    largest_group: int = 1,
 ) -> float:
-    """The share of wrong ones among kept answers, of groups that count with at most so many."""
+    """The true error rate of the kept answers, where groups count as in the guarantee."""
     sizes = np.bincount(reference.group)[reference.group]
-    weight = (probability >= threshold) / np.maximum(sizes, most)
+    weight = (probability >= threshold) / np.maximum(sizes, largest_group)
     return float((weight * reference.risk).sum() / weight.sum())
 
 
-def guaranteed(drawn: Answers, seed: int, population: Population) -> tuple[Fit, float | None, int]:
-    """The calibrator of a split of the drawn answers, the threshold for its rate, and with
-    how many answers a group counts at most.
+def find_threshold(
+    answers: SimulatedAnswers, seed: int, population: GroupPopulation
+) -> tuple[Fit, float | None, int]:
+    """Fit a calibrator and find the guaranteed threshold.
+
+    The third value is how many answers of a group count at most.
     """
     frame = pl.DataFrame(
         {
-            "example_id": [f"{place:05}" for place in range(len(drawn.group))],
-            "group_id": drawn.group,
-            "correct": ~drawn.wrong,
-            "score": drawn.score,
+            "example_id": [f"{number:05}" for number in range(len(answers.group))],
+            "group_id": answers.group,
+            "correct": ~answers.wrong,
+            "score": answers.score,
         }
     )
     split = make_splits(frame.select("example_id", "group_id"), "task", seed, 1, 0.35)
     part = frame.join(split.filter(part="calibration"), on="example_id", how="semi")
     calibrator = fit(part.select("score").to_numpy(), part["correct"].to_numpy(), "platt")
-    seen, tested = split_answers(calibrator, ["score"], frame, split)
-    single = population.sizes == (1,)
-    rates, largest = (*population.stricter, population.rate), population.largest
-    found = find_guarantees(seen, tested, rates, significance_level(CONFIDENCE), single, largest)[
-        -1
-    ]
-    return calibrator, found.threshold, resolve_largest_group(seen, single, largest)
+    calibration, evaluation = split_answers(calibrator, ["score"], frame, split)
+    ungrouped, limit = population.sizes == (1,), population.largest_group
+    rates, level = (*population.stricter, population.rate), significance_level(CONFIDENCE)
+    guarantees = find_guarantees(calibration, evaluation, rates, level, ungrouped, limit)
+    largest_group = resolve_largest_group(calibration, ungrouped, limit)
+    return calibrator, guarantees[-1].threshold, largest_group
 
 
-def broken(population: Population, runs: int, seed: int) -> tuple[int, int]:
-    """In how many of the runs a guarantee is given, and in how many a false one."""
+def count_broken(population: GroupPopulation, runs: int, seed: int) -> tuple[int, int]:
+    """Count the runs with a guarantee, and those with a broken one."""
     rng = np.random.default_rng(seed)
     reference = population.draw(rng, REFERENCE)
-    made = false = 0
+    n_guaranteed = n_broken = 0
     for run in range(runs):
-        drawn = population.draw(rng, population.groups)
-        calibrator, threshold, most = guaranteed(drawn, run, population)
+        answers = population.draw(rng, population.groups)
+        calibrator, threshold, largest_group = find_threshold(answers, run, population)
         if threshold is None:
             continue
-        made += 1
+        n_guaranteed += 1
         probability = calibrator.predict(reference.score[:, None])
-        false += true_rate(reference, probability, threshold, most) > population.rate
-    return made, false
+        rate = true_rate(reference, probability, threshold, largest_group)
+        n_broken += rate > population.rate
+    return n_guaranteed, n_broken
 
 
 def claims(
-    runs: int, populations: Mapping[str, Population] = POPULATIONS | APART
+    runs: int, populations: Mapping[str, GroupPopulation] = POPULATIONS | SPECIAL
 ) -> Iterator[Claim]:
     for seed, (name, population) in enumerate(populations.items()):
-        made, false = broken(population, runs, seed)
-        claim = f"error rate ≤ {population.rate:g}: {name} ({made / runs:.0%} guaranteed)"
-        yield Claim(claim, runs, false, 1 - CONFIDENCE)
+        n_guaranteed, n_broken = count_broken(population, runs, seed)
+        claim = f"error rate ≤ {population.rate:g}: {name} ({n_guaranteed / runs:.0%} guaranteed)"
+        yield Claim(claim, runs, n_broken, 1 - CONFIDENCE)

@@ -1,11 +1,11 @@
 """Do the intervals of improvements, and those of two people's agreement, cover what they estimate?
 
-A population says how strongly each of nineteen baselines and TRACE+ (eight features, fitted) see
-the hidden strength that decides whether an answer is right. Every run draws a new task from it and
-goes through the whole chain: random splits, fits, picks, metrics, the paired bootstrap. The true
-difference is the mean over the runs, each with splits, fits and picks of its own, so that what is
-tested is also how many drawn splits stand for all of them. A claim is broken where the interval
-leaves the true difference out, or one of the nineteen that are to hold at once.
+In a population nineteen baselines and TRACE+ (eight features, fitted) observe, with noise, the hidden
+strength that decides whether an answer is right. Each run draws a task and goes through the whole
+chain: random splits, fits, picks, metrics, the paired bootstrap. The true difference is the mean over
+the runs, each with its splits, fits and picks, so that the number of splits per resample is tested,
+too. A claim is broken if the interval misses the true difference, or one of nineteen that hold at
+once does.
 """
 
 from collections.abc import Iterator, Sequence
@@ -39,13 +39,15 @@ NOISE = {
     "spread": np.linspace(1, 4, 19),
     "one best": np.append(0.7, np.full(18, 2.0)),
 }
-# The noise of TRACE+'s features, relative to that of the best baseline.
-TRACE = {"equal": 1.0, "better": 0.5, "worse": 1.6}
+# The noise of TRACE+'s features, relative to the best baseline's.
+TRACE_NOISE = {"equal": 1.0, "better": 0.5, "worse": 1.6}
 
 
 @dataclass(frozen=True)
-class Population:
-    """`groups` of the `sizes`, equally frequent; keys of NOISE and TRACE."""
+class TaskPopulation:
+    """Tasks with `groups` of the `sizes`, equally frequent; `noise` and `trace` are keys of NOISE and
+    TRACE_NOISE.
+    """
 
     groups: int
     sizes: tuple[int, ...]
@@ -57,12 +59,12 @@ class Population:
         return f"{self.groups} groups of {sizes}, {self.noise} baselines, {self.trace} TRACE+"
 
     def draw(self, rng: np.random.Generator) -> pl.DataFrame:
-        """Answers; those of a group share 70 % of the variance of everything."""
+        """Draw answers; a group has 70 % of the variance of everything in common."""
         group = np.repeat(np.arange(self.groups), rng.choice(self.sizes, self.groups))
 
         def normal() -> np.ndarray:
-            own = rng.normal(size=len(group))
-            return np.sqrt(0.7) * rng.normal(size=self.groups)[group] + np.sqrt(0.3) * own
+            single = rng.normal(size=len(group))
+            return np.sqrt(0.7) * rng.normal(size=self.groups)[group] + np.sqrt(0.3) * single
 
         strength, common = normal(), normal()
         sds = NOISE[self.noise]
@@ -70,14 +72,14 @@ class Population:
             f"scores.{name}": strength + sd * np.sqrt(0.5) * (common + normal())
             for name, sd in zip(BASELINES, sds, strict=True)
         }
-        sd = sds.min() * TRACE[self.trace]
+        sd = sds.min() * TRACE_NOISE[self.trace]
         features = {
             name: strength + sd * np.sqrt(0.5) * (common + np.sqrt(8) * normal())
             for name in FEATURES
         }
         return pl.DataFrame(
             {
-                "example_id": [f"{place:05}" for place in range(len(group))],
+                "example_id": [f"{number:05}" for number in range(len(group))],
                 "group_id": group.astype(str),
                 "correct": rng.uniform(size=len(group)) < expit(2 * strength),
                 **scores,
@@ -88,21 +90,23 @@ class Population:
 
 SINGLE, SEVERAL = (1,), (1, 2, 3, 4, 5)
 POPULATIONS = (
-    Population(60, SINGLE, "equal", "equal"),
-    Population(60, SEVERAL, "spread", "better"),
-    Population(60, SINGLE, "one best", "worse"),
-    Population(300, SEVERAL, "equal", "better"),
-    Population(300, SINGLE, "spread", "worse"),
-    Population(300, SINGLE, "one best", "equal"),
-    Population(1000, SINGLE, "equal", "worse"),
-    Population(1000, SINGLE, "spread", "equal"),
-    Population(1000, SINGLE, "one best", "better"),
+    TaskPopulation(60, SINGLE, "equal", "equal"),
+    TaskPopulation(60, SEVERAL, "spread", "better"),
+    TaskPopulation(60, SINGLE, "one best", "worse"),
+    TaskPopulation(300, SEVERAL, "equal", "better"),
+    TaskPopulation(300, SINGLE, "spread", "worse"),
+    TaskPopulation(300, SINGLE, "one best", "equal"),
+    TaskPopulation(1000, SINGLE, "equal", "worse"),
+    TaskPopulation(1000, SINGLE, "spread", "equal"),
+    TaskPopulation(1000, SINGLE, "one best", "better"),
 )
 
 
-def compared(answers: pl.DataFrame, seed: int) -> pl.DataFrame:
-    """`metric`, `against` ('picked', 'named', or the baseline of a simultaneous interval),
-    `difference`, `low`, `high` of one task; the named baseline is the first.
+def compare(answers: pl.DataFrame, seed: int) -> pl.DataFrame:
+    """Compare TRACE+ with baselines on one task: `metric`, `against`, `difference`, `low`, `high`.
+
+    `against` is 'picked', 'named' (the first baseline), or a baseline whose interval holds with those
+    of all others at once.
     """
     splits = make_splits(answers.select("example_id", "group_id"), "t", seed, SPLITS, 0.35)
     predictions, calibrators = calibrate_all(answers, splits, INPUTS, "platt")
@@ -113,109 +117,110 @@ def compared(answers: pl.DataFrame, seed: int) -> pl.DataFrame:
     judged, numbers = answers.select("example_id", "correct"), list(range(SPLITS))
     measured = all_metrics(predictions, judged, scores, splits=numbers, ece_bins=15, **scope)
     grouped = answers.select("example_id", "group_id", "correct")
-    drawn = resample_metrics(predictions, grouped, scores, seed=seed, resamples=RESAMPLES, **scope)
+    resampled = resample_metrics(
+        predictions, grouped, scores, seed=seed, resamples=RESAMPLES, **scope
+    )
     gained = gains(averages(measured, STUDIES), BASELINES, BASELINES[0])
-    one = improvements(gained, drawn, BASELINES[0], STUDIES, LEVEL)
-    one = one.filter(
+    single = improvements(gained, resampled, BASELINES[0], STUDIES, LEVEL).filter(
         pl.col("against") != "oracle", pl.col("metric").is_in(RESAMPLED_METRICS), task="t"
     )
-    all_ = comparisons(drawn, BASELINES, STUDIES, LEVEL).filter(task="t")
+    joint = comparisons(resampled, BASELINES, STUDIES, LEVEL).filter(task="t")
     columns = ("metric", "difference", "low", "high")
     return pl.concat(
         [
-            one.select("against", *columns),
-            all_.select(pl.col("baseline").alias("against"), *columns),
+            single.select("against", *columns),
+            joint.select(pl.col("baseline").alias("against"), *columns),
         ]
     )
 
 
-def outcomes(population: Population, runs: int) -> pl.DataFrame:
-    """By `metric` and kind of interval (`against`): how many of the runs are `broken`."""
+def count_broken(population: TaskPopulation, runs: int) -> pl.DataFrame:
+    """Count the `broken` runs by `metric` and kind of interval (`against`)."""
     rng = np.random.default_rng(population.groups + len(population.noise))
-    found = pl.concat(
-        compared(population.draw(rng), seed).with_columns(run=pl.lit(seed)) for seed in range(runs)
+    differences = pl.concat(
+        compare(population.draw(rng), seed).with_columns(run=pl.lit(seed)) for seed in range(runs)
     )
     truth = pl.col("difference").mean().over("metric", "against")
     outside = (truth < pl.col("low")) | (truth > pl.col("high"))
     kind = pl.col("against").replace(BASELINES, ["all baselines at once"] * len(BASELINES))
-    missed = found.with_columns(outside=outside).with_columns(against=kind)
+    missed = differences.with_columns(outside=outside).with_columns(against=kind)
     by_run = missed.group_by("metric", "against", "run").agg(pl.col("outside").any())
     return by_run.group_by("metric", "against").agg(broken=pl.sum("outside"))
 
 
-def claims(runs: int, populations: Sequence[Population] = POPULATIONS) -> Iterator[Claim]:
-    """Fewer runs of large populations: their chain takes as much longer."""
+def claims(runs: int, populations: Sequence[TaskPopulation] = POPULATIONS) -> Iterator[Claim]:
+    """Large populations get fewer runs, as theirs take longer."""
     for population in populations:
         tries = max(runs // 10, runs * 6 // population.groups)
-        found = outcomes(population, tries).sort("metric", "against")
-        for metric, against, broken in found.select("metric", "against", "broken").iter_rows():
+        counts = count_broken(population, tries).sort("metric", "against")
+        for metric, against, broken in counts.select("metric", "against", "broken").iter_rows():
             claim = f"interval, {against}, {metric}: {population}"
             yield Claim(claim, tries, broken, MISSED)
 
 
-def near_equal(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+def draw_near_equal(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Scores of one-token answers, most of them nearly 1, and whether the answers are right."""
     doubt = rng.normal(size=n)
     return -np.exp(2 * doubt - 6), rng.random(n) < expit(2.6 - 1.6 * doubt)
 
 
-def noise(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+def draw_noise(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Scores that say nothing."""
     return rng.normal(size=n), rng.random(n) < 0.8
 
 
 def rankings(runs: int, labels: Sequence[int] = (100, 300)) -> Iterator[Claim]:
-    """The AUROC that `tracecal calibrate` reports: how often its interval leaves out the score's."""
-    for place, draw in enumerate((near_equal, noise)):
+    """`tracecal calibrate`: how often the interval of its AUROC misses the score's."""
+    for number, draw in enumerate((draw_near_equal, draw_noise)):
         score, correct = draw(np.random.default_rng(99), 400_000)
         truth = single_auroc(score, correct)
         for n in labels:
-            rng, broken = np.random.default_rng([place, n]), 0
+            rng, broken = np.random.default_rng([number, n]), 0
             for run in range(runs):
                 score, correct = draw(rng, n)
-                ids = [f"{one:05}" for one in range(n)]
+                ids = [f"{index:05}" for index in range(n)]
                 frame = pl.DataFrame({"example_id": ids, "group_id": ids, "correct": correct})
                 splits = make_splits(frame.select("example_id", "group_id"), "t", run, 1, 0.35)
                 frame = frame.with_columns(pl.Series("scores.x", score))
-                known = Labelled(frame, {"x": ["scores.x"]}, splits)
+                data = Labelled(frame, {"x": ["scores.x"]}, splits)
                 settings = FitSettings(seed=run, bootstrap={"resamples": RESAMPLES})
-                (row,) = quality(known, known.cross_fitted(settings), settings).rows(named=True)
+                (row,) = quality(data, data.cross_fitted(settings), settings).rows(named=True)
                 broken += not row["auroc_low"] <= truth <= row["auroc_high"]
             name = draw.__doc__.splitlines()[0].split(",")[0].rstrip(".").lower()
             yield Claim(f"interval, AUROC of one score: {n} labels, {name}", runs, broken, MISSED)
 
 
-SIZES = ((20, 1), (60, 1), (200, 1), (200, 5))  # answers, and how many a question has
-# How often two people's verdicts are equal, and how often the first one's are 'right'.
+SIZES = ((20, 1), (60, 1), (200, 1), (200, 5))  # answers, and how many answers a question has
+# How often two people give equal verdicts, and how often the first one says 'right'.
 RATERS = [(0.8, 0.6), (0.95, 0.6), (0.95, 0.9), (0.98, 0.7)]
 
 
-def two_raters(
+def draw_raters(
     rng: np.random.Generator, n: int, size: int, equal: float, right: float
 ) -> list[pl.DataFrame]:
-    """The answers of both, in questions of so many answers that share their verdicts."""
+    """Draw both people's labels; the answers of a question share their verdicts."""
     question = np.arange(n) // size
     first = (rng.random(n) < right)[question]
     verdicts = (first, first ^ (rng.random(n) >= equal)[question])
     names = {"example_id": np.arange(n).astype(str), "group_id": question.astype(str)}
-    known = pl.DataFrame(names).with_columns(prompt=pl.lit(None, pl.String))
-    return [known.with_columns(correct=one) for one in verdicts]
+    answers = pl.DataFrame(names).with_columns(prompt=pl.lit(None, pl.String))
+    return [answers.with_columns(correct=labels) for labels in verdicts]
 
 
 def agreements(runs: int, sizes: Sequence[tuple[int, int]] = SIZES) -> Iterator[Claim]:
-    """`tracecal agree`: how often its intervals leave out the share of equal verdicts, and kappa."""
+    """`tracecal agree`: how often its intervals miss the share of equal verdicts, and kappa."""
     for n, size in sizes:
         for equal, right in RATERS:
             rng, broken = np.random.default_rng([n, size]), np.zeros(2, dtype=int)
-            other = right * equal + (1 - right) * (1 - equal)
-            chance = right * other + (1 - right) * (1 - other)
+            second_right = right * equal + (1 - right) * (1 - equal)
+            chance = right * second_right + (1 - right) * (1 - second_right)
             truth = (equal, (equal - chance) / (1 - chance))
             for run in range(runs):
-                found = measure_agreement(*two_raters(rng, n, size, equal, right), run)
-                for place, (own, true) in enumerate(
-                    zip((found.share, found.kappa), truth, strict=True)
-                ):
-                    broken[place] += own[0] is not None and not own[1] <= true <= own[2]
+                agreement = measure_agreement(*draw_raters(rng, n, size, equal, right), run)
+                intervals = (agreement.share, agreement.kappa)
+                for number, (interval, true) in enumerate(zip(intervals, truth, strict=True)):
+                    value, low, high = interval
+                    broken[number] += value is not None and not low <= true <= high
             for name, count in zip(("share", "kappa"), broken.tolist(), strict=True):
                 claim = f"interval, agreement of {n} answers, {size} a question, {equal:g} equal"
                 yield Claim(f"{claim}, {right:g} right: {name}", runs, count, MISSED)

@@ -31,7 +31,7 @@ RUNS = 120
 
 def some_guarantees(runs):
     """Those that were hard once, and those by stricter rates."""
-    every = guarantees.POPULATIONS | guarantees.APART
+    every = guarantees.POPULATIONS | guarantees.SPECIAL
     chosen = [name for name in every if "groups of 1" in name or "stricter" in name]
     chosen += ["single answers, rate just missed", "one constant score"]
     few = {name: every[name] for name in chosen if every[name].groups < 500}
@@ -66,7 +66,7 @@ def short_alarms(runs):
 
 def some_neighbours(runs):
     names = ["identical pairs", "runs of 5, correlated by .3", "4 conversations of 5 at once"]
-    return alarms.of_neighbours(runs // 2, names)
+    return alarms.neighbour_claims(runs // 2, names)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_guarantees_of_cascades_hold_and_are_made():
     unknown = "an accuracy, the small model alone knows what has no score"
     for claim in cascades.claims(40, [name, "groups of 1 to 20, alike, just missed", unknown]):
         assert claim.holds, claim
-    made, _ = cascades.broken(cascades.POPULATIONS[name], 20, 1)
+    made, _ = cascades.count_broken(cascades.POPULATIONS[name], 20, 1)
     assert made > 6
 
 
@@ -107,7 +107,7 @@ def test_as_many_labels_as_are_planned_do_in_about_as_many_draws_as_said():
 @pytest.mark.parametrize("name", forecasts.POPULATIONS)
 def test_labels_are_planned_for_every_population(name):
     source, rate = forecasts.POPULATIONS[name]
-    found = forecasts.table(source, rate, 10, 0)["guaranteed"]
+    found = forecasts.forecast(source, rate, 10, 0)["guaranteed"]
     assert found[0] < 0.5 < found[-1]
 
 
@@ -117,40 +117,45 @@ def test_thresholds_hold_for_the_kinds_of_answers_that_they_decide_about():
 
 
 def test_a_useful_judge_keeps_more_answers_and_a_bad_one_costs_next_to_nothing():
-    found = judges.outcomes("weak trace", 25, 1)
-    kept = {kind: np.mean([one.kept for one in of_runs]) for kind, of_runs in found.items()}
+    found = judges.simulate_outcomes("weak trace", 25, 1)
+    kept = {
+        kind: np.mean([outcome.coverage for outcome in by_run]) for kind, by_run in found.items()
+    }
     assert kept["useful"] > kept["none"] + 0.2
     assert kept["inverse"] == pytest.approx(kept["none"], abs=0.02)
-    assert sum(one.wrong > judges.RATE for runs in found.values() for one in runs) < 20
+    assert (
+        sum(outcome.error_rate > judges.RATE for by_run in found.values() for outcome in by_run)
+        < 20
+    )
 
 
 def test_a_judge_has_the_kappa_that_is_asked_for():
     rng = np.random.default_rng(0)
     correct = rng.random(200_000) < 0.7
-    said = rng.random(200_000) < np.where(correct, *judges.says_right("useful", 0.7))
+    said = rng.random(200_000) < np.where(correct, *judges.approval_rates("useful", 0.7))
     assert cohen_kappa_score(correct, said) == pytest.approx(judges.KAPPA, abs=0.01)
 
 
 def test_guarantees_are_given_where_they_can_be_kept():
     population = guarantees.POPULATIONS["groups of 4, risk falls with the score"]
-    made, false = guarantees.broken(population, 60, 1)
+    made, false = guarantees.count_broken(population, 60, 1)
     assert made > 6 > false
 
 
 def test_looking_again_and_again_at_a_test_for_one_look_is_noticed(monkeypatch):
     """Tests that do not pay for the labels already seen: too many of the guarantees are false."""
 
-    def naive(kept, wrong, rate, level, population):
-        found = []
-        for answer in kept:
-            found.append(wrong(int(answer)))
-            if bdtr(sum(found), len(found), rate) <= level:
+    def naive(kept, is_wrong, rate, level, population):
+        labels = []
+        for index in kept:
+            labels.append(is_wrong(int(index)))
+            if bdtr(sum(labels), len(labels), rate) <= level:
                 return True
         return False
 
     monkeypatch.setattr(sequential, "passes_test", naive)
     population = guarantees.POPULATIONS["single answers, rate just missed"]
-    _, false = asking.broken(population, "further", RUNS, 3)
+    _, false = asking.count_broken(population, "further", RUNS, 3)
     assert not Claim("", RUNS, false, 1 - guarantees.CONFIDENCE).holds
 
 
@@ -162,9 +167,11 @@ def test_a_test_that_forgets_groups_is_noticed(monkeypatch):
 
     LabelledAnswers = rated_answers.LabelledAnswers
     monkeypatch.setattr(rated_answers, "LabelledAnswers", as_if_single)
-    risk = guarantees.flat(0.31)
-    population = guarantees.Population(60, (30,), risk, 0.3, alike=1.0, score=np.zeros_like)
-    _, false = guarantees.broken(population, 60, 3)
+    risk = guarantees.constant_risk(0.31)
+    population = guarantees.GroupPopulation(
+        60, (30,), risk, 0.3, correlation=1.0, score=np.zeros_like
+    )
+    _, false = guarantees.count_broken(population, 60, 3)
     assert not Claim("", 60, false, 1 - guarantees.CONFIDENCE).holds
 
 
@@ -175,7 +182,7 @@ def test_groups_that_count_alike_are_noticed(monkeypatch):
     monkeypatch.setattr(
         LabelledAnswers, "sum_by_group", lambda part, values, most: totals(part, values, 1)
     )
-    _, false = guarantees.broken(population, 40, 3)
+    _, false = guarantees.count_broken(population, 40, 3)
     assert not Claim("", 40, false, 1 - guarantees.CONFIDENCE).holds
 
 
@@ -183,18 +190,18 @@ def test_members_of_a_group_on_both_sides_are_noticed():
     rng = np.random.default_rng(4)
     above = dict.fromkeys(group_labels.ESTIMATORS, 0)
     for run in range(30):
-        answers = group_labels.planted(rng)
+        answers = group_labels.plant_task(rng)
         apart = answers.select("example_id", group_id="example_id")
-        for name, gain in group_labels.gains(answers, apart, run).items():
+        for name, gain in group_labels.measure_gains(answers, apart, run).items():
             above[name] += gain > 0
     assert not Claim("", 30, above["TRACE+"], 0.5).holds
 
 
 def test_a_better_estimator_is_called_better():
     """The simulated interval has power: with a third of the noise, TRACE+ is better in most runs."""
-    population = intervals.Population(300, (1,), "spread", "better")
+    population = intervals.TaskPopulation(300, (1,), "spread", "better")
     rng = np.random.default_rng(5)
-    found = [intervals.compared(population.draw(rng), run) for run in range(6)]
+    found = [intervals.compare(population.draw(rng), run) for run in range(6)]
     lows = pl.concat(found).filter(against="picked", metric="auroc_calibrated")["low"]
     assert (lows > 0).sum() >= 3
 
@@ -207,7 +214,7 @@ def test_ranks_within_a_fixed_sample_are_noticed(monkeypatch):
         return (below + ties * (counts[bins] + 1)) / (counts.sum() + 1)
 
     monkeypatch.setattr(alarm_streams, "smoothed_ranks", within)
-    raised = alarms.false_alarms(alarms.POPULATIONS["30 answers known"], 1000, 40)
+    raised = alarms.count_false_alarms(alarms.POPULATIONS["30 answers known"], 1000, 40)
     assert not Claim("", 40, raised, alarms.WATCHED / 2).holds
 
 
@@ -216,31 +223,31 @@ def test_one_seed_for_all_states_is_noticed(monkeypatch):
     monkeypatch.setattr(
         alarms, "initial_state", lambda settings: initial_state(settings, seed=2026)
     )
-    raised = alarms.alarms_of_constants(3000, 3)
+    raised = alarms.count_constant_alarms(3000, 3)
     assert raised == 3
 
 
-@pytest.mark.parametrize("kind", list(alarms.MISLED))
+@pytest.mark.parametrize("kind", list(alarms.MISLEADING_STREAMS))
 def test_labels_told_by_what_they_say_and_wrong_ones_are_noticed(kind):
-    raised = alarms.false_errors(kind, 3000, 100, 0.1, 0.05)
+    raised = alarms.count_false_error_alarms(kind, 3000, 100, 0.1, 0.05)
     assert not Claim("", 100, raised, 0.05).holds
 
 
 def test_a_daily_cycle_that_is_watched_singly_is_noticed(monkeypatch):
     monkeypatch.setattr(alarms, "DAYS", 3)
-    assert alarms.alarms_of_days(1, 0.0, 3, 10**4) == 3
+    assert alarms.count_daily_alarms(1, 0.0, 3, 10**4) == 3
 
 
 @pytest.mark.parametrize("name", ["identical pairs", "runs of 5, correlated by .3"])
 def test_alike_neighbours_that_are_watched_singly_are_noticed(name):
     """Both kinds of monitors raise more alarms than stated, and nearly all of it is told."""
-    raised = alarms.alarms_of_alike(name, 10, block=1)
+    raised = alarms.count_dependent_alarms(name, 10, block=1)
     assert not Claim("", 10, raised, 0.15).holds
-    raised = alarms.errors_of_alike("runs of 5, identical", 20, 0.05, block=1)
+    raised = alarms.count_dependent_error_alarms("runs of 5, identical", 20, 0.05, block=1)
     assert not Claim("", 20, raised, 0.05).holds
     given = []
     for run in range(10):
         rng = np.random.default_rng([run, 5])
-        given.append(alarms.as_answers(alarms.ALIKE[name](rng, 1000), rng))
+        given.append(alarms.make_batch(alarms.DEPENDENT[name](rng, 1000), rng))
     told = alarm_streams.first_warnings([Reference()] * 10, given, AlarmSettings())
     assert (told > 0).sum() >= 8
