@@ -16,6 +16,7 @@ import polars as pl
 from snakemake.utils import update_config
 
 from trace_workflow.analyses import few_labels
+from trace_workflow.analyses.study_files import StudyFiles
 from trace_workflow.config.run import Run, load_run
 from trace_workflow.figures import labels_needed
 from trace_workflow.plan.plan import plan
@@ -43,7 +44,7 @@ def measured(run: Run) -> tuple[pl.DataFrame, list[Entry]]:
     }
     as_tasks = [(ALL, f"{model} {task}") for model, task in pairs]
     shown = [Entry(**one) for one in made.figures["labels_needed"].settings["entries"]]
-    return few_labels.analysis(**files, pairs=as_tasks, **found.settings), shown
+    return few_labels.analysis(StudyFiles(files, as_tasks), **found.settings), shown
 
 
 def printed(found: pl.DataFrame, labels: dict[str, str]) -> list[str]:

@@ -104,7 +104,7 @@ def measured(kind: str, sets: int = SETS, resamples: int = RESAMPLES) -> pl.Data
         groups = answers.select("example_id", "group_id")
         known = answers.select("example_id", "group_id", "correct")
         rows.append(
-            few_labels.resampled(
+            few_labels.resample_sizes(
                 known.join(compute_inputs(answers, columns), on="example_id", validate="1:1"),
                 make_splits(groups, str(number), SEED, SPLITS, 0.35),
                 model=kind,

@@ -35,7 +35,7 @@ from tracecal.io.input_files import read_yaml
 from trace_workflow.plan.plan import plan
 from trace_workflow.config.run import load_run
 from tracecal.io.digests import REMEMBERED
-from trace_workflow.tables.captions import Pages
+from trace_workflow.plan.report_pages import ReportPages
 
 
 def or_stop(function, *arguments):
@@ -73,5 +73,5 @@ resource_scopes:
 
 
 # The report's pages, and how a rule's output is shown there.
-PAGES = Pages(read_yaml(ROOT / "report/contents.yaml"))
-WORDS, shown = PAGES.words, PAGES.shown
+PAGES = ReportPages(read_yaml(ROOT / "report/contents.yaml"))
+WORDS, shown = PAGES.words, PAGES.report_arguments

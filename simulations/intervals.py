@@ -18,7 +18,8 @@ from scipy.special import expit
 from simulations.claims import MISSED, Claim
 from trace_workflow.analyses.averages import averages
 from trace_workflow.analyses.comparisons import comparisons
-from trace_workflow.analyses.improvements import gains, improvements
+from trace_workflow.analyses.gains import gains
+from trace_workflow.analyses.improvements import improvements
 from tracecal.calibration.metrics import all_metrics
 from tracecal.calibration.predictions import calibrate_all, picks, with_picked
 from tracecal.calibration.ranking import single_auroc

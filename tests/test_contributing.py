@@ -71,18 +71,20 @@ assert words["token_counts"]["caption"]
         4,
         """
 from tracecal.io.files import write_parquet
-from trace_workflow.tables.columns import COLUMNS, meaning
-from trace_workflow.tables.settings import Settings
-from trace_workflow.tables.write import render_csv
+from trace_workflow.tables.columns import COLUMNS, describe_column
+from trace_workflow.analyses.study_files import StudyFiles
+from trace_workflow.tables.csv_file import render_csv
+from trace_workflow.tables.study import Study
 analysis, entry = made.analyses["error_counts"], made.tables["error_counts"]
 labels = pl.DataFrame({"example_id": ["a", "b"], "correct": [True, False]})
 write_parquet(labels, "labels.parquet")
-found = import_module(analysis.module).analysis(["labels.parquet"], [["m", "arithmetic"]])
-settings = Settings([], **made.table_settings("error_counts"))
-table = import_module(entry.module).table({"error_counts": found}, settings)
+files = StudyFiles({"labels": ["labels.parquet"]}, [["m", "arithmetic"]])
+frame = import_module(analysis.module).analysis(files)
+study = Study({"error_counts": frame}, [], **made.table_settings("error_counts"))
+table = import_module(entry.module).table(study)
 assert render_csv(table).splitlines()[1] == "arithmetic,2,1,Arithmetic"
 for column in render_csv(table).splitlines()[0].split(","):
-    assert meaning(column, {}, read_yaml(COLUMNS))
+    assert describe_column(column, {}, read_yaml(COLUMNS))
 assert "{" not in made.table_words("error_counts", words["error_counts"], [])["caption"]
 """,
     ),

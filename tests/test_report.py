@@ -11,7 +11,7 @@ from jinja2 import Environment
 
 from trace_workflow.config.run import load_run
 from trace_workflow.plan.plan import plan
-from trace_workflow.tables.captions import filled
+from trace_workflow.tables.wording import fill_caption
 from tracecal.io.input_files import read_yaml
 
 REPORT = Path(__file__).resolve().parents[1] / "report"
@@ -48,9 +48,9 @@ def test_every_result_has_a_title_and_a_caption_of_its_own():
 def test_captions_are_filled_with_the_runs_facts():
     words = {"title": "T", "caption": "{model} on {tasks}: {mean}.\n"}
     facts = {"model": "M_1", "tasks": "A and B", "mean": "the mean", "other": 1}
-    assert filled(words, facts) == {"title": "T", "caption": "M_1 on A and B: the mean."}
+    assert fill_caption(words, facts) == {"title": "T", "caption": "M_1 on A and B: the mean."}
     with pytest.raises(KeyError):
-        filled({"title": "T", "caption": "{unknown}"}, facts)
+        fill_caption({"title": "T", "caption": "{unknown}"}, facts)
 
 
 def test_the_report_shows_a_caption_letter_by_letter():

@@ -2,10 +2,12 @@
 
 from importlib import import_module
 
+from trace_workflow.analyses.study_files import StudyFiles
 from trace_workflow.jobs.job import job
 from tracecal.io.files import write_parquet
 
 with job(snakemake):
-    module = import_module(snakemake.params.module)
-    frame = module.analysis(**dict(snakemake.input.items()), **snakemake.params.settings)
+    settings = dict(snakemake.params.settings)
+    files = StudyFiles(dict(snakemake.input.items()), settings.pop("pairs", ()))
+    frame = import_module(snakemake.params.module).analysis(files, **settings)
     write_parquet(frame, snakemake.output[0])

@@ -4,8 +4,9 @@ import polars as pl
 
 from trace_workflow.analyses.averages import averages
 from trace_workflow.analyses.cross_task_transfer import measure_on_targets
-from trace_workflow.analyses.improvements import gains, improvements
-from trace_workflow.analyses.study_files import read_splits
+from trace_workflow.analyses.gains import gains
+from trace_workflow.analyses.improvements import improvements
+from trace_workflow.analyses.study_files import StudyFiles
 from trace_workflow.jobs.job import job
 from tracecal.calibration.predictions import read_answers
 from tracecal.io.files import write_parquet
@@ -13,14 +14,14 @@ from tracecal.io.files import write_parquet
 with job(snakemake):
     inputs, params = snakemake.input, snakemake.params
     seed, resamples, level = params.bootstrap
-    files = zip(inputs.labels, inputs.questions, inputs.scores, inputs.features, strict=True)
+    files = StudyFiles(dict(inputs.items()), params.pairs)
     answers = pl.concat(
-        read_answers(*paths).with_columns(task=pl.lit(task))
-        for (_, task), paths in zip(params.pairs, files, strict=True)
+        read_answers(*paths.values()).with_columns(task=pl.lit(task))
+        for _, task, paths in files.by_pair("labels", "questions", "scores", "features")
     )
     metrics, resampled = measure_on_targets(
         answers,
-        read_splits(inputs.splits, params.pairs),
+        files.splits(),
         model=params.studies["main"]["model"],
         estimators=params.estimators,
         baselines=params.baselines,
@@ -29,7 +30,7 @@ with job(snakemake):
         seed=seed,
         resamples=resamples,
     )
-    gained = gains(averages(metrics, params.studies), params.baselines, params.named)
-    bounded = improvements(gained, resampled, params.named, params.studies, level)
+    gain_rows = gains(averages(metrics, params.studies), params.baselines, params.named)
+    rows = improvements(gain_rows, resampled, params.named, params.studies, level)
     write_parquet(metrics, snakemake.output.metrics)
-    write_parquet(bounded, snakemake.output.improvements)
+    write_parquet(rows, snakemake.output.improvements)

@@ -2,8 +2,12 @@
 
 import polars as pl
 
+from trace_workflow.analyses.explorer_answers import (
+    AnswerFiles,
+    read_explorer_answers,
+    read_parents,
+)
 from trace_workflow.jobs.job import job
-from trace_workflow.tables.explorer import Files, read_answers, read_parents
 from tracecal.explorer.choice import choose_answers
 from tracecal.explorer.contents import contents
 from tracecal.explorer.page import page
@@ -14,26 +18,26 @@ with job(snakemake):
     kinds = inputs.traces, inputs.tasks, inputs.labels, inputs.scores, inputs.predictions
     ids = [entry["id"] for entry in params.estimators]
     answers = pl.concat(
-        read_answers(Files(*paths), ids, params.parents.get(task)).select(
+        read_explorer_answers(AnswerFiles(*paths), ids, params.parents.get(task)).select(
             pl.lit(model).alias("model"), pl.lit(task).alias("task"), pl.all()
         )
         for (model, task), *paths in zip(params.pairs, *kinds, strict=True)
     )
-    shown = choose_answers(answers, params.answers, params.seed)
+    chosen = choose_answers(answers, params.answers, params.seed)
     parents = {
         (model, params.parents[task]): path
         for (model, task), path in zip(params.pairs, inputs.parents, strict=True)
         if task in params.parents
     }
     data = contents(
-        shown,
+        chosen,
         params.estimators,
         params.models,
         params.tasks,
         params.run,
         answers.height,
         params.main,
-        parents=read_parents(shown, parents),
+        parents=read_parents(chosen, parents),
         guarantees=read_parquet(inputs.guarantees[0]) if inputs.guarantees else None,
     )
     write_text(page(data), snakemake.output[0])

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from trace_workflow.jobs.job import job
-from trace_workflow.tables.costs import costs, costs_table, count_tokens, read_spent
-from trace_workflow.tables.write import write_table
+from trace_workflow.tables.costs import costs_table, count_tokens, read_job_costs, sum_costs
+from trace_workflow.tables.table_files import write_table
 
 with job(snakemake):
     params, output = snakemake.params, snakemake.output
     results = Path(snakemake.input.config).parent
-    spent = read_spent(results / "logs", list(params.models))
-    frame = costs(spent, count_tokens(results, params.pairs))
-    table = costs_table(frame, params.models, **params.words)
+    jobs = read_job_costs(results / "logs", list(params.models))
+    costs = sum_costs(jobs, count_tokens(results, params.pairs))
+    table = costs_table(costs, params.models, **params.words)
     write_table(table, output.tex, output.csv, output.html)

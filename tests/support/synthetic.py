@@ -6,8 +6,9 @@ from dataclasses import replace
 import polars as pl
 
 from trace_workflow.analyses.averages import averages
-from trace_workflow.analyses.improvements import bounded, gains, with_picks
-from trace_workflow.tables.settings import Settings
+from trace_workflow.analyses.gains import gains, name_most_picked
+from trace_workflow.analyses.improvements import add_bounds
+from trace_workflow.tables.study import Study
 from tracecal.calibration.accuracy import ACCURACY
 from tracecal.estimators.entry import PICKED, Entry
 
@@ -103,18 +104,20 @@ def answered(models, tasks, scored=()):
 
 
 # How many weights TRACE+ fits, and on which share of the answers.
-MORE = {"weights": 8, "calibration_share": 0.35, "named": "seq_logp", "beams": 10}
+OPTIONS = {"weights": 8, "calibration_share": 0.35, "named": "seq_logp", "beams": 10}
 
 
-def settings(entries, models, tasks, more=None, **studies):
-    """What a table is told beside its frames; studies as `main=...`, `cross=...`."""
-    return Settings(entries, models, tasks, studies, MORE | (more or {}))
+def settings(entries, models, tasks, options=None, **studies):
+    """The study of a table, without its frames; studies as `main=...`, `cross=...`."""
+    return Study({}, entries, models, tasks, studies, OPTIONS | (options or {}))
 
 
 def made(module, frames, settings):
     """The table that a module makes, with a name, a title and a caption."""
     name = module.__name__.rpartition(".")[2]
-    return replace(module.table(frames, settings), name=name, title="Title", caption="Caption.")
+    return replace(
+        module.table(replace(settings, frames=frames)), name=name, title="Title", caption="Caption."
+    )
 
 
 def baselines_of(entries):
@@ -140,14 +143,14 @@ def improvements(means, entries, studies, bounds):
     named = baselines[-1] if baselines else "seq_logp"
     pairs = means.filter(pl.col("study").is_null()).select("model", "task").unique().rows()
     gained = gains(means, baselines, named)
-    gained = with_picks(gained, dict.fromkeys(pairs, baselines[:1]), studies)
+    gained = name_most_picked(gained, dict.fromkeys(pairs, baselines[:1]), studies)
     level, resamples = bounds["level"][0], bounds["resamples"][0]
     ends = {
         (*row[:4], against): (*row[4:], resamples)
         for row in bounds.select(*INTERVALS).iter_rows()
         for against in ("picked", "named")
     }
-    return bounded(gained, ends, studies, level)
+    return add_bounds(gained, ends, studies, level)
 
 
 def frames(metrics, entries, bounds=None, **studies):

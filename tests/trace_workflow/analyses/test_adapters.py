@@ -8,6 +8,7 @@ import pytest
 from support.arrow_files import write_arrow
 from support.scripts import run_script
 from trace_workflow.analyses.pooled_averages import analysis
+from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.calibration.splits import make_splits
 from tracecal.features.features import answer_features
 from tracecal.io.traces import provenance
@@ -102,7 +103,8 @@ def test_spike_modeling_and_its_averages(results):
     found = run("spike_modeling", results, "features labels splits", method="platt")
     assert found.height == 5 * 3 * 2
     assert set(found["n"]) == {2 * 39}
-    averages = analysis(results / "spike_modeling.parquet", what="features")
+    files = StudyFiles({"measured": results / "spike_modeling.parquet"})
+    averages = analysis(files, what="features")
     assert averages.height == 5 * 2
     assert set(averages["splits"]) == {3}
 

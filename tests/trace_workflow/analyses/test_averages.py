@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trace_workflow.analyses.averages import repeated
+from trace_workflow.analyses.averages import average_repetitions
 
 
 def measured(series):
@@ -25,7 +25,7 @@ def measured(series):
 
 
 def row(series, task, key="k"):
-    found = repeated(measured(series), ["key"], "split").filter(
+    found = average_repetitions(measured(series), ["key"], "split").filter(
         pl.col("task").eq_missing(task), key=key
     )
     return found.select("mean", "sd", "repetitions", "undefined").row(0)
@@ -55,4 +55,6 @@ def test_a_task_without_values_does_not_count_and_a_split_needs_all_that_do():
 )
 def test_the_order_of_rows_changes_nothing(values, order):
     rows = measured({("t", "k"): values[:4], ("u", "k"): values[4:]})
-    assert repeated(rows[order], ["key"], "split").equals(repeated(rows, ["key"], "split"))
+    assert average_repetitions(rows[order], ["key"], "split").equals(
+        average_repetitions(rows, ["key"], "split")
+    )

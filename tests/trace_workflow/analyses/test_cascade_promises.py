@@ -1,13 +1,16 @@
 """Thresholds of cascades in a run: of the first split's fit, tested on its other groups."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
 
 from trace_workflow.analyses.cascade_promises import CASCADE_PROMISES, analysis
+from trace_workflow.analyses.study_files import StudyFiles
 from trace_workflow.tables import cascade_promises as table
 from trace_workflow.tables import columns
-from trace_workflow.tables.settings import Settings
+from trace_workflow.tables.study import Study
 from tracecal.calibration.cascade_guarantee import find_cascade_guarantee
 from tracecal.calibration.fits import fit
 from tracecal.calibration.rated_answers import PairedAnswers
@@ -49,7 +52,7 @@ def found(tmp_path):
             frame.write_parquet(paths[kind][-1])
     pairs = [["a", "t"], ["b", "t"]]
     two = {"small": "a", "large": "b"}
-    return splits, lambda **more: analysis(**paths, pairs=pairs, **SETTINGS | two | more)
+    return splits, lambda **more: analysis(StudyFiles(paths, pairs), **SETTINGS | two | more)
 
 
 def test_thresholds_are_of_the_first_splits_fit_and_tested_on_its_other_groups(found):
@@ -93,11 +96,13 @@ def test_a_pair_stands_whichever_is_right_more_often(found):
 
 def test_the_table_has_a_row_for_each_promise(found):
     _, analysed = found
-    settings = Settings(models={"a": "A", "b": "B"}, tasks={"t": "T"})
-    made = table.table({"cascade_promises": analysed(guarantees=[("below", 0.001)])}, settings)
+    settings = Study(models={"a": "A", "b": "B"}, tasks={"t": "T"})
+    made = table.table(
+        replace(settings, frames={"cascade_promises": analysed(guarantees=[("below", 0.001)])})
+    )
     assert made.frame["promise_label"].to_list() == ["at most 0.001 below"]
     assert made.frame["threshold"].to_list() == [None]
     assert made.frame["reason"][0].startswith("needs at least")
     assert made.titles == {"a b": "A to B"}
     told = read_yaml(columns.COLUMNS)
-    assert all(columns.meaning(column, {}, told) for column in made.frame.columns)
+    assert all(columns.describe_column(column, {}, told) for column in made.frame.columns)

@@ -1,6 +1,7 @@
 """Cascades of a made-up pair of models with known truth: curves, areas and costs in closed form."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -12,9 +13,10 @@ from support.arrow_files import write_arrow
 from support.synthetic import ENTRIES
 from trace_workflow.analyses import joined_cascades
 from trace_workflow.analyses.cascades import CASCADES, analysis
+from trace_workflow.analyses.study_files import StudyFiles
 from trace_workflow.tables import cascades as table
 from trace_workflow.tables import columns
-from trace_workflow.tables.settings import Settings
+from trace_workflow.tables.study import Study
 from tracecal.calibration import cascade
 from tracecal.calibration.cascade import BEST, cascade_table
 from tracecal.calibration.costs import BY_PARAMETERS, BY_PRICE, active_parameters, answer_costs
@@ -258,7 +260,9 @@ def files(root, models=("a", "b"), tasks=("t",)):
 
 
 def analysed(root, small="a", large="b", prices=None, **changes):
-    given = files(root) | changes
+    paths = files(root) | changes
+    pairs = paths.pop("pairs")
+    paths["models"] = [root / model for model, _ in pairs]
     settings = {
         "small": small,
         "large": large,
@@ -266,9 +270,8 @@ def analysed(root, small="a", large="b", prices=None, **changes):
         "baselines": [],
         "bootstrap": BOOTSTRAP,
         "prices": prices or {},
-        "models": [root / model for model, _ in given["pairs"]],
     }
-    return analysis(**given, **settings)
+    return analysis(StudyFiles(paths, pairs), **settings)
 
 
 def test_a_cascade_is_of_the_two_models_that_are_named(tmp_path):
@@ -292,7 +295,7 @@ def test_the_cascades_of_all_pairs_are_joined_in_their_order(tmp_path):
     paths = [tmp_path / f"{place}.parquet" for place in range(3)]
     for path, frame in zip(paths, parts, strict=True):
         frame.write_parquet(path)
-    made = joined_cascades.analysis(paths)
+    made = joined_cascades.analysis(StudyFiles({"parts": paths}))
     assert made.equals(pl.concat(parts)) and made.schema == CASCADES
 
 
@@ -309,7 +312,7 @@ def test_models_without_a_common_task_have_no_cascade(tmp_path):
     given = files(tmp_path)
     found = analysed(tmp_path, pairs=[["a", "t"], ["b", "other"]])
     assert found.is_empty() and found.schema == CASCADES
-    made = table.table({"cascades": found}, settings())
+    made = table.table(replace(settings(), frames={"cascades": found}))
     assert made.footnotes == (cascade.NOTHING,)
     drawn = figure.draw(found, [], {}, "seq_logp")
     assert cascade.NOTHING in {text.get_text() for text in drawn.texts}
@@ -319,13 +322,13 @@ def test_models_without_a_common_task_have_no_cascade(tmp_path):
 def settings():
     shown = [entry for entry in ENTRIES if entry.id in ("seq_logp", "trace_plus")]
     studies = {"all": {"models": ["a", "b"], "tasks": ["t"]}}
-    return Settings(shown, {"a": "A", "b": "B"}, {"t": "T"}, studies, {"named": "seq_logp"})
+    return Study({}, shown, {"a": "A", "b": "B"}, {"t": "T"}, studies, {"named": "seq_logp"})
 
 
 def test_it_is_shown(known, tmp_path):
     named = {"small": pl.lit("a"), "large": pl.lit("b"), "unit": pl.lit(BY_PRICE)}
     found = known.with_columns(**named).select(*CASCADES)
-    made = table.table({"cascades": found}, settings())
+    made = table.table(replace(settings(), frames={"cascades": found}))
     routers = ["seq_logp", BEST, "trace_plus", RANDOM, ORACLE]
     assert made.frame["router"].to_list() == routers
     (title,) = made.titles.values()
@@ -336,9 +339,9 @@ def test_it_is_shown(known, tmp_path):
     assert plus["needed_cost"] == pytest.approx((1 + 4 * 0.49) / 4)
     told = read_yaml(columns.COLUMNS)
     for column in made.frame.columns:
-        unit, words = columns.meaning(column, {}, told)
+        unit, words = columns.describe_column(column, {}, told)
         assert unit and words and "{" not in words
-    assert "`area_over_random`" in columns.meaning("area_over_random_low", {}, told)[1]
+    assert "`area_over_random`" in columns.describe_column("area_over_random_low", {}, told)[1]
     figure.draw(found, settings().estimators, settings().models, "seq_logp").savefig(
         tmp_path / "shown.svg"
     )
@@ -377,14 +380,16 @@ def test_a_share_of_a_gain_below_five_points_is_not_told():
         ]
         assert all((one is not None) == kept for one in values), points
         assert value(found, metric="area", router=BEST) is not None
-    made = table.table({"cascades": named(flat(SMALL | (np.arange(N) < 9)), "a", "b")}, settings())
+    made = table.table(
+        replace(settings(), frames={"cascades": named(flat(SMALL | (np.arange(N) < 9)), "a", "b")})
+    )
     assert made.frame["gain_kept_at_20"].null_count() == made.frame.height > 0
 
 
 def test_pairs_that_are_not_worth_a_cascade_are_left_out_with_a_note(known):
     """A "large" model that costs less made a cost of 49,348 %."""
     models = {name: name.upper() for name in "abcde"}
-    shown = Settings(settings().estimators, models, {"t": "T"}, {}, {"named": "seq_logp"})
+    shown = Study({}, settings().estimators, models, {"t": "T"}, {}, {"named": "seq_logp"})
     one_point = flat(SMALL | (np.arange(N) < 2))
     found = pl.concat(
         [
@@ -395,7 +400,7 @@ def test_pairs_that_are_not_worth_a_cascade_are_left_out_with_a_note(known):
             named(flat(SMALL & (np.arange(N) < N - 10)), "b", "e"),
         ]
     )
-    made = table.table({"cascades": found}, shown)
+    made = table.table(replace(shown, frames={"cascades": found}))
     assert set(zip(made.frame["small"], made.frame["large"], strict=True)) == {("a", "b")}
     assert made.notes[-1] == (
         "Left out, as the second model gains 1 point of accuracy or less, or costs no more: "
@@ -403,7 +408,7 @@ def test_pairs_that_are_not_worth_a_cascade_are_left_out_with_a_note(known):
         "B to E (-5.0 points)."
     )
     apart = found.filter(large="e")
-    empty = table.table({"cascades": apart}, shown)
+    empty = table.table(replace(shown, frames={"cascades": apart}))
     assert empty.footnotes == (cascade.NOTHING,) and len(empty.notes) == 1
     drawn = figure.draw(apart, [], models, "seq_logp")
     assert cascade.NOTHING in {text.get_text() for text in drawn.texts}

@@ -1,5 +1,7 @@
 """How early one can tell, on made-up traces whose first tokens say most."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -11,11 +13,17 @@ from support.arrow_files import write_arrow
 from support.synthetic import ENTRIES
 from support.traced_answers import MODEL, traces
 from trace_workflow.analyses import early_doubt as early
-from trace_workflow.analyses.early_doubt import KEPT, Held, rule, savings
+from trace_workflow.analyses.early_stopping import (
+    KEPT_SHARE,
+    ResampledAnswers,
+    savings,
+    stopping_rule,
+)
+from trace_workflow.analyses.study_files import StudyFiles
 from trace_workflow.figures import doubt_by_tokens as figure
 from trace_workflow.tables import columns
 from trace_workflow.tables import early_doubt as table
-from trace_workflow.tables.settings import Settings
+from trace_workflow.tables.study import Study
 from tracecal.calibration.resampling import draw_counts, draw_splits
 from tracecal.calibration.splits import make_splits
 from tracecal.estimators import entropy, likelihood, trace, trace_inputs, trajectory
@@ -40,7 +48,9 @@ def answered(task, n=60):
 def measured(task, n=60):
     answers = answered(task, n)
     splits = make_splits(answers.select("example_id", "group_id"), task, 1, 3, 0.35)
-    return early.measured(answers, splits, task, INPUTS, "platt", seed=2, resamples=RESAMPLES)
+    return early.measure_prefixes(
+        answers, splits, task, INPUTS, "platt", seed=2, resamples=RESAMPLES
+    )
 
 
 @pytest.fixture(scope="module")
@@ -138,9 +148,9 @@ def test_a_rule_stops_those_who_are_not_kept_where_the_first_tokens_say_all():
     draw = np.random.default_rng(1)
     final = draw.permutation(100) / 100
     correct = draw.random(100) < final
-    stop = rule(final, final, correct)
-    assert (final < stop.below).sum() == round((1 - KEPT) * 100)
-    assert stop.least == stop.usual == 0.5
+    stop = stopping_rule(final, final, correct)
+    assert (final < stop.early).sum() == round((1 - KEPT_SHARE) * 100)
+    assert stop.final == stop.final_without_stops == 0.5
 
 
 @given(st.data())
@@ -150,9 +160,9 @@ def test_a_rule_keeps_as_many_with_no_more_errors(data):
     probabilities = [np.array(data.draw(numbers)) for _ in range(2)]
     correct = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)))
     own, last = probabilities
-    stop = rule(own, last, correct)
-    usual, kept = last >= stop.usual, (own >= stop.below) & (last >= stop.least)
-    assert kept.sum() >= max(1, round(KEPT * n))
+    stop = stopping_rule(own, last, correct)
+    usual, kept = last >= stop.final_without_stops, (own >= stop.early) & (last >= stop.final)
+    assert kept.sum() >= max(1, round(KEPT_SHARE * n))
     assert (~correct[kept]).mean() <= (~correct[usual]).mean()
 
 
@@ -172,7 +182,7 @@ def test_savings_are_those_of_the_rule_on_answers_that_it_has_not_seen():
         pl.when(pl.int_range(n) < 20).then(pl.lit("calibration")).otherwise(pl.lit("evaluation"))
     )
     splits = answers.select("example_id", split=0, part=parts)
-    held = Held.of(answers, splits, "t", 1, 30)
+    held = ResampledAnswers.of(answers, splits, "t", 1, 30)
     saved = savings(final, final, np.full(n, 10), np.full(n, 1), held)
     assert saved["saved"][0] == pytest.approx(0.5 * 9 / 10)
     assert (saved["error_change"] == 0).all() and (saved["kept_change"] == 0).all()
@@ -203,7 +213,7 @@ def test_files_give_the_same(found, tmp_path):
         paths["traces"].append(path)
     pairs = [[MODEL, "t"], [MODEL, "u"]]
     settings = {"estimators": INPUTS, "method": "platt", "bootstrap": [2, RESAMPLES, 0.9]}
-    again = early.analysis(**paths, pairs=pairs, **settings)
+    again = early.analysis(StudyFiles(paths, pairs), **settings)
     assert again.equals(found)
     assert again.schema == early.EARLY_DOUBT
 
@@ -211,15 +221,15 @@ def test_files_give_the_same(found, tmp_path):
 def test_it_is_shown(found, tmp_path):
     entries = [entry for entry in ENTRIES if entry.id in NAMES]
     studies = {"main": {"model": MODEL, "tasks": ["t", "u"]}}
-    settings = Settings(entries, {MODEL: "M"}, {"t": "T", "u": "U"}, studies)
-    made = table.table({"early_doubt": found}, settings)
+    settings = Study({}, entries, {MODEL: "M"}, {"t": "T", "u": "U"}, studies)
+    made = table.table(replace(settings, frames={"early_doubt": found}))
     assert made.frame.height == len(NAMES)
     assert len(made.columns) == 11
     told = read_yaml(columns.COLUMNS)
     for column in made.frame.columns:
-        unit, words = columns.meaning(column, {}, told)
+        unit, words = columns.describe_column(column, {}, told)
         assert unit and words and "{" not in words
-    assert "tokens seen: all" in columns.meaning("auroc_after_all", {}, told)[1]
-    assert "`auroc_after_3_lost`" in columns.meaning("auroc_after_3_lost_low", {}, told)[1]
+    assert "tokens seen: all" in columns.describe_column("auroc_after_all", {}, told)[1]
+    assert "`auroc_after_3_lost`" in columns.describe_column("auroc_after_3_lost_low", {}, told)[1]
     figure.draw(found, entries).savefig(tmp_path / "shown.svg")
     assert "tokens seen" in (tmp_path / "shown.svg").read_text()

@@ -1,5 +1,7 @@
 """The comparison at fixed numbers of labels, on answers made up here."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import polars.selectors as cs
@@ -13,13 +15,14 @@ from trace_workflow.analyses.few_labels import (
     FEW_LABELS,
     ORACLE,
     analysis,
-    at_size,
     few_labels,
-    resampled,
+    resample_sizes,
+    split_at_size,
 )
+from trace_workflow.analyses.study_files import StudyFiles
 from trace_workflow.figures import labels_needed as figure
 from trace_workflow.tables import few_labels as table
-from trace_workflow.tables.settings import Settings
+from trace_workflow.tables.study import Study
 from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.resampling import draw_counts, draw_splits
 from tracecal.calibration.splits import make_splits
@@ -62,7 +65,7 @@ def drawn(n, seed):
 
 def measured(n, task="t", seed=5):
     answers, splits = drawn(n, seed)
-    return resampled(
+    return resample_sizes(
         answers,
         splits.select("example_id", "split", "rank"),
         model="m",
@@ -102,7 +105,7 @@ def test_the_analysis_of_written_files_fits_on_as_many_labels_as_it_says(tmp_pat
 
     monkeypatch.setattr("trace_workflow.analyses.few_labels.calibrate_all", counting)
     found = analysis(
-        **written(answers, splits, tmp_path), pairs=[("m", "t")], level=0.95, **SETTINGS
+        StudyFiles(written(answers, splits, tmp_path), [("m", "t")]), level=0.95, **SETTINGS
     )
     assert sizes == [[20] * SPLITS, [50] * SPLITS]
     assert found.equals(few_labels(measured(190), SHOWN, BASELINES, 0.95))
@@ -116,7 +119,7 @@ def found():
 
 def test_every_size_is_evaluated_on_the_same_answers_and_groups_stay_whole():
     splits = drawn(N, 5)[1].select("example_id", "split", "rank")
-    small, large = (at_size(splits, size, 50) for size in (20, 50))
+    small, large = (split_at_size(splits, size, 50) for size in (20, 50))
     evaluated = [part.filter(part="evaluation").drop("part") for part in (small, large)]
     assert evaluated[0].equals(evaluated[1])
     calibrating = small.filter(part="calibration", split=0)
@@ -129,7 +132,7 @@ def of_scikit_learn(size, estimator):
     answers, splits = drawn(N, 5)
     columns = ESTIMATORS[estimator]
     for split in range(SPLITS):
-        parts = at_size(splits.drop("part").filter(split=split), size, 50)
+        parts = split_at_size(splits.drop("part").filter(split=split), size, 50)
         fitted, held = (
             answers.join(parts.filter(part=part), on="example_id", how="semi")
             for part in ("calibration", "evaluation")
@@ -205,7 +208,7 @@ def test_differences_are_trace_plus_less_the_others_and_the_oracle_is_a_point(fo
 
 def settings():
     shown = [entry for entry in ENTRIES if entry.id in SHOWN]
-    return Settings(
+    return Study(
         models={"m": "M"},
         tasks={"t": "Arithmetic", "small": "Small"},
         studies={"main": {"model": "m", "tasks": ["t", "small"]}},
@@ -214,7 +217,7 @@ def settings():
 
 
 def test_it_is_shown(found, tmp_path):
-    made = table.table({"few_labels": found}, settings())
+    made = table.table(replace(settings(), frames={"few_labels": found}))
     assert made.frame["label"].to_list()[-2:] == ["Selected baseline", "Best baseline (oracle)"]
     assert {"brier_at_20", "auroc_at_50_low"} <= {*made.frame.columns}
     assert any("at 50 labels: Arithmetic" in note for note in made.notes)
@@ -226,7 +229,7 @@ def test_without_a_task_that_is_large_enough_it_says_so(tmp_path):
     nothing = few_labels(measured(30), SHOWN, BASELINES, 0.95)
     assert nothing.schema == FEW_LABELS
     assert nothing.is_empty()
-    made = table.table({"few_labels": nothing}, settings())
+    made = table.table(replace(settings(), frames={"few_labels": nothing}))
     assert made.footnotes == (table.NOTHING,)
     figure.draw(nothing, settings().estimators).savefig(tmp_path / "empty.svg")
     assert table.NOTHING in (tmp_path / "empty.svg").read_text()

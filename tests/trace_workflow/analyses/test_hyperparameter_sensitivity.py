@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from support.traced_answers import SPLITS, study
-from trace_workflow.analyses.hyperparameter_sensitivity import LEVELS, hyperparameter_sensitivity
+from trace_workflow.analyses.hyperparameter_sensitivity import PENALTIES, hyperparameter_sensitivity
 from trace_workflow.analyses.operator_variants import DEFAULTS, GRID
 from tracecal.calibration.metrics import NAMES
 
@@ -67,7 +67,7 @@ def test_a_setting_goes_through_the_one_protocol(setting, level):
 
 def test_all_settings_are_there_and_no_draw():
     settings = ANALYSIS.select("setting", "level").unique()
-    assert settings.height == 1 + sum(len(levels) for levels in GRID.values()) + len(LEVELS)
+    assert settings.height == 1 + sum(len(levels) for levels in GRID.values()) + len(PENALTIES)
     assert ANALYSIS["task"].unique().sort().to_list() == [None, "t", "u"]
     assert set(ANALYSIS["metric"]) == set(NAMES)
     assert set(ANALYSIS["repetitions"]) == {SPLITS}

@@ -7,7 +7,8 @@ from scipy.stats import norm
 
 from trace_workflow.analyses.averages import averages
 from trace_workflow.analyses.comparisons import comparisons
-from trace_workflow.analyses.improvements import gains, improvements, with_picks
+from trace_workflow.analyses.gains import gains, name_most_picked
+from trace_workflow.analyses.improvements import improvements
 from tracecal.calibration.metrics import METRICS
 from tracecal.calibration.resampling import RESAMPLES, resample_metrics
 
@@ -78,7 +79,7 @@ def test_the_baseline_picked_most_often_is_named():
     values = on_task(a=(0.2, 0.2), picked_baseline=(0.2, 0.2), trace_plus=(0.1, 0.1))
     values |= on_task("u", a=(0.2, 0.2), picked_baseline=(0.2, 0.2), trace_plus=(0.1, 0.1))
     picks = {("m", "t"): ["b", "a", "b"], ("m", "u"): ["a", "a", "b"]}
-    found = with_picks(bounds(values), picks, MAIN)
+    found = name_most_picked(bounds(values), picks, MAIN)
     names = [row(found, task=task, against="picked")["baseline"] for task in ("t", "u")]
     assert names == ["b", "a"]
     assert row(found, study="main", against="picked")["baseline"] == "a", "three each: by name"

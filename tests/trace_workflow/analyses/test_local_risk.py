@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from trace_workflow.analyses.local_risk import ANSWERS, TOKENS, local_risk
+from trace_workflow.analyses.local_risk import MIN_TOKENS, N_ANSWERS, local_risk
 from tracecal.features.features import answer_features
 
 
@@ -42,8 +42,8 @@ def test_row_order_changes_nothing_and_no_more_than_fit_are_taken():
     entropies = [rng.gamma(0.3, size=rng.integers(4, 30)).tolist() for _ in range(150)]
     frames = made(entropies, rng.random(150) < 0.5)
     found = local_risk(*frames)
-    assert found["correct"].to_list() == [False] * ANSWERS + [True] * ANSWERS
-    assert (found["entropy"].list.len() >= TOKENS).all()
+    assert found["correct"].to_list() == [False] * N_ANSWERS + [True] * N_ANSWERS
+    assert (found["entropy"].list.len() >= MIN_TOKENS).all()
     for part in found.partition_by("correct"):
         assert (part["local_peak"] / part["mean_risk"]).is_sorted(descending=True)
     shuffled = [frame.sample(fraction=1, shuffle=True, seed=3) for frame in frames]

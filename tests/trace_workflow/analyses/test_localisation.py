@@ -10,14 +10,14 @@ from sklearn.metrics import roc_auc_score
 
 from support.arrow_files import write_arrow
 from trace_workflow.analyses import localisation, part_scores
-from trace_workflow.analyses.part_scores import (
-    PART,
-    WHOLE,
-    auroc_in_answers,
-    auroc_within,
+from trace_workflow.analyses.part_metrics import (
+    auroc_within_answers,
+    auroc_within_strata,
     lowest_wrong,
-    reviewed,
+    review,
 )
+from trace_workflow.analyses.part_scores import PART, WHOLE
+from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.calibration.resampling import Bootstrap, draw_counts
 from tracecal.io.traces import read_traces
 
@@ -74,9 +74,8 @@ def files(folder, placed, answers=60, seed=1):
 
 
 def located(folder, placed, **options):
-    found = localisation.analysis(
-        **files(folder, placed, **options), pairs=PAIRS, bootstrap=BOOTSTRAP
-    )
+    paths = files(folder, placed, **options)
+    found = localisation.analysis(StudyFiles(paths, PAIRS), bootstrap=BOOTSTRAP)
     return {row["pointer"]: row for row in found.iter_rows(named=True)}
 
 
@@ -107,7 +106,7 @@ def test_a_name_that_always_fails_is_the_row_to_beat(tmp_path):
     labels = pl.read_parquet(paths["labels"][0])
     wrong = pl.col("example_id").str.ends_with("currency")
     labels.with_columns(correct=~wrong).write_parquet(paths["labels"][0])
-    found = localisation.analysis(**paths, pairs=PAIRS, bootstrap=BOOTSTRAP)
+    found = localisation.analysis(StudyFiles(paths, PAIRS), bootstrap=BOOTSTRAP)
     values = dict(found.select("pointer", "value").iter_rows())
     assert values["failing_name"] == 1
     assert values["random_part"] == pytest.approx(1 / 3)
@@ -131,7 +130,9 @@ def test_windows_by_hand():
     answers = localisation.mixed_answers(parts, traces)
     assert answers["peak"].to_list() == [3]
     failing = pl.DataFrame({"parent_id": "a", "part": ["x", "y"], "split": 0, "rate": [0.5, 0.5]})
-    hits = {name: value.item() for name, value in localisation.pointed(answers, failing).items()}
+    hits = {
+        name: value.item() for name, value in localisation.pointer_hits(answers, failing).items()
+    }
     # Of seven windows those that begin at 2 to 5 hold the wrong token, which outweighs the 1.0; the
     # one at 6 holds no part.
     assert hits == {
@@ -173,10 +174,10 @@ def test_pairs_and_reviews_against_a_count_one_by_one(rows):
         ]
         return np.mean(ranked) if ranked else np.nan
 
-    in_answers = auroc_in_answers(score, correct, weights, answers)
+    in_answers = auroc_within_answers(score, correct, weights, answers)
     expected = share(lambda one, other: one[2] == other[2])
     np.testing.assert_allclose(in_answers, [expected])
-    within = auroc_within(score, correct, weights, answers % 2)
+    within = auroc_within_strata(score, correct, weights, answers % 2)
     expected = share(lambda one, other: one[3] % 2 == other[3] % 2)
     np.testing.assert_allclose(within, [expected])
 
@@ -189,7 +190,7 @@ def test_pairs_and_reviews_against_a_count_one_by_one(rows):
     expected = np.mean(hits) if hits else np.nan
     np.testing.assert_allclose(lowest_wrong(score, correct, weights, answers), [expected])
 
-    found, wrong = reviewed(score, correct, weights, 1.0)
+    found, wrong = review(score, correct, weights, 1.0)
     errors = sum(not copy[1] for copy in copies)
     np.testing.assert_allclose(found, [1.0 if errors else np.nan])
     np.testing.assert_allclose(wrong, [errors / len(copies) if copies else np.nan])
@@ -197,7 +198,7 @@ def test_pairs_and_reviews_against_a_count_one_by_one(rows):
 
 def test_a_review_takes_equal_scores_in_equal_shares():
     score, correct = np.array([0.1, 0.2, 0.2, 0.2, 0.9]), np.array([0, 0, 1, 1, 1], dtype=bool)
-    found, wrong = reviewed(score, correct, np.ones((1, 5)), 0.4)
+    found, wrong = review(score, correct, np.ones((1, 5)), 0.4)
     # The lowest, and one third of each of the next three
     assert found == pytest.approx((1 + 1 / 3) / 2)
     assert wrong == pytest.approx((1 + 1 / 3) / 2)
@@ -220,13 +221,13 @@ def test_the_score_of_a_part_and_that_of_its_answer(tmp_path):
         probability=1 / (1 + (-pl.col("seq_logp")).exp()),
     )
     predicted.write_parquet(tmp_path / "predictions.parquet")
+    paths |= {
+        "scores": [str(tmp_path / "scores.parquet")],
+        "predictions": [str(tmp_path / "predictions.parquet")],
+        "whole_scores": [str(tmp_path / "whole.parquet")],
+    }
     found = part_scores.analysis(
-        labels=paths["labels"],
-        questions=paths["questions"],
-        scores=[str(tmp_path / "scores.parquet")],
-        predictions=[str(tmp_path / "predictions.parquet")],
-        whole_scores=[str(tmp_path / "whole.parquet")],
-        pairs=PAIRS,
+        StudyFiles(paths, PAIRS),
         scored=["seq_logp"],
         learned=["trace_plus"],
         bootstrap=BOOTSTRAP,
@@ -257,7 +258,7 @@ def test_entropies_that_are_unknown_leave_surprisals(tmp_path):
     traces = read_traces(paths["wholes"][0]).with_columns(entropy=None).to_dicts()
     metadata = {"schema_version": "1", "without_entropy": "all"}
     write_arrow(traces, WHOLE_SCHEMA, metadata, paths["wholes"][0])
-    found = localisation.analysis(**paths, pairs=PAIRS, bootstrap=BOOTSTRAP)
+    found = localisation.analysis(StudyFiles(paths, PAIRS), bootstrap=BOOTSTRAP)
     rows = {row["pointer"]: row for row in found.iter_rows(named=True)}
     assert (rows["window"]["value"], rows["window"]["pointed"]) == (None, 0)
     assert rows["max_surprisal"]["value"] == 1.0

@@ -10,12 +10,10 @@ from sklearn.metrics import roc_auc_score
 from trace_workflow.analyses import localized_errors as module
 from trace_workflow.analyses.localized_errors import (
     GAIN,
-    area,
+    add_confidences,
     localized_errors,
-    partial_area,
-    tpr_at,
-    with_confidences,
 )
+from trace_workflow.analyses.roc_curve import area, partial_area, roc_curve, true_rate_at
 from tracecal.calibration.resampling import Bootstrap
 
 KINDS = ("number", "entity", "claim", "global")
@@ -66,7 +64,7 @@ pairs = st.lists(st.tuples(st.integers(0, 8), st.booleans()), min_size=2, max_si
 @given(rows=pairs)
 def test_areas_are_scikit_learns(rows):
     confidence, is_error = (np.array(column) for column in zip(*rows, strict=True))
-    curve = module._curve(confidence[is_error], confidence[~is_error])
+    curve = roc_curve(confidence[is_error], confidence[~is_error])
     assert area(*curve) == pytest.approx(roc_auc_score(is_error, -confidence))
     assert partial_area(*curve) == pytest.approx(roc_auc_score(is_error, -confidence, max_fpr=0.1))
 
@@ -80,15 +78,15 @@ def test_shares_found_are_the_best_of_all_thresholds(rows, rate):
         for threshold in (-1, *confidence)
         if (correct <= threshold).sum() <= rate * len(correct) + 1e-9
     )
-    assert tpr_at(rate)(*module._curve(errors, correct)) == pytest.approx(best)
+    assert true_rate_at(rate)(*roc_curve(errors, correct)) == pytest.approx(best)
 
 
 def test_ten_pairs_by_hand():
     # Confidence of the correct answers 1 to 10; two errors below all, one among them, seven above.
-    curve = module._curve(np.array([0, 0, 2.5, *range(11, 18)]), np.arange(1.0, 11.0))
+    curve = roc_curve(np.array([0, 0, 2.5, *range(11, 18)]), np.arange(1.0, 11.0))
     assert area(*curve) == pytest.approx((10 + 10 + 8) / 100)
-    assert tpr_at(0.05)(*curve) == tpr_at(0.10)(*curve) == pytest.approx(0.2)
-    assert tpr_at(0.20)(*curve) == pytest.approx(0.3)
+    assert true_rate_at(0.05)(*curve) == true_rate_at(0.10)(*curve) == pytest.approx(0.2)
+    assert true_rate_at(0.20)(*curve) == pytest.approx(0.3)
 
 
 def test_a_task_without_choice_is_measured_as_it_stands():
@@ -199,7 +197,7 @@ def test_confidence_is_the_score_or_the_mean_probability():
             "probability": [0.2, 0.4, 0.9, 1.0],
         }
     )
-    found = with_confidences(answers, scores, predictions, ["trace_plus", "absent"])
+    found = add_confidences(answers, scores, predictions, ["trace_plus", "absent"])
     assert found["seq_logp"].to_list() == [0.5, None]
     assert found["trace_plus"].to_list() == [pytest.approx(0.3), 0.9]
     assert found["absent"].to_list() == [None, None]

@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from support.task_answers import shuffled, value
-from trace_workflow.analyses.reliability_selective import PARTS, bins, curve, pooled, selective_risk
+from trace_workflow.analyses.reliability_selective import (
+    N_BINS,
+    pooled_metrics,
+    reliability_bins,
+    risk_curve,
+    selective_risk,
+)
 
 ROUNDED = st.sampled_from([0.1, 0.25, 0.5, 0.9])
 ESTIMATORS = ["mars", "trace_plus"]
@@ -38,7 +44,11 @@ def labelled(n=200, seed=0):
 
 def parts(frame, estimators=ESTIMATORS):
     """Metrics, bins and curve."""
-    return pooled(frame, estimators, 15), bins(frame, estimators), curve(frame, estimators)
+    return (
+        pooled_metrics(frame, estimators, 15),
+        reliability_bins(frame, estimators),
+        risk_curve(frame, estimators),
+    )
 
 
 def test_risk_by_hand():
@@ -74,7 +84,7 @@ def test_risk_is_the_mean_over_the_orders_of_tied_answers(answers):
 
 def test_metrics_are_scikit_learns_on_the_pooled_answers():
     answers = labelled()
-    metrics = pooled(answers, ESTIMATORS, 15)
+    metrics = pooled_metrics(answers, ESTIMATORS, 15)
     one = answers.filter(estimator="mars", split=1)
     where = {"estimator": "mars", "split": 1}
     correct, probability = one["correct"].to_numpy(), one["probability"].to_numpy()
@@ -90,7 +100,7 @@ def test_metrics_are_scikit_learns_on_the_pooled_answers():
 def test_bins_hold_equally_many_answers_and_all_of_them():
     answers = labelled()
     _, binned, _ = parts(answers)
-    assert set(binned["bin"]) == set(range(PARTS))
+    assert set(binned["bin"]) == set(range(N_BINS))
     for (name, split), part in binned.group_by("estimator", "split"):
         own = answers.filter(estimator=name, split=split)
         assert part["n"].sum() == own.height

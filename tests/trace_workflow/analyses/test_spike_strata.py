@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from trace_workflow.analyses.spike_strata import (
     SCORES,
-    cut,
+    cut_evenly,
     spike_quintiles,
     spike_strata,
-    with_risks,
 )
+from trace_workflow.analyses.token_risks import add_risks
 from tracecal.calibration.resampling import Bootstrap, draw_counts
 
 BOOTSTRAP = Bootstrap(0, 1000, 0.95)
@@ -33,7 +33,7 @@ def answers(mean, peak, correct, groups=None):
     )
     labels = pl.DataFrame(keys | {"correct": pl.Series(correct, dtype=pl.Boolean)})
     groups = groups or keys["example_id"]
-    return with_risks(features, labels).with_columns(group_id=pl.Series(groups))
+    return add_risks(features, labels).with_columns(group_id=pl.Series(groups))
 
 
 def random_answers(n, seed=0):
@@ -70,7 +70,7 @@ def test_the_papers_answers_fall_into_the_papers_strata():
 @given(values=st.lists(st.integers(-3, 3), min_size=1, max_size=40), parts=st.integers(2, 5))
 def test_parts_are_ordered_equal_values_together_and_counts_near(values, parts):
     array = np.array(values, dtype=float)
-    found = cut(array, np.argsort(array), np.ones(len(array)), parts).tolist()
+    found = cut_evenly(array, np.argsort(array), np.ones(len(array)), parts).tolist()
     order = sorted(zip(values, found, strict=True))
     assert [part for _, part in order] == sorted(found)
     assert len(set(order)) == len(set(values))
@@ -88,8 +88,8 @@ def test_parts_are_ordered_equal_values_together_and_counts_near(values, parts):
 def test_a_resample_is_cut_as_its_answers_written_out_would_be(rows, parts):
     values, weights = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
     out = np.repeat(values, weights.astype(int))
-    written = cut(out, np.argsort(out), np.ones(len(out)), parts)
-    found = cut(values, np.argsort(values), weights, parts)
+    written = cut_evenly(out, np.argsort(out), np.ones(len(out)), parts)
+    found = cut_evenly(values, np.argsort(values), weights, parts)
     assert np.repeat(found, weights.astype(int)).tolist() == written.tolist()
 
 
@@ -189,7 +189,7 @@ def test_answers_without_entropies_are_left_out():
     known = {"mean_entropy": [1.0, None], "max_entropy": [3.0, None], "window_entropy": [2.0, None]}
     keys = {"model": ["m", "m"], "task": ["t", "t"], "example_id": ["a", "b"]}
     labels = pl.DataFrame(keys | {"correct": [True, False]})
-    assert with_risks(pl.DataFrame(keys | known), labels)["example_id"].to_list() == ["a"]
+    assert add_risks(pl.DataFrame(keys | known), labels)["example_id"].to_list() == ["a"]
 
 
 def test_without_answers_all_strata_are_empty():

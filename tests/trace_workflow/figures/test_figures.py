@@ -1,6 +1,7 @@
 """The figures: what they show, and that the same data give the same bytes."""
 
 import warnings
+from dataclasses import replace
 from importlib import import_module
 from xml.etree import ElementTree
 
@@ -11,14 +12,14 @@ from matplotlib.text import Text
 
 from support import synthetic
 from support.scripts import run_script
-from support.synthetic import ENTRIES, MODELS, MORE, TASKS
+from support.synthetic import ENTRIES, MODELS, OPTIONS, TASKS
 from trace_workflow.analyses.averages import averages
 from trace_workflow.figures.model_landscape import best_baselines, limits
 from trace_workflow.figures.model_landscape import draw as model_landscape
-from trace_workflow.figures.performance_overview import cross_dots
 from trace_workflow.figures.performance_overview import draw as performance_overview
-from trace_workflow.tables import write
-from trace_workflow.tables.table import as_printed
+from trace_workflow.figures.performance_overview import model_points
+from trace_workflow.tables.csv_file import render_csv
+from trace_workflow.tables.table import as_in_paper
 from tracecal.errors import InputError
 from tracecal.estimators.entry import Entry
 from tracecal.pages import figure_style
@@ -72,7 +73,7 @@ def test_overview_without_a_cross_study_has_two_panels():
 
 
 def test_cross_dots_take_the_best_baseline():
-    dots = cross_dots(averaged(METRICS, CROSS), ENTRIES, CROSS)["tiny_b"]
+    dots = model_points(averaged(METRICS, CROSS), ENTRIES, CROSS)["tiny_b"]
     baselines = [entry.id for entry in ENTRIES if entry.role == "baseline"]
     wanted = METRICS.filter(
         pl.col("model") == "tiny_b",
@@ -291,16 +292,18 @@ def test_the_script_makes_a_table_by_its_name(table, study, plain, tmp_path):
             "module": f"trace_workflow.tables.{table}",
             "estimators": [entry._asdict() for entry in ENTRIES],
             "words": {"title": "Title", "caption": "Caption."},
-            "settings": {"models": MODELS, "tasks": TASKS, "studies": study, "more": MORE},
+            "settings": {"models": MODELS, "tasks": TASKS, "studies": study, "options": OPTIONS},
             "as_printed": plain,
         },
         modules=(f"trace_workflow.tables.{table}",),
         table=table,
     )
     module = import_module(f"trace_workflow.tables.{table}")
-    wanted = module.table(frames, synthetic.settings(ENTRIES, MODELS, TASKS, **study))
-    wanted = as_printed(wanted) if plain else wanted
-    assert (tmp_path / "out.csv").read_text() == write.render_csv(wanted)
+    wanted = module.table(
+        replace(synthetic.settings(ENTRIES, MODELS, TASKS, **study), frames=frames)
+    )
+    wanted = as_in_paper(wanted) if plain else wanted
+    assert (tmp_path / "out.csv").read_text() == render_csv(wanted)
     assert all((tmp_path / f"out.{kind}").stat().st_size > 500 for kind in kinds)
 
 

@@ -10,19 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from support.arrow_files import write_arrow
 from support.scripts import run_script
-from trace_workflow.figures.framework import (
-    FEATURES,
-    HEIGHT,
-    Example,
-    drawable,
-    framework,
-    legible,
-    peak_window,
-    shown_token,
-    wrapped,
-)
+from support.arrow_files import write_arrow
+from trace_workflow.figures.drawable_text import drawable, is_legible, token_label, wrap
+from trace_workflow.figures.framework import HEIGHT, draw_framework, peak_window
+from trace_workflow.figures.framework_example import FEATURES, FrameworkExample
 from tracecal.features.features import answer_features
 from tracecal.features.operators import window_peak
 from tracecal.io.traces import TRACES, provenance
@@ -36,7 +28,7 @@ def example(question="Who founded it?", tokens=("The", " cat", " sat"), probabil
     frame = pl.DataFrame({"example_id": ["e"], "surprisal": [surprisal], "entropy": [entropy]})
     features = answer_features(frame).select(FEATURES).row(0, named=True)
     judged = values.get("correct", False), ["Rome, Italy"]
-    return Example(
+    return FrameworkExample(
         question, "".join(tokens), *judged, tokens, surprisal, entropy, features, probability
     )
 
@@ -69,7 +61,7 @@ def texts(figure):
 def test_it_draws_any_answer_and_no_text_overlaps_or_leaves_the_page(name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        figure = framework(ODD[name])
+        figure = draw_framework(ODD[name])
         others, tokens = texts(figure)
     page = figure.bbox
     boxes = [(text.get_text(), text.get_window_extent()) for text in others]
@@ -83,14 +75,14 @@ def test_it_draws_any_answer_and_no_text_overlaps_or_leaves_the_page(name):
 
 
 def test_it_is_as_wide_as_the_text_and_legible():
-    figure = framework(ODD["plain"])
+    figure = draw_framework(ODD["plain"])
     assert tuple(figure.get_size_inches()) == (figure_style.TEXT_WIDTH, HEIGHT)
     assert min(t.get_fontsize() for group in texts(figure) for t in group) >= 6.5
 
 
 def test_it_shows_the_examples_own_numbers():
     shown = example(entropy=[0.5, 1.0, 3.0], surprisal=[0.1, 0.2, 4.0], probability=0.318)
-    others, tokens = texts(framework(shown))
+    others, tokens = texts(draw_framework(shown))
     written = "\n".join(text.get_text() for text in others)
     weights = np.exp(-np.arange(3) / 2)
     decayed = float(weights @ [0.5, 1.0, 3.0] / weights.sum())
@@ -107,7 +99,7 @@ def test_it_shows_the_examples_own_numbers():
 def test_it_says_that_the_answer_is_wrong_and_how_sure_it_sounds():
     def written(correct):
         shown = example(surprisal=[0.0, 0.4, 2.0], correct=correct)
-        return " ".join(" ".join(t.get_text() for t in texts(framework(shown))[0]).split())
+        return " ".join(" ".join(t.get_text() for t in texts(draw_framework(shown))[0]).split())
 
     assert "(a) A wrong answer" in written(False)
     assert "✗ wrong: it is Rome, Italy" in written(False)
@@ -120,14 +112,14 @@ def test_it_says_that_the_answer_is_wrong_and_how_sure_it_sounds():
 
 def test_a_question_on_a_passage_says_that_the_prompt_holds_more():
     for passage in (False, True):
-        figure = framework(example()._replace(passage=passage))
+        figure = draw_framework(example()._replace(passage=passage))
         written = "\n".join(t.get_text() for t in texts(figure)[0])
         assert "Question" in written and "Prompt" not in written
         assert ("(On a passage)" in written) == passage
 
 
 def test_without_trace_plus_no_probability_is_claimed():
-    written = "\n".join(t.get_text() for t in texts(framework(example(probability=None)))[0])
+    written = "\n".join(t.get_text() for t in texts(draw_framework(example(probability=None)))[0])
     assert "probability\nof being correct" in written
 
 
@@ -135,7 +127,7 @@ def test_without_trace_plus_no_probability_is_claimed():
 def test_the_same_answer_gives_the_same_bytes(name, tmp_path):
     for turn in "ab":
         paths = tmp_path / f"{turn}.pdf", tmp_path / f"{turn}.svg"
-        figure_style.save(framework(ODD[name]), *paths, "Title", "Description.")
+        figure_style.save(draw_framework(ODD[name]), *paths, "Title", "Description.")
     for kind in ("pdf", "svg"):
         assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()
     assert b"/Type3" not in (tmp_path / "a.pdf").read_bytes()
@@ -152,8 +144,8 @@ def test_the_shaded_window_is_where_the_operator_peaks(entropy):
 
 def test_what_the_font_lacks_becomes_a_box():
     assert drawable("a 京\n\tb\x07") == "a □ b"
-    assert legible("Łódź – €5?\n")
-    assert not legible("首都")
+    assert is_legible("Łódź – €5?\n")
+    assert not is_legible("首都")
 
 
 @pytest.mark.parametrize(
@@ -161,14 +153,14 @@ def test_what_the_font_lacks_becomes_a_box():
     [(" cat", "cat"), ("\n", "↵"), ("  ", "␣"), ("", "∅"), ("<|endoftext|>", "<|endof…")],
 )
 def test_tokens_as_labels(token, shown):
-    assert shown_token(token) == shown
+    assert token_label(token) == shown
 
 
 @settings(max_examples=40)
 @given(st.text(max_size=120), st.integers(1, 5))
 def test_wrapped_text_keeps_its_width_and_its_beginning(text, lines):
     figure = Figure()
-    found = wrapped(figure, text, 1.0, lines)
+    found = wrap(figure, text, 1.0, lines)
     parts = found.split("\n")
     assert len(parts) <= lines
     for part in parts:

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from support.synthetic import ENTRIES, MODELS, TASKS
-from trace_workflow.figures.paired_differences import counted, draw
+from trace_workflow.figures.paired_differences import draw, message
 from tracecal.pages import figure_style
 
 COUNTS = {"svamp": 60, "trivia": 1234}
@@ -83,11 +83,11 @@ def test_both_baselines_that_could_be_chosen_stand_in_a_row_and_the_oracle_does_
 
 def test_the_title_says_on_how_many_pairs_the_interval_leaves_zero_out():
     worse = improvements("picked").with_columns(low=pl.lit(-0.2), high=pl.lit(-0.1))
-    assert counted(pl.concat([improvements(), worse])) == (
+    assert message(pl.concat([improvements(), worse])) == (
         "TRACE+ ranks better than the prespecified baseline on 1 of 3 pairs, worse on 0; than "
         "the selected baseline on 0 of 3 pairs, worse on 3"
     )
-    assert counted(improvements().clear()) == ""
+    assert message(improvements().clear()) == ""
 
 
 def test_what_is_undefined_is_left_out(tmp_path):

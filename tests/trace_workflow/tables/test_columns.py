@@ -1,11 +1,13 @@
 """The dictionary of the CSVs: something of every column of every table, nothing of others."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.trace_workflow.tables import test_languages, test_risk_coverage
-from tests.trace_workflow.tables.test_as_printed import NAMES, TASKS, made
+from tests.trace_workflow.tables.test_paper_tables import NAMES, TASKS, made
 from trace_workflow.tables import columns
-from trace_workflow.tables.beside_paper import COMPARED
+from trace_workflow.tables.paper_comparison import COMPARED
 from tracecal.io.input_files import read_yaml
 
 TOLD = read_yaml(columns.COLUMNS)
@@ -13,7 +15,7 @@ TOLD = read_yaml(columns.COLUMNS)
 
 def tables():
     every = {name: made(name) for name in NAMES}
-    every["languages"] = test_languages.table("de", "zh")
+    every["languages"] = test_languages.table(replace("zh", frames="de"))
     every["risk_coverage"] = test_risk_coverage.risk_coverage(
         test_risk_coverage.CONTROLS, test_risk_coverage.MODELS, test_risk_coverage.TASKS
     )
@@ -22,7 +24,7 @@ def tables():
 
 def test_every_column_of_every_table_has_a_unit_and_a_meaning():
     headers = {name: table.frame.columns for name, table in tables().items()}
-    page = columns.described(headers, {name: name.title() for name in headers}, TASKS)
+    page = columns.describe_tables(headers, {name: name.title() for name in headers}, TASKS)
     for name, header in headers.items():
         section = page.split(f"## {name}.csv: ")[1].split("\n## ")[0]
         rows = [line.split(" | ") for line in section.splitlines() if line.startswith("| `")]
@@ -43,12 +45,12 @@ def test_every_column_of_every_table_has_a_unit_and_a_meaning():
     ],
 )
 def test_parts_of_a_name_are_told_apart(column, words):
-    assert words in columns.meaning(column, TASKS, TOLD)[1]
+    assert words in columns.describe_column(column, TASKS, TOLD)[1]
 
 
 def test_an_unknown_column_is_an_error():
     with pytest.raises(ValueError, match="does not describe the column 'unheard_of'"):
-        columns.meaning("unheard_of", TASKS, TOLD)
+        columns.describe_column("unheard_of", TASKS, TOLD)
 
 
 def test_the_columns_beside_the_paper_are_those_that_are_told():

@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 
 from trace_workflow.jobs.resource_usage import ResourceUsage
-from trace_workflow.tables import write
-from trace_workflow.tables.costs import costs, costs_table, count_tokens, read_spent
+from trace_workflow.tables.costs import costs_table, count_tokens, read_job_costs, sum_costs
+from trace_workflow.tables.csv_file import render_csv
 from tracecal.errors import InputError
 
 
@@ -39,7 +39,7 @@ def test_a_step_sums_its_jobs_and_takes_the_largest_memory(results):
         ("generate", "b", 5),
         ("search_beams", "a", 14),
     }
-    frame = costs(read_spent(results / "logs", ["a", "b"]), tokens)
+    frame = sum_costs(read_job_costs(results / "logs", ["a", "b"]), tokens)
     assert frame.rows() == [
         ("generate", "a", 2, 10.0, 8.0, 300.0, 20, 2.0),
         ("generate", "b", 1, 2.0, 1.5, 80.0, 5, 2.5),
@@ -54,16 +54,18 @@ def test_steps_that_cost_next_to_nothing_are_one_row():
         orient="row",
     )
     tokens = pl.DataFrame(schema={"step": pl.String, "model": pl.String, "tokens": pl.Int64})
-    rows = costs(spent, tokens).select("step", "model", "jobs", "cpu_seconds", "max_rss_mib").rows()
+    rows = (
+        sum_costs(spent, tokens)
+        .select("step", "model", "jobs", "cpu_seconds", "max_rss_mib")
+        .rows()
+    )
     assert rows == [("b", "m", 1, 9.0, 50.0), ("all else", None, 2, 0.09, 70.0)]
 
 
 def test_the_table_names_models_and_leaves_out_what_there_is_not(results):
     tokens = count_tokens(results, [("a", "one")])
-    frame = costs(read_spent(results / "logs", ["a", "b"]), tokens)
-    text = write.render_csv(
-        costs_table(frame, {"a": "Model A", "b": "Model B"}, "Title", "Caption.")
-    )
+    frame = sum_costs(read_job_costs(results / "logs", ["a", "b"]), tokens)
+    text = render_csv(costs_table(frame, {"a": "Model A", "b": "Model B"}, "Title", "Caption."))
     assert text.splitlines()[0].startswith("step,model,label,jobs,wall_seconds,cpu_seconds")
     assert "generate,a,Model A,2,10.0,8.0,300.0,20,2.0" in text
     assert "resolve_config,,,1,1.5,0.5,60.0,," in text
@@ -71,10 +73,10 @@ def test_the_table_names_models_and_leaves_out_what_there_is_not(results):
 
 def test_a_run_of_steps_without_a_model_has_costs(tmp_path):
     write_log(tmp_path / "resolve_config.log", 1.5, 0.5, 60.0)
-    frame = costs(read_spent(tmp_path, ["a"]), count_tokens(tmp_path, []))
+    frame = sum_costs(read_job_costs(tmp_path, ["a"]), count_tokens(tmp_path, []))
     assert frame["step"].to_list() == ["resolve_config"]
 
 
 def test_no_log_of_a_finished_job_is_an_error(tmp_path):
     with pytest.raises(InputError, match="holds no log of a finished job"):
-        read_spent(tmp_path, ["a"])
+        read_job_costs(tmp_path, ["a"])

@@ -2,6 +2,7 @@
 
 import csv as csv_module
 import io
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -10,8 +11,10 @@ from support import synthetic
 from trace_workflow.analyses.operator_variants import DEFAULTS, GRID
 from trace_workflow.config import paper
 from trace_workflow.tables import hyperparameter_sensitivity as module
-from trace_workflow.tables import write
-from trace_workflow.tables.beside_paper import side_by_side
+from trace_workflow.tables.csv_file import render_csv
+from trace_workflow.tables.html_page import render_html
+from trace_workflow.tables.latex import render_latex
+from trace_workflow.tables.paper_comparison import compare_with_paper
 
 PAPER = paper.read()["hyperparameter_sensitivity"]
 MODEL = {"qwen2.5-7b-instruct": "Qwen2.5-7B-Instruct"}
@@ -44,11 +47,11 @@ def made(*arguments, **options):
 def table_of(frame):
     settings = synthetic.settings([], MODEL, TASKS, main=MAIN)
     frames = synthetic.answered(MODEL, TASKS) | {"hyperparameter_sensitivity": frame}
-    return module.table(frames, settings)
+    return module.table(replace(settings, frames=frames))
 
 
 def lines(table):
-    return {r["parameter"]: r for r in csv_module.DictReader(io.StringIO(write.render_csv(table)))}
+    return {r["parameter"]: r for r in csv_module.DictReader(io.StringIO(render_csv(table)))}
 
 
 def test_ranges_and_best_values():
@@ -86,8 +89,8 @@ def test_each_row_shows_its_own_default():
 
 
 def test_every_published_value_has_its_place():
-    page = write.render_html(
-        side_by_side("hyperparameter_sensitivity", list(lines(made()).values()), PAPER)
+    page = render_html(
+        compare_with_paper("hyperparameter_sensitivity", list(lines(made()).values()), PAPER)
     )
     assert "30 published values" in page
     assert "Not compared" not in page
@@ -97,7 +100,7 @@ def test_the_notes_give_the_runs_numbers():
     table = made({("default", None, "brier"): 0.1234, ("alpha", 0.2, "auroc"): 0.5})
     assert any("Brier 0.123 and AUROC 0.770" in note for note in table.notes)
     assert any("at most 0.010 for Brier and 0.020 for AUROC" in note for note in table.notes)
-    assert "0.500--0.770" in write.render_latex(table)
+    assert "0.500--0.770" in render_latex(table)
 
 
 def test_without_any_auroc_there_are_dashes():
@@ -113,7 +116,7 @@ def test_a_task_without_results_is_named():
     assert made(tasks=["mlqa", "svamp", "triviaqa"]).footnotes[0] == "No results yet on TruthfulQA."
 
 
-@pytest.mark.parametrize("render", [write.render_csv, write.render_html, write.render_latex])
+@pytest.mark.parametrize("render", [render_csv, render_html, render_latex])
 def test_it_does_not_hang_on_the_order_of_rows(render):
     changed = {("beta", 0.5, "brier"): 0.13}
     rows = analysis(changed)

@@ -2,6 +2,7 @@
 
 import csv as csv_module
 import io
+from dataclasses import replace
 from statistics import stdev
 
 import polars as pl
@@ -16,9 +17,11 @@ from trace_workflow.tables import (
     cross_model_best_estimators,
     cross_model_task_details,
     main_comparison,
-    write,
 )
-from trace_workflow.tables.beside_paper import side_by_side
+from trace_workflow.tables.csv_file import render_csv
+from trace_workflow.tables.html_page import render_html
+from trace_workflow.tables.latex import render_latex
+from trace_workflow.tables.paper_comparison import compare_with_paper
 from tracecal.estimators.entry import Entry
 
 A = Entry("a", "Baseline A", "likelihood", "baseline", "key_a")
@@ -61,7 +64,9 @@ def metrics(values=VALUES):
 def main(entries=SMALL, intervals=INTERVALS):
     study = {"model": "m", "tasks": ["t", "u"]}
     frames = synthetic.frames(metrics(), entries, intervals, main=study)
-    return main_comparison.table(frames, synthetic.settings(entries, {"m": "M"}, NAMES, main=study))
+    return main_comparison.table(
+        replace(synthetic.settings(entries, {"m": "M"}, NAMES, main=study), frames=frames)
+    )
 
 
 def cross(make, entries=SMALL, intervals=INTERVALS, frame=None):
@@ -72,11 +77,13 @@ def cross(make, entries=SMALL, intervals=INTERVALS, frame=None):
 def made(make, frame, intervals, entries, models, tasks, study):
     frames = synthetic.frames(frame, entries, intervals, cross=study)
     frames["accuracy"] = synthetic.accuracy(study["models"], tasks)
-    return make.table(frames, synthetic.settings(entries, models, tasks, cross=study))
+    return make.table(
+        replace(synthetic.settings(entries, models, tasks, cross=study), frames=frames)
+    )
 
 
 def lines(table):
-    return list(csv_module.DictReader(io.StringIO(write.render_csv(table))))
+    return list(csv_module.DictReader(io.StringIO(render_csv(table))))
 
 
 def marks(table, key):
@@ -133,12 +140,12 @@ def test_the_main_comparison_says_where_a_fit_beyond_the_paper_beats_trace_plus(
     frames["beyond_paper"] = pl.DataFrame(found, schema=COMPARISONS, orient="row")
     fits = {"log_ridge": "Log ridge", "stack_of_six": "Stack of six"}
     told = synthetic.settings(SMALL, {"m": "M"}, NAMES, {"beyond_paper": fits}, main=study)
-    note = main_comparison.table(frames, told).notes[-1]
+    note = main_comparison.table(replace(told, frames=frames)).notes[-1]
     assert "Log ridge: Brier +0.006 [+0.003, +0.009], AUROC -0.004 [-0.010, +0.002]; " in note
     assert "Stack of six: Brier +0.002 [-0.001, +0.005]." in note
     assert note.endswith("Supported by their interval: Log ridge in Brier.")
     frames["beyond_paper"] = frames["beyond_paper"].clear()
-    assert "Fits beyond" not in main_comparison.table(frames, told).notes[-1]
+    assert "Fits beyond" not in main_comparison.table(replace(told, frames=frames)).notes[-1]
 
 
 def test_the_main_comparison_marks_wins_that_are_not_supported():
@@ -281,13 +288,13 @@ def test_every_published_value_finds_its_place(make):
     study = {"models": sorted(labels), "tasks": sorted(PAPER_TASKS)}
     table = made(make, frame, synthetic.intervals(), ENTRIES, labels, PAPER_TASKS, study)
     name = make.__name__.rpartition(".")[2]
-    beside = side_by_side(name, lines(table), PAPER[name])
+    beside = compare_with_paper(name, lines(table), PAPER[name])
     assert not any("Not compared" in note for note in beside.notes)
     verdicts = [row["exceeds"] for row in lines(beside) if not row["column"].endswith("_id")]
     assert set(verdicts) <= {"yes", "no"}, "every number has its spread"
 
 
-@pytest.mark.parametrize("render", [write.render_latex, write.render_csv, write.render_html])
+@pytest.mark.parametrize("render", [render_latex, render_csv, render_html])
 @pytest.mark.parametrize("make", [cross_model_task_details, cross_model_best_estimators])
 def test_order_does_not_matter(render, make):
     frame = synthetic.study(splits=3)

@@ -1,14 +1,18 @@
 """The language table: pooled row first, each language beside it, honest where there is none."""
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
 from support import synthetic
 from support.synthetic import ENTRIES, MODELS, TASKS
 from trace_workflow.analyses.averages import averages
-from trace_workflow.analyses.improvements import gains
+from trace_workflow.analyses.gains import gains
 from trace_workflow.tables import languages as module
-from trace_workflow.tables import write
+from trace_workflow.tables.csv_file import render_csv
+from trace_workflow.tables.html_page import render_html
+from trace_workflow.tables.latex import render_latex
 from tracecal.calibration.accuracy import ACCURACY
 
 METRICS = synthetic.study(splits=3)
@@ -45,13 +49,15 @@ def table_of(frame):
             orient="row",
         ),
     }
-    return module.table(frames, synthetic.settings(ENTRIES, MODELS, TASKS, main=STUDY))
+    return module.table(
+        replace(synthetic.settings(ENTRIES, MODELS, TASKS, main=STUDY), frames=frames)
+    )
 
 
 def rows_of(*languages):
     return {
         row["language"]: row
-        for row in pl.read_csv(write.render_csv(table(*languages)).encode()).iter_rows(named=True)
+        for row in pl.read_csv(render_csv(table(*languages)).encode()).iter_rows(named=True)
     }
 
 
@@ -80,7 +86,7 @@ def test_the_best_baseline_is_chosen_in_each_row():
 def test_without_a_multilingual_task_the_table_says_so():
     empty = table()
     assert list(empty.rows) == []
-    for render in (write.render_html, write.render_latex):
+    for render in (render_html, render_latex):
         assert "No task of this study has answers in several languages." in render(empty)
 
 
@@ -99,7 +105,7 @@ def test_undefined_splits_are_marked_and_counted():
 
 
 def test_right_answers_stand_beside_each_language_and_too_few_are_said_to_be():
-    made = table("de", "zh")
+    made = table(replace("zh", frames="de"))
     rows = {row[0].text: [cell.text for cell in row] for row in made.rows}
     assert rows["de"][2:4] == ["0.500", "30/60"]
     assert rows["zh"][2:4] == ["0.100", "4/40"]

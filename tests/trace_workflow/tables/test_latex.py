@@ -12,8 +12,9 @@ from support.typeset import SETUPS, complaints, typeset
 from tests.trace_workflow.tables.test_risk_coverage import control
 from trace_workflow.analyses.risk_coverage import risk_coverage
 from trace_workflow.config import paper
-from trace_workflow.tables import cross_model, main_comparison, protocol_comparison, write
+from trace_workflow.tables import cross_model, main_comparison, protocol_comparison
 from trace_workflow.tables import risk_coverage as risks
+from trace_workflow.tables.latex import render_latex
 from trace_workflow.tables.table import Column, Table
 from tracecal.estimators.entry import Entry
 from tracecal.estimators.protocol import protocol_rows
@@ -56,7 +57,7 @@ def written(made, folder):
     folder.mkdir()
     paths = [folder / f"{table.name}.tex" for table in made]
     for table, path in zip(made, paths, strict=True):
-        path.write_text(write.render_latex(table), encoding="utf-8")
+        path.write_text(render_latex(table), encoding="utf-8")
     return paths
 
 
@@ -93,7 +94,7 @@ def test_every_key_of_the_registry_is_in_the_bibliography():
 
 
 def test_every_key_that_tables_cite_is_in_the_bibliography():
-    found = set().union(*(citations.cited(write.render_latex(table)) for table in tables()))
+    found = set().union(*(citations.cited(render_latex(table)) for table in tables()))
     assert {entry.citation for entry in ENTRIES if entry.role == "baseline"} - {
         "szymczyk2026"
     } <= found
@@ -124,15 +125,15 @@ def wide(added):
 
 
 def test_a_wide_table_leaves_out_its_added_columns_and_says_where_they_are():
-    text = write.render_latex(wide(6))
+    text = render_latex(wide(6))
     assert "Value c5" not in text and "Value c6" in text
     assert "Further columns: w.csv and w.html." in text
     assert len(re.findall(r"\\begin\{tabular\}", text)) == 1
     narrow = replace(wide(6), columns=wide(6).columns[:8])
-    assert "Value c5" in write.render_latex(narrow) and "Further" not in write.render_latex(narrow)
+    assert "Value c5" in render_latex(narrow) and "Further" not in render_latex(narrow)
 
 
 def test_the_main_comparison_on_four_tasks_is_one_float_with_its_average():
-    text = write.render_latex(tables()[0])
+    text = render_latex(tables()[0])
     assert len(re.findall(r"\\begin\{tabular\}", text)) == 1
     assert r"{c}{Avg.}" in text

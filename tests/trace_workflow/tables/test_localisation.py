@@ -7,7 +7,10 @@ from support import synthetic
 from trace_workflow.analyses.localisation import CHANCE, LOCALISATION, POINTERS
 from trace_workflow.analyses.part_scores import METRICS, PART, PART_SCORES, WHOLE
 from trace_workflow.figures.wrong_parts import NOTHING, draw
-from trace_workflow.tables import columns, localisation, part_scores, write
+from trace_workflow.tables import columns, localisation, part_scores
+from trace_workflow.tables.csv_file import render_csv
+from trace_workflow.tables.html_page import render_html
+from trace_workflow.tables.latex import render_latex
 from tracecal.estimators.entry import Entry
 from tracecal.io.input_files import read_yaml
 
@@ -83,12 +86,10 @@ def test_a_parts_own_score_stands_beside_its_answers():
 def test_they_are_written_and_every_column_is_described(module, frame):
     name = module.__name__.rpartition(".")[2]
     table = made(module, {name: frame()})
-    assert "SeqLogP" in write.render_html(table) or "Window of peak risk" in write.render_html(
-        table
-    )
-    assert write.render_latex(table) and write.render_csv(table)
+    assert "SeqLogP" in render_html(table) or "Window of peak risk" in render_html(table)
+    assert render_latex(table) and render_csv(table)
     told = read_yaml(columns.COLUMNS)
-    meanings = {key: columns.meaning(key, TASKS, told) for key in table.frame.columns}
+    meanings = {key: columns.describe_column(key, TASKS, told) for key in table.frame.columns}
     assert all(unit and words for unit, words in meanings.values())
     assert "wrong part" in str(meanings.get("value", "wrong part"))
 

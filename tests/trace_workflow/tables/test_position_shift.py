@@ -2,14 +2,16 @@
 
 import csv as csv_module
 import io
+from dataclasses import replace
 
 import polars as pl
 
 from support import synthetic
 from trace_workflow.config import paper
 from trace_workflow.tables import position_shift as module
-from trace_workflow.tables import write
-from trace_workflow.tables.beside_paper import side_by_side
+from trace_workflow.tables.csv_file import render_csv
+from trace_workflow.tables.html_page import render_html
+from trace_workflow.tables.paper_comparison import compare_with_paper
 
 PAPER = paper.read()["position_shift"]
 MODEL = {"qwen2.5-7b-instruct": "Qwen2.5-7B-Instruct"}
@@ -41,11 +43,13 @@ VALUES = ALL | {"truthfulqa": (0.64, 0.63), None: (0.7675, 0.7605)}
 def made(values=VALUES, **options):
     settings = synthetic.settings([], MODEL, TASKS, main=MAIN)
     frames = synthetic.answered(MODEL, TASKS)
-    return module.table(frames | {"position_shift": analysis(values, **options)}, settings)
+    return module.table(
+        replace(settings, frames=frames | {"position_shift": analysis(values, **options)})
+    )
 
 
 def lines(table):
-    return {row["task"]: row for row in csv_module.DictReader(io.StringIO(write.render_csv(table)))}
+    return {row["task"]: row for row in csv_module.DictReader(io.StringIO(render_csv(table)))}
 
 
 def bold(table):
@@ -83,7 +87,7 @@ def test_a_note_counts_the_draws():
 
 
 def test_every_published_value_has_its_place():
-    page = write.render_html(side_by_side("position_shift", list(lines(made()).values()), PAPER))
+    page = render_html(compare_with_paper("position_shift", list(lines(made()).values()), PAPER))
     assert "10 published values" in page
     assert "Not compared" not in page
 

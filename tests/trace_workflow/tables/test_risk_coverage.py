@@ -2,13 +2,16 @@
 
 import csv as csv_module
 import io
+from dataclasses import replace
 
 import polars as pl
 import pytest
 
 from support import synthetic
 from trace_workflow.analyses.risk_coverage import risk_coverage as gathered
-from trace_workflow.tables import write
+from trace_workflow.tables.csv_file import render_csv
+from trace_workflow.tables.html_page import render_html
+from trace_workflow.tables.latex import render_latex
 from trace_workflow.tables.risk_coverage import table as risk_table
 
 MODELS = {"m1": "Model_1", "m2": "Model & 2"}
@@ -39,11 +42,11 @@ def risk_coverage(controls, models, tasks):
     rows = [(model, task, 0.4) for model, task in controls]
     accuracy = pl.DataFrame(rows, schema=["model", "task", "accuracy"], orient="row")
     frames = {"risk_coverage": frame, "accuracy": accuracy}
-    return risk_table(frames, synthetic.settings([], models, tasks))
+    return risk_table(replace(synthetic.settings([], models, tasks), frames=frames))
 
 
 def read(table):
-    lines = csv_module.DictReader(io.StringIO(write.render_csv(table)))
+    lines = csv_module.DictReader(io.StringIO(render_csv(table)))
     return {(line["model"], line["task"]): line for line in lines}
 
 
@@ -67,7 +70,9 @@ def test_that_there_is_no_guarantee_is_said():
     wanted = [line[f"{name}_0.05"] for name in ("threshold", "coverage", "error", "kept")]
     assert wanted == ["", "0.0", "", "0"]
     assert any(note.startswith("none (m): no threshold guarantees") for note in table.footnotes)
-    assert "0.600 & none (992) & 0.000 & -- & 0.710 & 0.400 & 0.150" in write.render_latex(table)
+    assert "0.600 & none (992) & 0.000 & -- & 0/19 & 0.710 & 0.400 & 0.150 & 12/19" in render_latex(
+        table
+    )
     all_kept = {("m1", "u"): CONTROLS["m1", "u"]}
     assert risk_coverage(all_kept, MODELS, TASKS).footnotes == ()
     assert line["reason_0.05"] == "too few"
@@ -83,7 +88,7 @@ def test_rates_that_are_kept_nowhere_leave_the_print_for_a_note():
     assert len({column.group for column in risk_coverage(none, MODELS, TASKS).columns}) == 3
 
 
-@pytest.mark.parametrize("render", [write.render_latex, write.render_html, write.render_csv])
+@pytest.mark.parametrize("render", [render_latex, render_html, render_csv])
 def test_the_order_of_pairs_does_not_matter(render):
     reverse = dict(reversed(CONTROLS.items()))
     first, second = (risk_coverage(c, MODELS, TASKS) for c in (CONTROLS, reverse))

@@ -12,16 +12,16 @@ from urllib.parse import unquote
 import polars as pl
 import pytest
 
-from trace_workflow.tables import write
+from trace_workflow.tables.csv_file import render_csv
+from trace_workflow.tables.html_page import render_html
+from trace_workflow.tables.latex import escape, render_latex
+from trace_workflow.tables.ranking import mark_best_of_row, rank_columns, rank_values
 from trace_workflow.tables.table import (
     Column,
     Table,
-    as_printed,
-    better_of,
+    as_in_paper,
+    format_number,
     header_spans,
-    number,
-    ranked,
-    ranks,
 )
 from tracecal.errors import InputError
 
@@ -29,7 +29,7 @@ HOSTILE = "<script>alert('%_&$#{}~^\\\"')</script> é [x] a--b"
 CITED = pl.col("id").replace_strict(dict.fromkeys("abc", "k2020"))
 COLUMNS = (
     Column(("label",), "Method", align="left", cite=CITED),
-    *ranked(
+    *rank_columns(
         [
             Column(("brier",), "Brier", "Task", "lower"),
             Column(("auroc",), "AUROC", "Task", "higher"),
@@ -96,15 +96,15 @@ class Text(HTMLParser):
     ],
 )
 def test_numbers_print_rounded_signed_and_without_negative_zero(value, decimals, signed, text):
-    assert number(value, decimals, signed) == text
+    assert format_number(value, decimals, signed) == text
 
 
 def test_ranks_share_ties_of_what_prints():
-    assert ranks([0.1234, 0.1229, 0.2, 0.3], "lower", 2) == ["best", "best", "second", None]
-    assert ranks([0.7, None, 0.9, 0.7], "higher", 3) == ["second", None, "best", "second"]
-    assert ranks([0.0539, 0.0541], "lower", 3) == [None, None]
-    assert ranks([0.5], "lower", 3) == [None]
-    assert ranks([], "lower", 3) == []
+    assert rank_values([0.1234, 0.1229, 0.2, 0.3], "lower", 2) == ["best", "best", "second", None]
+    assert rank_values([0.7, None, 0.9, 0.7], "higher", 3) == ["second", None, "best", "second"]
+    assert rank_values([0.0539, 0.0541], "lower", 3) == [None, None]
+    assert rank_values([0.5], "lower", 3) == [None]
+    assert rank_values([], "lower", 3) == []
 
 
 def test_cells_join_several_numbers():
@@ -134,7 +134,7 @@ def test_best_and_second_are_marked_among_all_and_among_some_rows():
     frame = pl.DataFrame({"x": [1.0, 2.0, 3.0, 2.0], "part": ["a", "a", "b", "b"]})
 
     def emphasis(**how):
-        columns = ranked([Column(("x",), better="higher")], **how)
+        columns = rank_columns([Column(("x",), better="higher")], **how)
         return [row[0].emphasis for row in Table(frame, columns).rows]
 
     assert emphasis() == [None, "second", "best", "second"]
@@ -143,7 +143,7 @@ def test_best_and_second_are_marked_among_all_and_among_some_rows():
 
 def test_the_better_of_a_row_is_bold_unless_both_print_alike():
     frame = pl.DataFrame({"x": [0.1, 0.2, 0.1001, None], "y": [0.2, 0.1, 0.1002, 0.3]})
-    columns = better_of([Column(("x",), better="lower"), Column(("y",), better="lower")])
+    columns = mark_best_of_row([Column(("x",), better="lower"), Column(("y",), better="lower")])
     rows = Table(frame, tuple(columns)).rows
     bold = [tuple(cell.emphasis for cell in row) for row in rows]
     assert bold == [("best", None), (None, "best"), (None, None), (None, None)]
@@ -160,14 +160,14 @@ def test_a_column_that_the_frame_lacks_is_refused():
 
 
 def test_csv_has_all_columns_at_full_precision():
-    lines = list(csv_module.reader(io.StringIO(write.render_csv(table(HOSTILE)))))
+    lines = list(csv_module.reader(io.StringIO(render_csv(table(HOSTILE)))))
     assert lines[0] == ["id", "label", "brier", "auroc", "wins", "tasks"]
     assert lines[1] == ["a", HOSTILE, "0.12345678901234", "0.8", "2", "3"]
     assert lines[2] == ["b", "B", "0.2", "", "3", "3"]
 
 
 def test_latex_marks_best_second_groups_and_citations():
-    text = write.render_latex(table())
+    text = render_latex(table())
     assert r"\multicolumn{2}{c}{Task}" in text
     assert r"\cmidrule(lr){2-3}" in text
     assert r"\multirow{2}{*}{Method}" in text
@@ -181,28 +181,28 @@ def test_latex_marks_best_second_groups_and_citations():
 
 
 def test_latex_escapes_every_label():
-    assert write.escape("a_b%&$#{}~^\\") == (
+    assert escape("a_b%&$#{}~^\\") == (
         r"a\_b\%\&\$\#\{\}\textasciitilde{}\textasciicircum{}\textbackslash{}"
     )
-    assert write.escape("a---b\n c") == "a-{}-{}-b c"
-    assert write.escape("ΔBrier ± −1") == r"$\Delta$Brier $\pm$ $-$1"
-    assert write.render_latex(table("[2pt]")).count("\n{}[2pt]") == 1
+    assert escape("a---b\n c") == "a-{}-{}-b c"
+    assert escape("ΔBrier ± −1") == r"$\Delta$Brier $\pm$ $-$1"
+    assert render_latex(table("[2pt]")).count("\n{}[2pt]") == 1
 
 
 def test_a_citation_that_would_break_latex_is_refused():
     column = Column(("label",), "Method", cite=pl.lit("a}%"))
     bad = Table(pl.DataFrame({"label": ["A"]}), (column,))
     with pytest.raises(InputError, match="citation key"):
-        write.render_latex(bad)
+        render_latex(bad)
 
 
 def test_html_escapes_labels_and_stands_alone():
-    page = write.render_html(table(HOSTILE, HOSTILE, title=HOSTILE, notes=(HOSTILE,)))
+    page = render_html(table(HOSTILE, HOSTILE, title=HOSTILE, notes=(HOSTILE,)))
     read = Text(page)
     assert "script" not in read.tags
     assert "".join(read.text).count(HOSTILE) == 5
     link = re.search(r'download="t.csv" href="data:text/csv;charset=utf-8,([^"]*)"', page)
-    assert unquote(link[1]) == write.render_csv(table(HOSTILE)), "the page saves its own CSV"
+    assert unquote(link[1]) == render_csv(table(HOSTILE)), "the page saves its own CSV"
     assert not re.search(r"https?:|src=|href=|url\(|@import", page.replace(link[0], ""))
     assert "<strong>0.100</strong>" in page
     assert "<u>0.123</u>" in page
@@ -212,19 +212,19 @@ def test_html_escapes_labels_and_stands_alone():
 
 def test_html_shows_standard_deviations_on_demand_where_the_frame_has_them():
     frame = table().frame.with_columns(brier_sd=pl.Series([0.01, None, 0.02]))
-    page = write.render_html(table(frame=frame))
+    page = render_html(table(frame=frame))
     assert page.count('<span class="sd"> ± 0.0') == 2
     assert 'id="deviations"' in page and "± s.d. over splits" in page
-    assert 'id="deviations"' not in write.render_html(table())
+    assert 'id="deviations"' not in render_html(table())
 
 
-def test_as_printed_leaves_out_what_is_added():
+def test_paper_tables_leaves_out_what_is_added():
     columns = [replace(column, added=column.label == "Wins") for column in COLUMNS]
     columns[1] = replace(columns[1], added_mark=pl.lit("§"))
     whole = table(
         columns=tuple(columns), added=pl.col("id") == "b", footnotes=("† Partly.",), notes=("N.",)
     )
-    plain = as_printed(whole)
+    plain = as_in_paper(whole)
     assert [row[0].text for row in plain.rows] == ["A", "C"]
     assert [column.label for column in plain.columns] == ["Method", "Brier", "AUROC"]
     assert {cell.mark for row in plain.rows for cell in row} == {""}
@@ -236,18 +236,18 @@ def test_what_is_too_wide_for_a_page_stands_in_parts_with_the_names_of_rows():
     names = [f"a_rather_long_name_{place}" for place in range(12)]
     frame = pl.DataFrame({"label": ["A"], **{name: [0.5] for name in names}})
     columns = (Column(("label",), "Method", align="left"), *(Column((n,), n) for n in names))
-    text = write.render_latex(Table(frame, columns, name="t"))
+    text = render_latex(Table(frame, columns, name="t"))
     assert text.count(r"\begin{tabular}") == text.count("Method &") == 3
     assert text.count(r"\begin{table*}") == text.count(r"\label{tab:t}") == 1
     many = pl.concat([frame] * 30)
-    long = write.render_latex(Table(many, columns, name="t"))
+    long = render_latex(Table(many, columns, name="t"))
     assert long.count(r"\begin{table") == 3, "a page each"
     assert [part[:1] for part in long.split(r"\label{tab:t")[1:]] == ["}", "-", "-"]
     assert long.count(r"\addtocounter{table}{-1}") == 2
 
 
 def test_html_table_is_rectangular():
-    page = write.render_html(table())
+    page = render_html(table())
     for line in re.findall(r"<tr>(.*?)</tr>", page.split("</thead>")[1], re.DOTALL):
         widths = [re.search(r'colspan="(\d+)"', tag) for tag in re.findall("<t[hd][^>]*>", line)]
         assert sum(int(width[1]) if width else 1 for width in widths) == 4
@@ -255,7 +255,7 @@ def test_html_table_is_rectangular():
 
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="needs pdflatex")
 def test_latex_compiles_with_hostile_labels(tmp_path):
-    (tmp_path / "t.tex").write_text(write.render_latex(table(HOSTILE, HOSTILE, notes=(HOSTILE,))))
+    (tmp_path / "t.tex").write_text(render_latex(table(HOSTILE, HOSTILE, notes=(HOSTILE,))))
     (tmp_path / "paper.tex").write_text(
         "\\documentclass[twocolumn]{article}\\usepackage{booktabs,multirow,graphicx,natbib}"
         "\\begin{document}\\input{t}\\end{document}"

@@ -2,6 +2,7 @@
 
 import csv as csv_module
 import io
+from dataclasses import replace
 from statistics import stdev
 
 import numpy as np
@@ -10,9 +11,13 @@ import pytest
 
 from support import synthetic
 from support.synthetic import ENTRIES, MODELS, TASKS, rows, settings
-from trace_workflow.tables import cross_model, main_comparison, notes, write
-from trace_workflow.tables.notes import beam_notes
-from trace_workflow.tables.table import as_printed
+from trace_workflow.tables import cross_model, main_comparison
+from trace_workflow.tables.csv_file import render_csv
+from trace_workflow.tables.html_page import render_html
+from trace_workflow.tables.latex import render_latex
+from trace_workflow.tables.sample_size import needed_answers
+from trace_workflow.tables.standing_notes import beam_notes, count_notes
+from trace_workflow.tables.table import as_in_paper
 from tracecal.calibration.accuracy import ACCURACY
 from tracecal.errors import InputError
 from tracecal.estimators.entry import Entry
@@ -52,12 +57,16 @@ def main(metrics, entries=SMALL, tasks=("u", "t")):
 
 def main_table(metrics, entries, models, tasks, study):
     frames = synthetic.frames(metrics, entries, main=study)
-    return main_comparison.table(frames, synthetic.settings(entries, models, tasks, main=study))
+    return main_comparison.table(
+        replace(synthetic.settings(entries, models, tasks, main=study), frames=frames)
+    )
 
 
 def cross_table(metrics, accuracy, entries, models, tasks, study):
     frames = synthetic.frames(metrics, entries, cross=study) | {"accuracy": accuracy}
-    return cross_model.table(frames, synthetic.settings(entries, models, tasks, cross=study))
+    return cross_model.table(
+        replace(synthetic.settings(entries, models, tasks, cross=study), frames=frames)
+    )
 
 
 def cross(metrics, entries=SMALL, accuracy=None):
@@ -70,9 +79,7 @@ def cross(metrics, entries=SMALL, accuracy=None):
 
 
 def read(table):
-    return {
-        row["label"]: row for row in csv_module.DictReader(io.StringIO(write.render_csv(table)))
-    }
+    return {row["label"]: row for row in csv_module.DictReader(io.StringIO(render_csv(table)))}
 
 
 def emphasis(table, key):
@@ -114,8 +121,8 @@ def test_tasks_are_alphabetical_and_groups_follow_the_families():
     study = {"model": "tiny_a", "tasks": list(TASKS)}
     every = main_table(synthetic.study(splits=2), ENTRIES, MODELS, TASKS, study)
     assert every.groups[1].title == "Trajectory and beam-distribution baselines"
-    assert r"A~\citep{key_a}" in write.render_latex(table)
-    assert r"\citep{xu2026trace}" not in write.render_latex(table)
+    assert r"A~\citep{key_a}" in render_latex(table)
+    assert r"\citep{xu2026trace}" not in render_latex(table)
 
 
 def test_undefined_splits_are_left_out_and_counted():
@@ -124,7 +131,7 @@ def test_undefined_splits_are_left_out_and_counted():
     assert float(found["B"]["t_auroc"]) == pytest.approx(0.9)
     assert found["B"]["t_auroc_undefined_splits"] == "1"
     assert any("AUROC on Task <1> in 1 of 2 splits (B)" in note for note in table.footnotes)
-    assert r"0.900}$\dagger$" in write.render_latex(table)
+    assert r"0.900}$\dagger$" in render_latex(table)
 
 
 def test_an_estimator_without_a_value_on_a_task_has_a_dash_and_no_average():
@@ -133,7 +140,7 @@ def test_an_estimator_without_a_value_on_a_task_has_a_dash_and_no_average():
     assert found["B"]["t_auroc"] == found["B"]["average_auroc"] == ""
     assert float(found["A"]["average_auroc"]) == pytest.approx(0.6)
     assert "– Undefined (2 cells): AUROC on Task <1> (B)." in table.footnotes
-    assert "0.210 & -- & " in write.render_latex(table)
+    assert "0.210 & -- & " in render_latex(table)
 
 
 def test_a_task_undefined_for_all_is_left_out_of_the_average():
@@ -187,7 +194,7 @@ def test_cross_model_takes_the_best_baseline_of_each_metric():
     assert (found["auroc_wins"], found["auroc_tasks"]) == ("1", "2")
     assert emphasis(table, "brier_best_baseline")[0] == "best"
     assert emphasis(table, "brier_trace_plus")[0] is None
-    printed = write.render_latex(as_printed(table))
+    printed = render_latex(as_in_paper(table))
     assert r"$-$0.005 & +0.050 & 1/2 & 1/2 \\" in printed
     groups = [column.group for column in table.narrow.columns]
     assert groups == [
@@ -208,13 +215,13 @@ def right_answers(*lacks, n=1000, **correct):
     accuracy = pl.DataFrame(rows, schema=ACCURACY, orient="row")
     study = {"model": "m", "tasks": sorted(correct)}
     settings = synthetic.settings(SMALL, {"m": "M"}, NAMES, main=study)
-    return notes.notes({"accuracy": accuracy}, settings)
+    return count_notes(replace(settings, frames={"accuracy": accuracy}))
 
 
 def test_right_answers_are_counted_and_too_few_are_said_to_be():
     # Of answers that are half right a fit of one weight needs 75, of eight 599.
-    assert notes.needs(1, 0.5) == pytest.approx(1 / (0.1 * -np.log(1 - 0.1125 / 0.9)))
-    assert notes.needs(8, 0.5) == pytest.approx(599, abs=1)
+    assert needed_answers(1, 0.5) == pytest.approx(1 / (0.1 * -np.log(1 - 0.1125 / 0.9)))
+    assert needed_answers(8, 0.5) == pytest.approx(599, abs=1)
     assert right_answers(n=2000, t=1000, u=900) == [
         "Correct answers (accuracy): Task <1> 1000 of 2000 (0.500); Task & 2 900 of 2000 (0.450)."
     ]
@@ -258,7 +265,7 @@ def test_a_missing_side_is_noted(entries, note):
     table = cross(small(), entries)
     assert note in table.footnotes[0]
     assert read(table)["M"]["brier_improvement"] == ""
-    assert "–" in write.render_html(table)
+    assert "–" in render_html(table)
 
 
 def test_undefined_auroc_is_noted_across_models():
@@ -268,7 +275,7 @@ def test_undefined_auroc_is_noted_across_models():
     assert any("M on Task <1> (2 of 2 splits)" in note for note in table.footnotes)
 
 
-@pytest.mark.parametrize("render", [write.render_latex, write.render_csv, write.render_html])
+@pytest.mark.parametrize("render", [render_latex, render_csv, render_html])
 def test_order_of_rows_and_of_the_config_does_not_matter(render):
     metrics = synthetic.study(splits=3)
     study = {"models": sorted(MODELS), "tasks": sorted(TASKS)}

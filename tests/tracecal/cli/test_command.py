@@ -16,8 +16,8 @@ from sklearn.metrics import roc_auc_score
 from support.labelled_answers import answers
 from support.log_rows import write
 from support.running import REPOSITORY
+from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.table import Column, Table
-from trace_workflow.tables.write import render_csv
 from tracecal.answers.reading import Reading
 from tracecal.calibrator import fitting as fit
 from tracecal.calibrator import report

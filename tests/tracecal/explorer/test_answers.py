@@ -5,7 +5,11 @@ import pyarrow as pa
 import pytest
 
 from support.arrow_files import write_arrow
-from trace_workflow.tables.explorer import Files, read_answers, read_parents
+from trace_workflow.analyses.explorer_answers import (
+    AnswerFiles,
+    read_explorer_answers,
+    read_parents,
+)
 from tracecal.errors import InputError
 from tracecal.io.files import write_parquet
 from tracecal.io.traces import TRACES
@@ -52,12 +56,12 @@ def files(tmp_path):
         "probability": [0.3, 0.5],
     }
     write_parquet(pl.DataFrame(predictions), tmp_path / "predictions.parquet")
-    names = ["traces.arrow", *(f"{name}.parquet" for name in Files._fields[1:])]
-    return Files(*(str(tmp_path / name) for name in names))
+    names = ["traces.arrow", *(f"{name}.parquet" for name in AnswerFiles._fields[1:])]
+    return AnswerFiles(*(str(tmp_path / name) for name in names))
 
 
 def test_an_answer_is_joined_from_all_that_is_known_of_it(files):
-    first, second = read_answers(files, ["seq_logp", "trace_plus"]).to_dicts()
+    first, second = read_explorer_answers(files, ["seq_logp", "trace_plus"]).to_dicts()
     assert (first["example_id"], second["example_id"]) == ("x", "z")
     assert second["references"] == ["3", "three"]
     assert (second["prompt"], second["question"], second["prediction"]) == ("ask z", "Z?", "one")
@@ -79,14 +83,14 @@ def test_labels_of_other_examples_are_refused(files):
     labels = pl.read_parquet(files.labels).filter(pl.col("example_id") != "z")
     write_parquet(labels, files.labels)
     with pytest.raises(InputError, match="1 rows for 2 examples"):
-        read_answers(files, ["trace_plus"])
+        read_explorer_answers(files, ["trace_plus"])
 
 
 def test_columns_stand_in_one_order_whatever_a_pair_lacks(files):
     # Probabilities of TRACE+ are there, those of the others are not.
     names = ["trace_plus", "seq_logp"]
     for order in (names, names[::-1]):
-        columns = read_answers(files, order).columns
+        columns = read_explorer_answers(files, order).columns
         wanted = [
             f"{kind}.{name}" for kind in ("probability", "held_out", "score") for name in order
         ]
@@ -101,8 +105,10 @@ def test_parts_are_joined_with_their_places_and_their_answers(files, tmp_path):
     ]
     schema = pa.schema([*TRACES, *places.items()])
     write_arrow(cut, schema, {"schema_version": "1"}, tmp_path / "cut.arrow")
-    parts = read_answers(files._replace(traces=str(tmp_path / "cut.arrow")), ["trace"], "asked")
-    whole = read_answers(files, ["trace"])
+    parts = read_explorer_answers(
+        files._replace(traces=str(tmp_path / "cut.arrow")), ["trace"], "asked"
+    )
+    whole = read_explorer_answers(files, ["trace"])
     assert parts.schema == whole.schema
     assert parts["parent_task"].to_list() == ["asked", "asked"]
     assert parts.select("parent_id", "part", "start", "end").row(1) == ("z0", "town", 3, 5)

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from support.explorer_answers import ESTIMATORS, MODELS, TASKS, answers, in_parts
-from trace_workflow.analyses.localisation import mixed_answers, pointed
+from trace_workflow.analyses.localisation import mixed_answers, pointer_hits
 from tracecal.explorer.contents import contents
 from tracecal.explorer.page import page
 
@@ -61,7 +61,7 @@ def expected(model):
     traces = PARENTS.filter(model=model).select("example_id", "surprisal", "entropy")
     mixed = mixed_answers(own, traces)
     splits = {"parent_id": pl.String, "part": pl.String, "split": pl.Int64, "rate": pl.Float64}
-    hits = pointed(mixed, pl.DataFrame(schema=splits))["window"]
+    hits = pointer_hits(mixed, pl.DataFrame(schema=splits))["window"]
     return {f"{model}/{one}": bool(hit) for one, hit in zip(mixed["parent_id"], hits, strict=True)}
 
 

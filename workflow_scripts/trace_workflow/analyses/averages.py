@@ -2,7 +2,7 @@
 
 A task counts for a metric where any estimator has a value on it. An estimator that lacks a value on
 one of these tasks has no average. The s.d. over splits of such an average is that of the averages
-of single splits, which are kept.
+of single splits, which the frame keeps as `values`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,8 @@ from statistics import fmean, stdev
 
 import polars as pl
 
-from trace_workflow.analyses.study_files import of_study
+from trace_workflow.analyses.studies import in_study
+from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.calibration.metrics import METRICS
 from tracecal.io.files import read_parquet
 
@@ -26,51 +27,55 @@ KEYS = ("study", "model", "task", "estimator", "metric")
 AVERAGES = {name: pl.String for name in KEYS} | SUMMARY
 
 
-def analysis(measured: str, studies: Mapping[str, Mapping], by: Sequence[str] = ()) -> pl.DataFrame:
+def analysis(
+    files: StudyFiles, studies: Mapping[str, Mapping], by: Sequence[str] = ()
+) -> pl.DataFrame:
     """`averages` of the file `measured`."""
-    return averages(read_parquet(measured, [*by, *METRICS]), studies, by)
+    return averages(read_parquet(files["measured"], [*by, *METRICS]), studies, by)
 
 
 def averages(
-    measured: pl.DataFrame, studies: Mapping[str, Mapping], by: Sequence[str] = ()
+    metrics: pl.DataFrame, studies: Mapping[str, Mapping], by: Sequence[str] = ()
 ) -> pl.DataFrame:
-    """Averages of `measured` (METRICS, and the columns `by` that divide it further).
+    """Averages of `metrics` (METRICS, and the columns `by` that divide it further).
 
     Rows of a (model, task) pair have no `study`. Rows of a study ('main', 'cross') have no `task`
     and are means over its tasks, some of which may have no rows yet; rows of 'cross' without a
     `model` are means over its models. Columns `by`, KEYS, then `mean` and `sd` over `splits`, how
     many of these are `undefined` and left out of the mean, `n` answers in a split (summed over
-    tasks), and `values`, the list of the splits' values. Null means undefined.
+    tasks), and `values`, the list of the splits' values. None means undefined.
     """
-    pairs = over_splits(measured, [*by, "model", "task", "estimator", "metric"])
+    pairs = average_over_splits(metrics, [*by, "model", "task", "estimator", "metric"])
     frames = [pairs.with_columns(study=pl.lit(None, pl.String))]
     keys = [*by, "model", "estimator", "metric"]
-    for study, study_settings in studies.items():
-        means = over_tasks(pairs.filter(of_study(study_settings)), keys, compared=["estimator"])
-        frames.append(means.with_columns(study=pl.lit(study), task=pl.lit(None, pl.String)))
-        if "models" in study_settings:
-            null = pl.lit(None, pl.String)
-            overall = over_models(means, keys)
-            frames.append(overall.with_columns(study=pl.lit(study), model=null, task=null))
+    missing = pl.lit(None, pl.String)
+    for study, members in studies.items():
+        means = average_over_tasks(pairs.filter(in_study(members)), keys, compared=["estimator"])
+        frames.append(means.with_columns(study=pl.lit(study), task=missing))
+        if "models" in members:
+            overall = average_over_models(means, keys)
+            frames.append(overall.with_columns(study=pl.lit(study), model=missing, task=missing))
     order = [*by, *KEYS, *SUMMARY]
     return pl.concat(frame.select(order) for frame in frames).sort(*by, *KEYS)
 
 
-def over_splits(measured: pl.DataFrame, keys: Sequence[str], over: str = "split") -> pl.DataFrame:
-    """`keys` and SUMMARY of the `value` of the rows with the same keys, in the order of `over`."""
-    size = pl.col("n").mean() if "n" in measured.columns else pl.lit(None, pl.Float64)
-    listed = (
-        measured.with_columns(pl.col("value").fill_nan(None))
+def average_over_splits(
+    metrics: pl.DataFrame, keys: Sequence[str], over: str = "split"
+) -> pl.DataFrame:
+    """`keys` and SUMMARY of the `value` of rows with the same keys, in the order of `over`."""
+    size = pl.col("n").mean() if "n" in metrics.columns else pl.lit(None, pl.Float64)
+    groups = (
+        metrics.with_columns(pl.col("value").fill_nan(None))
         .sort(*keys, over)
         .group_by(keys, maintain_order=True)
         .agg(pl.col("value"), n=size)
     )
-    series = listed["value"].to_list()
+    series = groups["value"].to_list()
     means = [mean(values) for values in series]
-    return _summary(listed.select(keys), means, series, listed["n"].to_list())
+    return _summary(groups.select(keys), means, series, groups["n"].to_list())
 
 
-def over_tasks(
+def average_over_tasks(
     pairs: pl.DataFrame, keys: Sequence[str], compared: Sequence[str] = ()
 ) -> pl.DataFrame:
     """Means over the tasks that count, for each combination of `keys`.
@@ -81,48 +86,68 @@ def over_tasks(
     scope = [key for key in keys if key not in compared]
     has_value = pl.col("mean").is_not_null().any().alias("has_value")
     tasks = pairs.group_by(*scope, "task").agg(has_value)
-    none = ~pl.col("has_value").any().over(scope)
-    counted = tasks.filter(pl.col("has_value") | none).drop("has_value")
-    wanted = pairs.select(keys).unique().join(counted, on=scope, nulls_equal=True)
-    return over_members(
-        wanted.join(pairs, on=[*keys, "task"], how="left", nulls_equal=True).sort("task"), keys
-    )
+    without_any = ~pl.col("has_value").any().over(scope)
+    counted = tasks.filter(pl.col("has_value") | without_any).drop("has_value")
+    expected = pairs.select(keys).unique().join(counted, on=scope, nulls_equal=True)
+    members = expected.join(pairs, on=[*keys, "task"], how="left", nulls_equal=True)
+    return average_members(members.sort("task"), keys)
 
 
-def over_models(means: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """Means over all models in `means`, for each combination of the other `keys`."""
-    others = [key for key in keys if key != "model"]
-    wanted = means.select(others).unique().join(means.select("model").unique(), how="cross")
-    members = wanted.join(means, on=keys, how="left", nulls_equal=True)
-    return over_members(members.sort("model"), others)
+def average_over_models(means: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """Means over all models in `means`, for each combination of the other keys."""
+    keys_without_model = [key for key in keys if key != "model"]
+    combinations = means.select(keys_without_model).unique()
+    expected = combinations.join(means.select("model").unique(), how="cross")
+    members = expected.join(means, on=keys, how="left", nulls_equal=True)
+    return average_members(members.sort("model"), keys_without_model)
 
 
-def over_members(members: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+def average_members(members: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """Means of the SUMMARY rows with the same `keys`, undefined where one of them is."""
-    listed = members.group_by(keys).agg("mean", "values", pl.col("n").sum()).sort(keys)
-    means = [None if None in each else mean(each) for each in listed["mean"].to_list()]
-    series = [mean_series(each) for each in listed["values"].to_list()]
-    return _summary(listed.select(keys), means, series, listed["n"].to_list())
+    groups = members.group_by(keys).agg("mean", "values", pl.col("n").sum()).sort(keys)
+    means = [None if None in values else mean(values) for values in groups["mean"].to_list()]
+    series = [mean_series(values) for values in groups["values"].to_list()]
+    return _summary(groups.select(keys), means, series, groups["n"].to_list())
 
 
 def mean_series(members: Sequence[Sequence[float | None] | None]) -> list[float | None]:
-    """The mean of several series split by split; null where one of them has no value."""
+    """The mean of several series split by split; None where one of them has no value.
+
+    >>> mean_series([[1.0, 2.0], [3.0, None]])
+    [2.0, None]
+    """
     defined = [series for series in members if series is not None]
     if len(defined) < len(members):
         return [None] * max(map(len, defined), default=0)
-    return [None if None in each else fmean(each) for each in zip(*defined, strict=True)]
+    return [None if None in values else fmean(values) for values in zip(*defined, strict=True)]
 
 
 def mean(values: Sequence[float | None]) -> float | None:
-    """The mean of the defined values, null where there are none."""
+    """The mean of the defined values, None where there are none."""
     defined = [value for value in values if value is not None]
     return fmean(defined) if defined else None
 
 
 def spread(values: Sequence[float | None]) -> float | None:
-    """The s.d. of the defined values, null where there are fewer than two."""
+    """The s.d. of the defined values, None where there are fewer than two."""
     defined = [value for value in values if value is not None]
     return stdev(defined) if len(defined) > 1 else None
+
+
+def average_repetitions(metrics: pl.DataFrame, keys: Sequence[str], over: str) -> pl.DataFrame:
+    """Means of `value` over the repetitions `over`, for each task, and over tasks (`task` None).
+
+    Columns `task`, the keys, `mean`, `sd`, `repetitions` and `undefined`, sorted. A task without
+    any value does not count in the mean over tasks.
+    """
+    tasks = average_over_splits(metrics, ["task", *keys], over)
+    overall = average_over_tasks(tasks, keys).with_columns(task=pl.lit(None, pl.String))
+    return (
+        pl.concat([tasks, overall.select(tasks.columns)])
+        .rename({"splits": "repetitions"})
+        .select("task", *keys, "mean", "sd", "repetitions", "undefined")
+        .sort("task", *keys)
+    )
 
 
 def _summary(
@@ -140,19 +165,3 @@ def _summary(
         "values": series,
     }
     return keys.with_columns(pl.DataFrame(columns, schema=SUMMARY).get_columns())
-
-
-def repeated(measured: pl.DataFrame, keys: Sequence[str], over: str) -> pl.DataFrame:
-    """Means of `value` over the repetitions `over`, for each `task`, and over tasks (`task` null).
-
-    Columns `task`, the keys, `mean`, `sd`, `repetitions` and `undefined`, sorted. A task without
-    any value does not count in the mean over tasks.
-    """
-    tasks = over_splits(measured, ["task", *keys], over)
-    overall = over_tasks(tasks, keys).with_columns(task=pl.lit(None, pl.String))
-    return (
-        pl.concat([tasks, overall.select(tasks.columns)])
-        .rename({"splits": "repetitions"})
-        .select("task", *keys, "mean", "sd", "repetitions", "undefined")
-        .sort("task", *keys)
-    )

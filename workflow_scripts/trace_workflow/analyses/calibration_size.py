@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from trace_workflow.analyses.study_files import Pairs, Paths
+from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.calibration.fits import Method
 from tracecal.calibration.metrics import METRICS, all_metrics
 from tracecal.calibration.predictions import calibrate_all, raw_scores, read_answers
@@ -18,26 +18,17 @@ from tracecal.calibration.splits import cut
 from tracecal.io.files import read_parquet
 
 SHARES = (0.05, 0.10, 0.20, 0.35, 0.50)
-SIZES = {"calibration_share": pl.Float64, **METRICS}
+METRICS_BY_SIZE = {"calibration_share": pl.Float64, **METRICS}
 
 
-def analysis(
-    labels: Paths,
-    scores: Paths,
-    features: Paths,
-    splits: Paths,
-    questions: Paths,
-    pairs: Pairs,
-    **settings: Any,
-) -> pl.DataFrame:
-    """`metrics_by_size` of each of `pairs`, from their files, with its `settings`."""
-    answers = map(read_answers, labels, questions, scores, features)
-    ranks = (read_parquet(path, ["example_id", "split", "rank"]) for path in splits)
-    frames = [
-        metrics_by_size(frame, rank, model=model, task=task, **settings)
-        for (model, task), frame, rank in zip(pairs, answers, ranks, strict=True)
-    ]
-    return pl.concat([pl.DataFrame(schema=SIZES), *frames])
+def analysis(files: StudyFiles, **settings: Any) -> pl.DataFrame:
+    """`metrics_by_size` of each pair; the settings are its keyword arguments."""
+    frames = [pl.DataFrame(schema=METRICS_BY_SIZE)]
+    for model, task, paths in files.by_pair("labels", "questions", "scores", "features", "splits"):
+        splits = read_parquet(paths.pop("splits"), ["example_id", "split", "rank"])
+        answers = read_answers(*paths.values())
+        frames.append(metrics_by_size(answers, splits, model=model, task=task, **settings))
+    return pl.concat(frames)
 
 
 def metrics_by_size(
@@ -49,17 +40,18 @@ def metrics_by_size(
     share: float,
     **settings: Any,
 ) -> pl.DataFrame:
-    """`all_metrics` with its `settings`, for the paper's calibration shares and the run's `share`.
+    """`all_metrics` at the paper's calibration shares and at the run's `share`.
 
-    `answers` is as `read_answers` returns it, `splits` has `example_id`, `split` and `rank`.
+    `answers` is as `read_answers` returns it, `splits` has `example_id`, `split` and `rank`; the
+    settings are those of `all_metrics`.
     """
-    labelled, scores = answers.select("example_id", "correct"), raw_scores(answers)
+    labels, scores = answers.select("example_id", "correct"), raw_scores(answers)
     frames = []
     for size in sorted({*SHARES, share}):
         predictions, _ = calibrate_all(answers, cut(splits, size), estimators, method)
         metrics = all_metrics(
             predictions,
-            labelled,
+            labels,
             scores,
             estimators=list(estimators),
             splits=splits["split"].unique().sort().to_list(),

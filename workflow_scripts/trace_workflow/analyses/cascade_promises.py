@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 import polars as pl
 
-from trace_workflow.analyses.study_files import Pairs, Paths, by_pair
+from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.calibration.bets import significance_level
 from tracecal.calibration.cascade_guarantee import find_cascade_guarantee
 from tracecal.calibration.fits import Method
@@ -27,12 +27,7 @@ CASCADE_PROMISES = {
 
 
 def analysis(
-    labels: Paths,
-    scores: Paths,
-    features: Paths,
-    splits: Paths,
-    questions: Paths,
-    pairs: Pairs,
+    files: StudyFiles,
     *,
     inputs: Sequence[str],
     method: Method,
@@ -46,16 +41,15 @@ def analysis(
 
     `inputs` are TRACE+'s columns.
     """
-    files = by_pair(
-        pairs, labels=labels, scores=scores, features=features, splits=splits, task=questions
-    )
+    kinds = ("labels", "scores", "features", "splits", "questions")
+    by_pair = {(model, task): paths for model, task, paths in files.by_pair(*kinds)}
     level = significance_level(confidence)
     rows = []
-    for model, task in files:
-        if model != small or (large, task) not in files:
+    for model, task in by_pair:
+        if model != small or (large, task) not in by_pair:
             continue
-        rated = _rate_answers(files[small, task], inputs, method)
-        parts = split_paired_answers(_add_large(rated, files[large, task]["labels"]))
+        rated = _rate_answers(by_pair[small, task], inputs, method)
+        parts = split_paired_answers(_add_large(rated, by_pair[large, task]["labels"]))
         keys = {"small": small, "large": large, "task": task, "confidence": confidence}
         for bound, target in guarantees:
             guarantee = find_cascade_guarantee(*parts, bound, target, level, largest_group)
@@ -75,7 +69,7 @@ def _rate_answers(files: Mapping[str, str], inputs: Sequence[str], method: Metho
     Columns `example_id`, `rank`, `part`, `small` (whether it is correct) and `probability` (null
     where TRACE+ is undefined).
     """
-    answers = read_answers(files["labels"], files["task"], files["scores"], files["features"])
+    answers = read_answers(files["labels"], files["questions"], files["scores"], files["features"])
     splits = read_parquet(files["splits"], ["example_id", "split", "rank", "part"])
     first = splits.filter(pl.col("split") == splits["split"].min())
     _, calibrators = calibrate_all(answers, first, {"trace_plus": inputs}, method)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from trace_workflow.analyses.study_files import Pairs, Paths, by_pair
+from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.calibration.cascade import KEYS, ROWS, cascade_table, task_curves
 from tracecal.calibration.costs import BY_PARAMETERS, BY_PRICE, active_parameters, answer_costs
 from tracecal.calibration.predictions import PREDICTIONS
@@ -34,12 +34,7 @@ class TokenCost(NamedTuple):
 
 
 def analysis(
-    labels: Paths,
-    traces: Paths,
-    predictions: Paths,
-    splits: Paths,
-    questions: Paths,
-    pairs: Pairs,
+    files: StudyFiles,
     *,
     small: str,
     large: str,
@@ -47,38 +42,32 @@ def analysis(
     baselines: Sequence[str],
     bootstrap: Sequence[float],
     prices: Mapping[str, Mapping[str, float]],
-    models: Paths = (),
 ) -> pl.DataFrame:
-    """`cascade_table` of a small and a large model, from the files of `pairs`.
+    """`cascade_table` of a small and a large model, from the files of the pairs.
 
     `estimators` of the small model route, `baselines` are rivals among them. `prices` are by model;
-    `models` are the folders of those that have one. There are no rows without a task that both have
+    the files `models` are the folders of those that have one. There are no rows without a task that both have
     answered.
     """
-    files = by_pair(
-        pairs,
-        labels=labels,
-        traces=traces,
-        predictions=predictions,
-        splits=splits,
-        task=questions,
-    )
-    parameters = {Path(folder).name: _count_parameters(folder) for folder in models}
+    kinds = ("labels", "traces", "predictions", "splits", "questions")
+    by_pair = {(model, task): paths for model, task, paths in files.by_pair(*kinds)}
+    folders = files.paths.get("models", ())
+    parameters = {Path(folder).name: _count_parameters(folder) for folder in folders}
     unit, costs = _token_costs(
         [prices.get(model) for model in (small, large)],
         [parameters.get(model) for model in (small, large)],
     )
     by_task = {
         task: task_curves(
-            _pair_answers(files[small, task], files[large, task], costs),
-            read_parquet(files[small, task]["predictions"], list(PREDICTIONS)),
-            read_parquet(files[small, task]["splits"], ["example_id", "split", "part"]),
+            _pair_answers(by_pair[small, task], by_pair[large, task], costs),
+            read_parquet(by_pair[small, task]["predictions"], list(PREDICTIONS)),
+            read_parquet(by_pair[small, task]["splits"], ["example_id", "split", "part"]),
             task,
             estimators,
             bootstrap,
         )
-        for task in sorted(task for model, task in files if model == small)
-        if (large, task) in files
+        for task in sorted(task for model, task in by_pair if model == small)
+        if (large, task) in by_pair
     }
     if not by_task:
         return pl.DataFrame(schema=CASCADES)
@@ -106,7 +95,7 @@ def _pair_answers(
     small: Mapping[str, str], large: Mapping[str, str], costs: Sequence[TokenCost]
 ) -> pl.DataFrame:
     """The answers of both models to a task for `task_curves`, from each model's files."""
-    pairs = evaluation_ids(small["task"], ["group_id"])
+    pairs = evaluation_ids(small["questions"], ["group_id"])
     for model, files, cost in zip(("small", "large"), (small, large), costs, strict=True):
         labels = read_parquet(files["labels"], ["example_id", "correct"])
         tokens = read_arrow(files["traces"], ["example_id", "prompt_token_ids", "token_ids"])

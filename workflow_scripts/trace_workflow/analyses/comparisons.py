@@ -3,7 +3,7 @@
 Max-t over the bootstrap (Romano and Wolf 2005): in each resample the largest deviation of any of
 the differences from its observed value, in standard errors. Its quantile is the half-width of all
 intervals, so that with the stated level none of them misses its difference. Each metric and scope
-is a family of its own.
+is a family by itself.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from trace_workflow.analyses.improvements import SCOPE, SIGNS, differences, values_of
+from trace_workflow.analyses.gains import SCOPE, SIGNS
+from trace_workflow.analyses.improvements import differences, signed_values
+from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.calibration.resampling import RESAMPLES
 from tracecal.io.files import read_parquet
 
@@ -25,13 +27,10 @@ COMPARISONS = dict.fromkeys((*SCOPE, "baseline"), pl.String) | {
 
 
 def analysis(
-    resamples: Sequence[str],
-    baselines: Sequence[str],
-    studies: Mapping[str, Mapping],
-    level: float,
+    files: StudyFiles, baselines: Sequence[str], studies: Mapping[str, Mapping], level: float
 ) -> pl.DataFrame:
-    """`comparisons` from the files of each pair's resamples."""
-    resampled = pl.concat(read_parquet(path, list(RESAMPLES)) for path in resamples)
+    """`comparisons` from each pair's resamples."""
+    resampled = pl.concat(read_parquet(path, list(RESAMPLES)) for path in files["resamples"])
     return comparisons(resampled, baselines, studies, level)
 
 
@@ -41,37 +40,38 @@ def comparisons(
     studies: Mapping[str, Mapping],
     level: float,
 ) -> pl.DataFrame:
-    """One row per metric, scope and baseline with a defined difference; columns COMPARISONS.
+    """A row per metric, scope and baseline with a defined difference; columns COMPARISONS.
 
     `resampled` has the rows of `resample_metrics` of all pairs; `difference` is by how much TRACE+
     is better.
     """
     rows = []
     for metric in resampled["metric"].unique().sort():
-        by_pair = values_of(resampled.filter(metric=metric), SIGNS[metric])
+        by_pair = signed_values(resampled.filter(metric=metric), SIGNS[metric])
         families: dict[tuple, dict[str, np.ndarray]] = {}
         for baseline in baselines:
             for scope, values in differences(by_pair, studies, baseline).items():
                 if len(values) > 1 and not np.isnan(values[0]):
                     families.setdefault(scope, {})[baseline] = values
         for scope, family in families.items():
-            observed, half, count = simultaneous(np.array(list(family.values())), level)
+            values = np.array(list(family.values()))
+            observed, half_widths, n_resamples = joint_intervals(values, level)
             rows += [
-                (*scope, metric, name, value, value - width, value + width, level, count)
-                for name, value, width in zip(family, observed, half, strict=True)
+                (*scope, metric, baseline, value, value - half, value + half, level, n_resamples)
+                for baseline, value, half in zip(family, observed, half_widths, strict=True)
             ]
     return pl.DataFrame(rows, schema=COMPARISONS, orient="row").sort(*SCOPE, "baseline")
 
 
-def simultaneous(values: np.ndarray, level: float) -> tuple[list[float], list[float], int]:
+def joint_intervals(values: np.ndarray, level: float) -> tuple[list[float], list[float], int]:
     """The observed differences, the half-widths of their intervals, and how many resamples count.
 
     `values` [k, 1 + resamples] are k differences, the observed ones first; resamples in which one
     of them is undefined are left out.
     """
     observed = values[:, :1]
-    drawn = values[:, 1:][:, ~np.isnan(values).any(axis=0)[1:]]
-    errors = drawn.std(axis=1, keepdims=True)
-    scaled = np.abs(drawn - observed) / np.where(errors > 0, errors, np.inf)
-    quantile = np.quantile(scaled.max(axis=0), level) if drawn.size else np.nan
-    return observed[:, 0].tolist(), (quantile * errors[:, 0]).tolist(), drawn.shape[1]
+    resampled = values[:, 1:][:, ~np.isnan(values).any(axis=0)[1:]]
+    errors = resampled.std(axis=1, keepdims=True)
+    scaled = np.abs(resampled - observed) / np.where(errors > 0, errors, np.inf)
+    quantile = np.quantile(scaled.max(axis=0), level) if resampled.size else np.nan
+    return observed[:, 0].tolist(), (quantile * errors[:, 0]).tolist(), resampled.shape[1]

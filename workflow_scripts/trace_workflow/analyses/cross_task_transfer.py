@@ -14,8 +14,8 @@ how it ranked: its best transferred baselines have an AUROC of 0.843 on SVAMP an
 TruthfulQA, where raw scores of its main comparison reach 0.887 and 0.661, and of 0.835 on TriviaQA,
 which none of those scores reaches (0.822), even with its order reversed.
 
-Tasks may ask about the same country or person. What a split evaluates of the target's groups, no
-other task's answers calibrate there.
+Tasks may ask about the same country or person. In a split no answer calibrates whose group the
+target evaluates there.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ from tracecal.calibration.predictions import calibrate_all, picks, raw_scores, w
 from tracecal.calibration.resampling import RESAMPLES, resample_metrics
 from tracecal.estimators.entry import PICKED
 
-KEYS, SHARED = ("split", "example_id"), ("split", "group_id")
+KEYS, GROUP_KEYS = ("split", "example_id"), ("split", "group_id")
 ID = pl.concat_str("task", "example_id", separator="/")
 
 
@@ -46,18 +46,19 @@ def measure_on_targets(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """`all_metrics` and `resample_metrics`, with every task of `answers` in turn as the target.
 
-    Both arguments have a column `task`; an `example_id` need be unique only within it. The
-    resamples are those of the main comparison. With a single task there is no row.
+    Both frames have a column `task`; an `example_id` need be unique only within it. The resamples
+    are those of the main comparison. With a single task there is no row.
     """
     answers, splits = (frame.with_columns(example_id=ID) for frame in (answers, splits))
     grouped = splits.join(answers.select("example_id", "group_id"), on="example_id")
     tasks = sorted(set(answers["task"]))
     metrics, resampled = [pl.DataFrame(schema=METRICS)], [pl.DataFrame(schema=RESAMPLES)]
     for target in tasks if len(tasks) > 1 else []:
-        evaluated_groups = grouped.filter(task=target, part="evaluation").select(*SHARED)
-        known = grouped.join(evaluated_groups.unique(), on=SHARED, how="semi").select(KEYS)
+        evaluated_groups = grouped.filter(task=target, part="evaluation").select(*GROUP_KEYS)
+        in_groups = grouped.join(evaluated_groups.unique(), on=GROUP_KEYS, how="semi").select(KEYS)
         target_rows = grouped.filter(task=target).select(KEYS)
-        sources = splits.join(pl.concat([known, target_rows]).unique(), on=KEYS, how="anti")
+        excluded = pl.concat([in_groups, target_rows]).unique()
+        sources = splits.join(excluded, on=KEYS, how="anti")
         predictions, calibrators = calibrate_all(answers, sources, estimators, method)
         picked = picks(answers, sources, estimators, calibrators, baselines)
         evaluated = splits.filter(task=target, part="evaluation").select(

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from trace_workflow.analyses.improvements import SIGNS, values_of
-from trace_workflow.analyses.study_files import Pairs, Paths
+from trace_workflow.analyses.gains import SIGNS
+from trace_workflow.analyses.improvements import signed_values
+from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.calibration.fits import Method
 from tracecal.calibration.predictions import (
     calibrate_all,
@@ -42,31 +43,20 @@ FEW_LABELS = {
     "tasks": pl.Int64,
     "n": pl.Float64,
 }
-MEASURED = {"labels": pl.Int64, "n": pl.Float64} | RESAMPLES
+RESAMPLES_BY_SIZE = {"labels": pl.Int64, "n": pl.Float64} | RESAMPLES
 
 
-def analysis(
-    labels: Paths,
-    scores: Paths,
-    features: Paths,
-    splits: Paths,
-    questions: Paths,
-    pairs: Pairs,
-    level: float,
-    **settings: Any,
-) -> pl.DataFrame:
-    """`few_labels` of `pairs`, the tasks of one model, from their files."""
-    rows = []
-    for (model, task), split, question, *files in zip(
-        pairs, splits, questions, labels, scores, features, strict=True
-    ):
-        answers = read_answers(files[0], question, *files[1:])
-        ranks = read_parquet(split, ["example_id", "split", "rank"])
-        rows.append(resampled(answers, ranks, model=model, task=task, **settings))
-    return few_labels(pl.concat(rows), settings["shown"], settings["baselines"], level)
+def analysis(files: StudyFiles, level: float, **settings: Any) -> pl.DataFrame:
+    """`few_labels` of the pairs, the tasks of one model; settings are those of `resample_sizes`."""
+    frames = []
+    for model, task, paths in files.by_pair("labels", "questions", "scores", "features", "splits"):
+        splits = read_parquet(paths.pop("splits"), ["example_id", "split", "rank"])
+        answers = read_answers(*paths.values())
+        frames.append(resample_sizes(answers, splits, model=model, task=task, **settings))
+    return few_labels(pl.concat(frames), settings["shown"], settings["baselines"], level)
 
 
-def resampled(
+def resample_sizes(
     answers: pl.DataFrame,
     splits: pl.DataFrame,
     *,
@@ -82,42 +72,46 @@ def resampled(
 ) -> pl.DataFrame:
     """RESAMPLES at each size, after `labels`, the size, and `n` answers evaluated in a split.
 
-    `answers` is as `read_answers` returns it; `splits` has `example_id`, `split`
-    and `rank`. Only the `shown` estimators are resampled, the other `baselines` just measured.
+    `answers` is as `read_answers` returns it; `splits` has `example_id`, `split` and `rank`. Only
+    the `shown` estimators are resampled, the other `baselines` just measured.
     """
-    labelled, scores = answers.select("example_id", "group_id", "correct"), raw_scores(answers)
+    labels, scores = answers.select("example_id", "group_id", "correct"), raw_scores(answers)
     sizes = [size for size in SIZES if size <= answers.height / 2]
-    frames = [pl.DataFrame(schema=MEASURED)]
+    unshown = [name for name in baselines if name not in shown]
+    frames = [pl.DataFrame(schema=RESAMPLES_BY_SIZE)]
     for size in sizes:
-        divided = at_size(splits, size, sizes[-1])
-        predictions, fits = calibrate_all(answers, divided, estimators, method, own_fits)
-        picked = picks(answers, divided, estimators, fits, baselines)
-        evaluated = divided.filter(part="evaluation").select("split", "example_id")
-        known = with_picked(predictions, picked).join(
+        parts = split_at_size(splits, size, sizes[-1])
+        predictions, fits = calibrate_all(answers, parts, estimators, method, own_fits)
+        picked = picks(answers, parts, estimators, fits, baselines)
+        evaluated = parts.filter(part="evaluation").select("split", "example_id")
+        tested = with_picked(predictions, picked).join(
             evaluated, on=["split", "example_id"], how="semi", maintain_order="left"
         )
-        others = [name for name in baselines if name not in shown]
-        frames += [
-            resample_metrics(
-                *(known, labelled, scores),
+        n_evaluated = evaluated.height / splits["split"].n_unique()
+        for names, n_resamples in ((shown, resamples), (unshown, 0)):
+            resampled = resample_metrics(
+                *(tested, labels, scores),
                 model=model,
                 task=task,
                 estimators=names,
                 seed=seed,
-                resamples=number,
-            ).select(
-                pl.lit(size).cast(pl.Int64).alias("labels"),
-                pl.lit(evaluated.height / splits["split"].n_unique()).alias("n"),
-                *RESAMPLES,
+                resamples=n_resamples,
             )
-            for names, number in ((shown, resamples), (others, 0))
-        ]
+            frames.append(
+                resampled.select(
+                    pl.lit(size).cast(pl.Int64).alias("labels"),
+                    pl.lit(n_evaluated).alias("n"),
+                    *RESAMPLES,
+                )
+            )
     return pl.concat(frames)
 
 
-def at_size(splits: pl.DataFrame, size: int, largest: int) -> pl.DataFrame:
-    """`splits` whose `part` is 'calibration' for the first groups that hold `size` answers, and
-    'evaluation' for the groups beyond `largest` answers; other answers are left out.
+def split_at_size(splits: pl.DataFrame, size: int, largest: int) -> pl.DataFrame:
+    """The splits, divided anew in their seeded order.
+
+    The first groups that hold `size` answers are the part 'calibration', the groups beyond
+    `largest` answers the part 'evaluation'; answers between them are left out.
     """
     groups = splits.group_by("split", "rank").len().sort("split", "rank")
     before = pl.col("len").cum_sum().over("split") - pl.col("len")
@@ -129,34 +123,35 @@ def at_size(splits: pl.DataFrame, size: int, largest: int) -> pl.DataFrame:
 
 
 def few_labels(
-    measured: pl.DataFrame, shown: Sequence[str], baselines: Sequence[str], level: float
+    resampled: pl.DataFrame, shown: Sequence[str], baselines: Sequence[str], level: float
 ) -> pl.DataFrame:
     """A row per size, metric and estimator for each task, and without `task` for their mean.
 
-    `measured` has the rows of `resampled` of one model's tasks. `difference` is by how much TRACE+
-    is better, with the interval that holds `level`; `tasks` counts those behind a row, and `n` the
-    evaluated answers.
+    `resampled` has the rows of `resample_sizes` of one model's tasks. `difference` is by how much
+    TRACE+ is better, with the interval that holds `level`; `tasks` counts those behind a row, and
+    `n` the evaluated answers.
     """
     rows = []
-    for (size, metric, model), part in (
-        measured.filter(pl.col("metric").is_in(METRICS))
+    groups = (
+        resampled.filter(pl.col("metric").is_in(METRICS))
         .sort("labels", "metric", "task")
         .group_by("labels", "metric", "model", maintain_order=True)
-    ):
+    )
+    for (size, metric, model), group in groups:
         sign = SIGNS[metric]
-        by_task = {task: found for (_, task), found in values_of(part, sign).items()}
-        numbers = dict(part.group_by("task").agg(pl.col("n").first()).iter_rows())
+        by_task = {task: values for (_, task), values in signed_values(group, sign).items()}
+        n_evaluated = dict(group.group_by("task").agg(pl.col("n").first()).iter_rows())
         scopes = {task: [task] for task in by_task} | {None: list(by_task)}
         for task, members in scopes.items():
-            values = {
-                name: np.mean([by_task[one][name] for one in members], axis=0)
+            means = {
+                name: np.mean([by_task[member][name] for member in members], axis=0)
                 for name in {*shown, *baselines}
             }
-            best = max((values[name][:1] for name in baselines), key=np.nan_to_num)
-            for name, found in [*((one, values[one]) for one in shown), (ORACLE, best)]:
-                difference = values[TRACE_PLUS][: len(found)] - found
+            best = max((means[name][:1] for name in baselines), key=np.nan_to_num)
+            n = sum(n_evaluated[member] for member in members)
+            for name, values in [*((name, means[name]) for name in shown), (ORACLE, best)]:
+                difference = means[TRACE_PLUS][: len(values)] - values
                 low, high, _ = interval(difference[1:], level)
-                ends = (sign * found[0], difference[0], low, high, level)
-                n = sum(numbers[one] for one in members)
-                rows.append((size, model, task, name, metric, *ends, len(members), n))
+                bounds = (sign * values[0], difference[0], low, high, level)
+                rows.append((size, model, task, name, metric, *bounds, len(members), n))
     return pl.DataFrame(rows, schema=FEW_LABELS, orient="row", nan_to_null=True)

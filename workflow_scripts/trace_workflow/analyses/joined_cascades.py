@@ -2,10 +2,10 @@
 
 import polars as pl
 
-from trace_workflow.analyses.study_files import Paths
+from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.io.files import read_parquet
 
 
-def analysis(parts: Paths) -> pl.DataFrame:
+def analysis(files: StudyFiles) -> pl.DataFrame:
     """Concatenate the rows of all `parts`, in their order."""
-    return pl.concat(map(read_parquet, parts))
+    return pl.concat(map(read_parquet, files["parts"]))

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 import polars as pl
 
 from trace_workflow.analyses.averages import AVERAGES
-from trace_workflow.analyses.improvements import gains
+from trace_workflow.analyses.gains import gains
+from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.io.files import read_parquet
 
 
-def analysis(averages: str, baselines: Sequence[str], named: str) -> pl.DataFrame:
-    """The `gains` of a run's file of averages by language."""
-    by_language = read_parquet(averages, [*AVERAGES, "language"])
-    return gains(by_language, baselines, named, by=["language"])
+def analysis(files: StudyFiles, baselines: Sequence[str], named: str) -> pl.DataFrame:
+    """The `gains` in a run's averages by language."""
+    averages = read_parquet(files["averages"], [*AVERAGES, "language"])
+    return gains(averages, baselines, named, by=["language"])

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from trace_workflow.analyses.study_files import Pairs, Paths
+from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.calibration.metrics import METRICS, metrics_by
 from tracecal.io.files import read_parquet
 
@@ -19,29 +19,30 @@ STRATA = ("short", "medium", "long")
 STRATIFIED = {"stratum": pl.String, **METRICS}
 
 
-def analysis(
-    predictions: Paths, labels: Paths, scores: Paths, features: Paths, pairs: Pairs, **settings: Any
-) -> pl.DataFrame:
-    """`metrics_by_length` of each of `pairs`, from their files, with its `settings`."""
+def analysis(files: StudyFiles, **settings: Any) -> pl.DataFrame:
+    """`metrics_by_length` of each pair; the settings are its keyword arguments."""
     frames = [
         metrics_by_length(
-            read_parquet(predicted, ["estimator", "split", "example_id", "probability"]),
-            read_parquet(labelled, ["example_id", "correct"]),
-            read_parquet(scored, needed=["example_id"]),
-            read_parquet(measured, ["example_id", "length"]),
+            read_parquet(paths["predictions"], ["estimator", "split", "example_id", "probability"]),
+            read_parquet(paths["labels"], ["example_id", "correct"]),
+            read_parquet(paths["scores"], needed=["example_id"]),
+            read_parquet(paths["features"], ["example_id", "length"]),
             model=model,
             task=task,
             **settings,
         )
-        for (model, task), predicted, labelled, scored, measured in zip(
-            pairs, predictions, labels, scores, features, strict=True
-        )
+        for model, task, paths in files.by_pair("predictions", "labels", "scores", "features")
     ]
     return pl.concat([pl.DataFrame(schema=STRATIFIED), *frames])
 
 
 def strata(lengths: pl.DataFrame) -> pl.DataFrame:
-    """`example_id` and `stratum` of answers with their `length`."""
+    """`example_id` and `stratum` of answers with their `length`.
+
+    >>> lengths = pl.DataFrame({"example_id": ["a", "b", "c"], "length": [9, 2, 5]})
+    >>> strata(lengths)["stratum"].to_list()
+    ['long', 'short', 'medium']
+    """
     twice_rank = (2 * pl.col("length").rank("average")).cast(pl.Int64)
     third = (len(STRATA) * (twice_rank - 1)) // (2 * pl.len())
     names = pl.Series(STRATA)

@@ -1,31 +1,31 @@
 """Answers whose risk is concentrated in few tokens, selected by a rule (paper, section 4.3).
 
-An answer is eligible if it has at least TOKENS tokens (two windows, so that a window is a
+An answer is eligible if it has at least MIN_TOKENS tokens (two windows, so that a window is a
 part) and its local peak M_H^(4) is above the median peak of all answers: a region of high risk, not
-a small fluctuation in a confident answer. The ANSWERS with the largest ratio of peak to mean are
+a small fluctuation in a confident answer. The N_ANSWERS with the largest ratio of peak to mean are
 selected, of the wrong ones as in the paper, and by the same rule of the correct ones. They show
 what dilution looks like, not how frequent it is.
 """
 
 import polars as pl
 
-from trace_workflow.analyses.study_files import KEYS, Pairs, Paths, read_labels, read_pairs, scope
+from trace_workflow.analyses.study_files import KEYS, StudyFiles
 from tracecal.features.operators import WINDOW, window_start
 from tracecal.io.traces import read_traces
 
-TOKENS = 2 * WINDOW
-ANSWERS = 24
+MIN_TOKENS = 2 * WINDOW
+N_ANSWERS = 24
 FEATURES = ("length", "mean_entropy", "window_entropy")
 
 
-def analysis(traces: Paths, features: Paths, labels: Paths, pairs: Pairs) -> pl.DataFrame:
-    """`local_risk` from the files of `pairs`, with their scope."""
-    selected = local_risk(
-        read_pairs(features, pairs, ["example_id", *FEATURES]),
-        read_labels(labels, pairs),
-        read_pairs(traces, pairs, ["example_id", "entropy"], read_traces),
+def analysis(files: StudyFiles) -> pl.DataFrame:
+    """`local_risk` of the pairs, with their scope."""
+    answers = local_risk(
+        files.read("features", ["example_id", *FEATURES]),
+        files.labels(),
+        files.read("traces", ["example_id", "entropy"], read_traces),
     )
-    return selected.with_columns(**scope(pairs))
+    return answers.with_columns(**files.scope)
 
 
 def local_risk(
@@ -41,14 +41,15 @@ def local_risk(
         answers=pl.len().over("correct").cast(pl.Int64)
     )
     eligible = answers.filter(
-        pl.col("length") >= TOKENS, pl.col("window_entropy") > answers["window_entropy"].median()
+        pl.col("length") >= MIN_TOKENS,
+        pl.col("window_entropy") > answers["window_entropy"].median(),
     ).with_columns(
         eligible=pl.len().over("correct").cast(pl.Int64),
         ratio=pl.col("window_entropy") / pl.col("mean_entropy"),
     )
     ordered = eligible.sort("correct", -pl.col("ratio"), *KEYS)
-    chosen = ordered.filter(pl.int_range(pl.len()).over("correct") < ANSWERS)
-    return chosen.join(
+    selected = ordered.filter(pl.int_range(pl.len()).over("correct") < N_ANSWERS)
+    return selected.join(
         entropies, on=KEYS, how="left", validate="1:1", maintain_order="left"
     ).select(
         *KEYS,

@@ -1,62 +1,31 @@
-"""How well confidence separates errors of a kind from correct answers of similar length (paper,
-appendix E.3)."""
+"""How well confidence separates errors of a kind from correct answers of similar length.
 
-from collections.abc import Callable, Mapping, Sequence
+Paper, appendix E.3. Errors are matched with correct answers many times, as partners of equal length
+are drawn at random, and once in each resample of the answers' groups.
+"""
+
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from trace_workflow.analyses.averages import mean, spread
-from trace_workflow.analyses.study_files import KEYS, Pairs, Paths, read_pairs, scope
+from trace_workflow.analyses.length_matching import match_by_task
+from trace_workflow.analyses.roc_curve import (
+    CurveMetric,
+    area,
+    partial_area,
+    roc_curve,
+    true_rate_at,
+)
+from trace_workflow.analyses.study_files import KEYS, StudyFiles
 from tracecal.calibration.predictions import mean_probabilities
 from tracecal.calibration.resampling import Bootstrap, draw_counts, interval
 from tracecal.io.randomness import seeded
 
-
-def match(
-    errors: np.ndarray, correct: np.ndarray, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs as indices into `errors` [e] and `correct` [c], the lengths of one task's answers.
-
-    Both results are [min(e, c)] and hold no index twice. In random order, each member of the
-    smaller side takes the member nearest in length that is left on the other side.
-    """
-    if len(errors) > len(correct):
-        second, first = match(correct, errors, rng)
-        return first, second
-    order, pool = rng.permutation(len(errors)), rng.permutation(len(correct))
-    unmatched = correct[pool].astype(float)
-    partners = np.empty(len(errors), dtype=int)
-    for chooser in order:
-        nearest = np.argmin(np.abs(unmatched - errors[chooser]))
-        partners[chooser] = pool[nearest]
-        unmatched[nearest] = np.inf
-    return np.arange(len(errors)), partners
-
-
-def match_within(
-    task: np.ndarray,
-    length: np.ndarray,
-    is_error: np.ndarray,
-    is_correct: np.ndarray,
-    rng: np.random.Generator,
-) -> tuple[np.ndarray, np.ndarray]:
-    """`match` task by task; the results are rows of the arguments, all [n]."""
-    none = np.array([], dtype=int)
-    pairs = [(none, none)]  # a resample may be empty
-    for name in np.unique(task):
-        errors = np.flatnonzero((task == name) & is_error)
-        correct = np.flatnonzero((task == name) & is_correct)
-        first, second = match(length[errors], length[correct], rng)
-        pairs.append((errors[first], correct[second]))
-    first, second = zip(*pairs, strict=True)
-    return np.concatenate(first), np.concatenate(second)
-
-
 LOCALIZED = ("number", "entity", "claim")
-MATCHINGS = 20
-PARTIAL = 0.10
+N_MATCHINGS = 20
 GAIN, GAINER = "gain", "trace_plus"
 
 ERRORS = {
@@ -73,47 +42,19 @@ ERRORS = {
     "matchings": pl.Int64,
     "level": pl.Float64,
 }
-# A function of the false- and true-positive rates along a ROC curve.
-Metric = Callable[[np.ndarray, np.ndarray], float]
-# The parts that are measured, and their kinds of errors, by the slice that is matched as a whole.
+# The measured parts, with their kinds of errors, of each slice that is matched together.
 Slices = Mapping[str, Mapping[str, Sequence[str]]]
-# By (estimator, slice, quantity): metrics, 'n' pairs, mean 'length_gap'; null where undefined.
-Measured = dict[tuple[str, str, str], float | None]
+# By (estimator, slice, quantity): metrics, 'n' pairs, mean 'length_gap'; None where undefined.
+SliceMetrics = dict[tuple[str, str, str], float | None]
 
-
-def area(false: np.ndarray, true: np.ndarray) -> float:
-    """Area under the ROC curve."""
-    return float(np.trapezoid(true, false))
-
-
-def tpr_at(rate: float) -> Metric:
-    """The largest true-positive rate at a false-positive rate of at most `rate`.
-
-    It is not interpolated: some threshold on the confidence reaches it.
-    """
-    return lambda false, true: float(true[false <= rate].max())
-
-
-def partial_area(false: np.ndarray, true: np.ndarray) -> float:
-    """Area at false-positive rates below 10 %, standardised so that chance is 0.5 (McClish 1989).
-
-    As scikit-learn's `roc_auc_score(max_fpr=0.1)`, from an existing curve.
-    """
-    inside = false <= PARTIAL
-    x = np.append(false[inside], PARTIAL)
-    y = np.append(true[inside], np.interp(PARTIAL, false, true))
-    chance = PARTIAL**2 / 2
-    return float(0.5 * (1 + (np.trapezoid(y, x) - chance) / (PARTIAL - chance)))
-
-
-AUROC: Mapping[str, Metric] = {"auroc": area}
-METRICS: Mapping[str, Metric] = AUROC | {
-    "tpr_at_5": tpr_at(0.05),
-    "tpr_at_10": tpr_at(0.10),
-    "tpr_at_20": tpr_at(0.20),
+AUROC: Mapping[str, CurveMetric] = {"auroc": area}
+METRICS: Mapping[str, CurveMetric] = AUROC | {
+    "tpr_at_5": true_rate_at(0.05),
+    "tpr_at_10": true_rate_at(0.10),
+    "tpr_at_20": true_rate_at(0.20),
     "pauc_at_10": partial_area,
 }
-TABLES: Mapping[str, tuple[Slices, Mapping[str, Metric]]] = {
+TABLES: Mapping[str, tuple[Slices, Mapping[str, CurveMetric]]] = {
     "localized_global_errors": (
         {"localized": {"localized": LOCALIZED}, "global": {"global": ("global",)}},
         METRICS,
@@ -125,13 +66,20 @@ TABLES: Mapping[str, tuple[Slices, Mapping[str, Metric]]] = {
 }
 
 
+class AnswerArrays(NamedTuple):
+    """Columns [n] of the answers; confidence [estimators, n] is NaN where undefined."""
+
+    task: np.ndarray
+    length: np.ndarray
+    error_kind: np.ndarray  # "" where the answer is correct
+    confidence: np.ndarray
+
+    def rows(self, index: np.ndarray) -> "AnswerArrays":
+        return AnswerArrays(*(column[..., index] for column in self))
+
+
 def analysis(
-    scores: Paths,
-    predictions: Paths,
-    features: Paths,
-    labels: Paths,
-    tasks: Paths,
-    pairs: Pairs,
+    files: StudyFiles,
     *,
     scored: Sequence[str],
     learned: Sequence[str],
@@ -139,31 +87,32 @@ def analysis(
     bootstrap: Sequence[float],
     name: str,
 ) -> pl.DataFrame:
-    """`localized_errors` from the files of `pairs`, with their scope.
+    """`localized_errors` of the pairs, with their scope, for the table `name`.
 
     `scored` estimators have a score, `learned` ones only probabilities.
     """
-    labelled = read_pairs(labels, pairs, ["example_id", "correct", "error_kind"])
-    lengths = read_pairs(features, pairs, ["example_id", "length"])
-    groups = read_pairs(tasks, pairs, ["example_id", "group_id"])
-    answers = lengths.join(labelled, on=KEYS, validate="1:1").join(groups, on=KEYS, validate="1:1")
-    confidences = with_confidences(
+    labels = files.read("labels", ["example_id", "correct", "error_kind"])
+    lengths = files.read("features", ["example_id", "length"])
+    groups = files.read("tasks", ["example_id", "group_id"])
+    answers = lengths.join(labels, on=KEYS, validate="1:1").join(groups, on=KEYS, validate="1:1")
+    with_confidences = add_confidences(
         answers,
-        read_pairs(scores, pairs, ["example_id", *scored]),
-        read_pairs(predictions, pairs, ["estimator", "split", "example_id", "probability"]),
+        files.read("scores", ["example_id", *scored]),
+        files.read("predictions", ["estimator", "split", "example_id", "probability"]),
         learned,
     )
-    rows = localized_errors(confidences, name, [*scored, *learned], named, Bootstrap(*bootstrap))
-    return rows.with_columns(**scope(pairs))
+    estimators = [*scored, *learned]
+    rows = localized_errors(with_confidences, name, estimators, named, Bootstrap(*bootstrap))
+    return rows.with_columns(**files.scope)
 
 
-def with_confidences(
+def add_confidences(
     answers: pl.DataFrame,
     scores: pl.DataFrame,
     predictions: pl.DataFrame,
     learned: Sequence[str],
 ) -> pl.DataFrame:
-    """`answers` with a column per estimator, larger = more confident; null where undefined.
+    """`answers` with a column per estimator, larger = more confident; None where undefined.
 
     It is the estimator's column of `scores`; for `learned` estimators, which depend on the split,
     it is the mean `probability` in `predictions` over the splits that evaluate the answer.
@@ -176,18 +125,6 @@ def with_confidences(
     return joined.sort(KEYS)
 
 
-class _Answers(NamedTuple):
-    """Columns [n] of the answers; confidence [estimators, n] is NaN where undefined."""
-
-    task: np.ndarray
-    length: np.ndarray
-    kind: np.ndarray  # "" where the answer is correct
-    confidence: np.ndarray
-
-    def rows(self, index: np.ndarray) -> "_Answers":
-        return _Answers(*(column[..., index] for column in self))
-
-
 def localized_errors(
     answers: pl.DataFrame,
     table: str,
@@ -198,7 +135,7 @@ def localized_errors(
     """The metrics of each estimator on the slices of one of TABLES; columns ERRORS.
 
     `answers` holds `task`, `example_id`, `group_id`, `length` (tokens), `correct`, `error_kind`
-    and a column of confidence per estimator (null where undefined: its pair is left out). `n` is
+    and a column of confidence per estimator (None where undefined: its pair is left out). `n` is
     the mean number of pairs, `errors` the number of errors, `length_gap` the mean difference in
     length within a pair, in tokens. The rows of the estimator GAIN say by how much TRACE+ exceeds
     the baseline `named` beforehand in that metric.
@@ -206,91 +143,89 @@ def localized_errors(
     slices, metrics = TABLES[table]
     seed, resamples, level = bootstrap
     ordered = answers.sort("task", "example_id")
-    kind = pl.when("correct").then(pl.lit("")).otherwise("error_kind")
-    arrays = _Answers(
-        ordered["task"].to_numpy(),
-        ordered["length"].to_numpy(),
-        ordered.select(kind).to_series().to_numpy(),
-        np.array([ordered[name].cast(pl.Float64).to_numpy() for name in estimators]),
-    )
+    arrays = _arrays(ordered, estimators)
 
-    def measure(drawn: _Answers, *name: object) -> Measured:
-        return _measure(drawn, slices, metrics, estimators, (seed, *name))
+    def measure(arrays: AnswerArrays, *draw: object) -> SliceMetrics:
+        return _measure_slices(arrays, slices, metrics, estimators, (seed, *draw))
 
-    by_matching = [measure(arrays, "matching", draw) for draw in range(MATCHINGS)]
+    by_matching = [measure(arrays, "matching", draw) for draw in range(N_MATCHINGS)]
     counts = draw_counts(ordered["group_id"].to_list(), seed, resamples).astype(int)
     index = np.arange(ordered.height)
     by_resample = [
         measure(arrays.rows(np.repeat(index, times)), "resample", draw)
         for draw, times in enumerate(counts)
     ]
+    kinds_of = {name: kinds for parts in slices.values() for name, kinds in parts.items()}
     rows = []
-    for part, kinds in ((p, kinds) for parts in slices.values() for p, kinds in parts.items()):
-        errors = int(np.isin(arrays.kind, kinds).sum())
+    for slice_name, kinds in kinds_of.items():
+        n_errors = int(np.isin(arrays.error_kind, kinds).sum())
         for metric in metrics:
+            means = {}
             for estimator in estimators:
-                key = (estimator, part, metric)
-                values, n, gap = (
-                    [result[estimator, part, quantity] for result in by_matching]
+                key = (estimator, slice_name, metric)
+                values, n, gaps = (
+                    [result[estimator, slice_name, quantity] for result in by_matching]
                     for quantity in (metric, "n", "length_gap")
                 )
+                means[estimator] = mean(values)
                 low, high, _ = interval([result[key] for result in by_resample], level)
-                summary = (mean(values), spread(values), low, high, mean(n), errors, mean(gap))
-                rows.append((*key, *summary, MATCHINGS, level))
-            means = {name: value for name, p, m, value, *_ in rows if (p, m) == (part, metric)}
+                sizes = (mean(n), n_errors, mean(gaps), N_MATCHINGS, level)
+                rows.append((*key, means[estimator], spread(values), low, high, *sizes))
             gains = [
-                _gain({name: result[name, part, metric] for name in estimators}, named)
+                _gain({name: result[name, slice_name, metric] for name in estimators}, named)
                 for result in by_resample
             ]
             low, high, _ = interval(gains, level)
             gain = (_gain(means, named), None, low, high)
-            rows.append((GAIN, part, metric, *gain, None, errors, None, MATCHINGS, level))
+            sizes = (None, n_errors, None, N_MATCHINGS, level)
+            rows.append((GAIN, slice_name, metric, *gain, *sizes))
     return pl.DataFrame(rows, schema=ERRORS, orient="row")
 
 
-def _measure(
-    answers: _Answers,
+def _arrays(answers: pl.DataFrame, estimators: Sequence[str]) -> AnswerArrays:
+    error_kind = pl.when("correct").then(pl.lit("")).otherwise("error_kind")
+    return AnswerArrays(
+        answers["task"].to_numpy(),
+        answers["length"].to_numpy(),
+        answers.select(error_kind).to_series().to_numpy(),
+        np.array([answers[name].cast(pl.Float64).to_numpy() for name in estimators]),
+    )
+
+
+def _measure_slices(
+    answers: AnswerArrays,
     slices: Slices,
-    metrics: Mapping[str, Metric],
+    metrics: Mapping[str, CurveMetric],
     estimators: Sequence[str],
-    name: tuple[object, ...],
-) -> Measured:
-    """Match each slice of `answers` with the random draw `name`, and measure its parts."""
-    measured: Measured = {}
-    for whole, parts in slices.items():
-        kinds = sorted({kind for chosen in parts.values() for kind in chosen})
-        errors, correct = match_within(
+    draw: tuple[object, ...],
+) -> SliceMetrics:
+    """Match each slice of `answers`, seeded by the name of the draw, and measure its parts."""
+    values: SliceMetrics = {}
+    for matched_slice, parts in slices.items():
+        kinds = sorted({kind for part_kinds in parts.values() for kind in part_kinds})
+        errors, correct = match_by_task(
             answers.task,
             answers.length,
-            np.isin(answers.kind, kinds),
-            answers.kind == "",
-            seeded(*name, whole),
+            np.isin(answers.error_kind, kinds),
+            answers.error_kind == "",
+            seeded(*draw, matched_slice),
         )
-        for part, chosen in parts.items():
-            both = np.stack([errors, correct])[:, np.isin(answers.kind[errors], chosen)]
+        for part, part_kinds in parts.items():
+            in_part = np.isin(answers.error_kind[errors], part_kinds)
+            pairs = np.stack([errors, correct])[:, in_part]
             for estimator, confidence in zip(estimators, answers.confidence, strict=True):
-                defined = both[:, np.isfinite(confidence[both]).all(axis=0)]
+                defined = pairs[:, np.isfinite(confidence[pairs]).all(axis=0)]
                 gaps = np.abs(np.diff(answers.length[defined], axis=0))
                 n = defined.shape[1]
-                measured[estimator, part, "n"] = n
-                measured[estimator, part, "length_gap"] = float(gaps.mean()) if n else None
-                curve = _curve(*confidence[defined]) if n else None
+                values[estimator, part, "n"] = n
+                values[estimator, part, "length_gap"] = float(gaps.mean()) if n else None
+                curve = roc_curve(*confidence[defined]) if n else None
                 for metric, measure in metrics.items():
-                    measured[estimator, part, metric] = measure(*curve) if curve else None
-    return measured
-
-
-def _curve(errors: np.ndarray, correct: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """False- and true-positive rates of "this is an error" as the threshold on confidence rises."""
-    thresholds = np.unique(np.concatenate([errors, correct]))
-    false, true = (
-        np.append(0, np.searchsorted(np.sort(group), thresholds, side="right") / len(group))
-        for group in (correct, errors)
-    )
-    return false, true
+                    values[estimator, part, metric] = measure(*curve) if curve else None
+    return values
 
 
 def _gain(values: Mapping[str, float | None], named: str) -> float | None:
-    """By how much TRACE+ exceeds the prespecified baseline; null where either is undefined."""
+    """By how much TRACE+ exceeds the prespecified baseline; None where either is undefined."""
     trace_plus, baseline = values.get(GAINER), values.get(named)
     return None if None in (trace_plus, baseline) else trace_plus - baseline

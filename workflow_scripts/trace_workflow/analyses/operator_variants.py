@@ -1,7 +1,7 @@
-"""TRACE's score under other hyperparameters, and with an answer's risk moved to other positions
-(paper, appendix E.4).
+"""TRACE's score under other hyperparameters, and with an answer's risk moved to other positions.
 
-Both functions return one row per answer and setting, with the columns OPERATORS.
+Paper, appendix E.4. `varied_scores` and `permuted_scores` return a row per answer and setting, with
+the columns OPERATORS.
 """
 
 import numpy as np
@@ -40,20 +40,23 @@ OPERATOR = {
 DEFAULTS = MIXTURE | {"decay": op.DECAY, "window": op.WINDOW, "exponent": op.LENGTH_EXPONENT}
 
 # The mean of 20 draws has a standard error of 0.22 s.d. of one: 0.001 in the demo's average AUROC.
-DRAWS = 20
+N_DRAWS = 20
 # Answers whose draws are held in memory together; changes no result.
-ANSWERS_AT_ONCE = 500
+BATCH_SIZE = 500
 
 
 def hyperparameters(setting: str, level: float) -> dict[str, float]:
     """TRACE's hyperparameters where `setting` takes `level` and the others their defaults.
 
     Where a mixture weight changes, the two others keep their ratio, and the three sum to 1.
+
+    >>> {name: round(hyperparameters("gamma", 0.4)[name], 3) for name in MIXTURE}["gamma"]
+    0.4
     """
     changed = {setting: level}
     if setting in MIXTURE:
-        kept = (1 - level) / (1 - MIXTURE[setting])
-        changed = {name: kept * weight for name, weight in MIXTURE.items()} | changed
+        factor = (1 - level) / (1 - MIXTURE[setting])
+        changed = {name: factor * weight for name, weight in MIXTURE.items()} | changed
     return DEFAULTS | changed
 
 
@@ -68,48 +71,49 @@ def varied_scores(traces: pl.DataFrame) -> pl.DataFrame:
         for level in levels
     }
     # Most settings share operators, so each is computed once.
-    measured = traces.select(
+    operators = traces.select(
         "example_id",
         **{
-            _named(name, values[name]): operator(values[name])
+            _column(name, values[name]): operator(values[name])
             for values in settings.values()
             for name, operator in OPERATOR.items()
         },
     )
-    return pl.concat(
-        _scored(
-            measured,
-            setting,
-            op.mixture(
-                *(pl.col(_named(name, values[name])) for name in OPERATOR),
-                *(values[name] for name in MIXTURE),
-            ),
-            level=level,
-        )
-        for (setting, level), values in settings.items()
-    )
+    frames = []
+    for (setting, level), values in settings.items():
+        columns = (pl.col(_column(name, values[name])) for name in OPERATOR)
+        risk = op.mixture(*columns, *(values[name] for name in MIXTURE))
+        frames.append(_scores(operators, setting, risk, level=level))
+    return pl.concat(frames)
 
 
-def _named(name: str, value: float) -> str:
+def permuted_scores(
+    traces: pl.DataFrame, task: str, seed: int, draws: int = N_DRAWS
+) -> pl.DataFrame:
+    """TRACE's scores after `draws` random permutations of each answer's tokens.
+
+    A token's surprisal and entropy move together, including the end token's; without entropies a
+    score is None. An answer's permutations depend only on the seed, the task and its id, not on the
+    number of draws.
+    """
+    frames = [
+        _scores(_shuffle(answers, task, seed, draws), PERMUTED, op.trace_risk(S, H), "draw")
+        for answers in traces.iter_slices(BATCH_SIZE)
+    ]
+    return pl.concat([pl.DataFrame(schema=OPERATORS), *frames]).sort("draw", "example_id")
+
+
+def permutations(length: int, draws: int, key: str) -> np.ndarray:
+    """Random orders [draws, length] of 0 … length - 1, the same for the same `key`."""
+    return seeded(key).permuted(np.tile(np.arange(length), (draws, 1)), axis=1)
+
+
+def _column(name: str, value: float) -> str:
     """The column of an operator where its hyperparameter `name` takes `value`."""
     return f"{name} {float(value)}"
 
 
-def permuted_scores(traces: pl.DataFrame, task: str, seed: int, draws: int = DRAWS) -> pl.DataFrame:
-    """TRACE's scores after `draws` random permutations of each answer's tokens.
-
-    A token's surprisal and entropy move together, including the end token's; without entropies a
-    score is null. An answer's permutations depend only on the seed, the task and its id, not on the
-    number of draws.
-    """
-    scored = (
-        _scored(_shuffled(answers, task, seed, draws), PERMUTED, op.trace_risk(S, H), "draw")
-        for answers in traces.iter_slices(ANSWERS_AT_ONCE)
-    )
-    return pl.concat([pl.DataFrame(schema=OPERATORS), *scored]).sort("draw", "example_id")
-
-
-def _scored(
+def _scores(
     traces: pl.DataFrame,
     setting: str,
     risk: pl.Expr,
@@ -125,7 +129,7 @@ def _scored(
     return traces.select("example_id", **columns).cast(OPERATORS)
 
 
-def _shuffled(traces: pl.DataFrame, task: str, seed: int, draws: int) -> pl.DataFrame:
+def _shuffle(traces: pl.DataFrame, task: str, seed: int, draws: int) -> pl.DataFrame:
     """The traces once for each `draw`, with the tokens of every answer in a random order."""
     unknown = S.list.eval(pl.element() * None)
     tokens = traces.select("example_id", S, H.fill_null(unknown)).explode("surprisal", "entropy")
@@ -144,8 +148,3 @@ def _shuffled(traces: pl.DataFrame, task: str, seed: int, draws: int) -> pl.Data
         .group_by("draw", "example_id", maintain_order=True)
         .agg("surprisal", "entropy")
     )
-
-
-def permutations(length: int, draws: int, key: str) -> np.ndarray:
-    """Random orders [draws, length] of 0 … length - 1, the same for the same `key`."""
-    return seeded(key).permuted(np.tile(np.arange(length), (draws, 1)), axis=1)

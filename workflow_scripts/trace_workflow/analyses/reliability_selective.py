@@ -12,13 +12,13 @@ from itertools import product
 import numpy as np
 import polars as pl
 
-from trace_workflow.analyses.study_files import KEYS, Pairs, Paths, read_labels, read_pairs
+from trace_workflow.analyses.study_files import KEYS, StudyFiles
 from tracecal.calibration.calibration_error import ece
 from tracecal.calibration.proper_scores import brier
 from tracecal.calibration.ranking import expected_errors, single_auroc
 
 COVERAGES = (10, 50, 90)
-PARTS = 6  # bins of equally many answers
+N_BINS = 6  # of equally many answers
 PERCENT = np.arange(1, 101)
 
 POOLED = {
@@ -47,24 +47,24 @@ CURVE = {
 
 
 def analysis(
-    predictions: Paths,
-    labels: Paths,
-    pairs: Pairs,
-    estimators: Sequence[str],
-    ece_bins: int,
-    part: str,
+    files: StudyFiles, estimators: Sequence[str], ece_bins: int, part: str
 ) -> pl.DataFrame:
-    """'pooled', 'bins' or 'curve' of the predictions in the files of `pairs`."""
-    predicted = read_pairs(predictions, pairs, ["estimator", "split", "example_id", "probability"])
-    labelled = predicted.filter(pl.col("estimator").is_in(estimators)).join(
-        read_labels(labels, pairs), on=KEYS, how="left", validate="m:1"
+    """'pooled', 'bins' or 'curve' of the predictions on the pairs."""
+    columns = ["estimator", "split", "example_id", "probability"]
+    predictions = files.read("predictions", columns)
+    labelled = predictions.filter(pl.col("estimator").is_in(estimators)).join(
+        files.labels(), on=KEYS, how="left", validate="m:1"
     )
     if part == "curve":
-        return curve(labelled, estimators)
-    return bins(labelled, estimators) if part == "bins" else pooled(labelled, estimators, ece_bins)
+        return risk_curve(labelled, estimators)
+    if part == "bins":
+        return reliability_bins(labelled, estimators)
+    return pooled_metrics(labelled, estimators, ece_bins)
 
 
-def pooled(labelled: pl.DataFrame, estimators: Sequence[str], ece_bins: int) -> pl.DataFrame:
+def pooled_metrics(
+    labelled: pl.DataFrame, estimators: Sequence[str], ece_bins: int
+) -> pl.DataFrame:
     """Metrics of one model's predictions on all tasks, by estimator and split; columns POOLED.
 
     `labelled` has `model`, `task`, `estimator`, `split`, `probability` and `correct`. Metrics are
@@ -74,10 +74,10 @@ def pooled(labelled: pl.DataFrame, estimators: Sequence[str], ece_bins: int) -> 
     scope = (labelled["model"].first(), " ".join(labelled["task"].unique().sort()))
     rows = []
     for key, probability, correct in _by_split(labelled, estimators):
-        risks, sets = selective_risk(probability, correct), (probability[None], correct[None])
+        risks, batch = selective_risk(probability, correct), (probability[None], correct[None])
         values = {
-            "ece": float(ece(*sets, ece_bins)[0]),
-            "brier": float(brier(*sets)[0]),
+            "ece": float(ece(*batch, ece_bins)[0]),
+            "brier": float(brier(*batch)[0]),
             "auroc": single_auroc(probability, correct),
             **{f"risk_at_{percent}": float(risks[percent - 1]) for percent in COVERAGES},
         }
@@ -85,17 +85,18 @@ def pooled(labelled: pl.DataFrame, estimators: Sequence[str], ece_bins: int) -> 
     return pl.DataFrame(rows, schema=POOLED, orient="row")
 
 
-def bins(labelled: pl.DataFrame, estimators: Sequence[str]) -> pl.DataFrame:
-    """Mean probability and accuracy of PARTS bins of equally many answers; columns BINS.
+def reliability_bins(labelled: pl.DataFrame, estimators: Sequence[str]) -> pl.DataFrame:
+    """Mean probability and accuracy of N_BINS bins of equally many answers; columns BINS.
 
-    Answers of equal probability stay together, which may leave a bin empty; as `pooled`.
+    Answers of equal probability stay together, which may leave a bin empty. The arguments are those
+    of `pooled_metrics`.
     """
     from scipy.stats import rankdata  # takes half a second, and tables need this module's names
 
     rows = []
     for key, probability, correct in _by_split(labelled, estimators):
         share = (rankdata(probability) - 0.5) / len(probability)
-        index = (PARTS * share).astype(int)
+        index = (N_BINS * share).astype(int)
         n = np.bincount(index)
         filled = np.flatnonzero(n)
         means = (
@@ -107,14 +108,29 @@ def bins(labelled: pl.DataFrame, estimators: Sequence[str]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=BINS, orient="row")
 
 
-def curve(labelled: pl.DataFrame, estimators: Sequence[str]) -> pl.DataFrame:
-    """The risk at each percent of coverage; as `pooled`, columns CURVE."""
+def risk_curve(labelled: pl.DataFrame, estimators: Sequence[str]) -> pl.DataFrame:
+    """The risk at each percent of coverage; arguments as `pooled_metrics`, columns CURVE."""
     rows = [
         (*key, *point)
         for key, probability, correct in _by_split(labelled, estimators)
         for point in zip(PERCENT / 100, selective_risk(probability, correct), strict=True)
     ]
     return pl.DataFrame(rows, schema=CURVE, orient="row")
+
+
+def selective_risk(probability: np.ndarray, correct: np.ndarray) -> np.ndarray:
+    """The error rate among the most confident 1, 2, ..., 100 % of the answers, [100].
+
+    Answers of equal probability are kept in expectation over their orders. Where a coverage is not
+    a whole number of answers, the last one counts in part.
+
+    >>> risk = selective_risk(np.array([0.9, 0.2]), np.array([True, False]))
+    >>> risk[[49, 99]].tolist()
+    [0.0, 0.5]
+    """
+    errors = np.concatenate([[0.0], expected_errors(probability, correct)])
+    n_kept = PERCENT * len(correct) / 100
+    return np.interp(n_kept, np.arange(len(errors)), errors) / n_kept
 
 
 def _by_split(
@@ -126,14 +142,3 @@ def _by_split(
     for key in product(estimators, labelled["split"].unique().sort()):
         if key in parts:
             yield key, *(parts[key][name].to_numpy() for name in ("probability", "correct"))
-
-
-def selective_risk(probability: np.ndarray, correct: np.ndarray) -> np.ndarray:
-    """The error rate among the most confident 1, 2, ..., 100 % of the answers, [100].
-
-    Answers of equal probability are kept in expectation over their orders. Where a coverage is not
-    a whole number of answers, the last one counts in part.
-    """
-    errors = np.concatenate([[0.0], expected_errors(probability, correct)])
-    kept = PERCENT * len(correct) / 100
-    return np.interp(kept, np.arange(len(errors)), errors) / kept

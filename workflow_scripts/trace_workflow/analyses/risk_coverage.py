@@ -4,25 +4,30 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from trace_workflow.analyses.study_files import Pairs, Paths
+from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.io.files import read_json
 
-# Those that may be null throughout.
-NUMBERS = ("threshold", "error")
+# Columns that may hold None throughout.
+OPTIONAL = {
+    "threshold": pl.Float64,
+    "error": pl.Float64,
+    "enough": pl.Int64,
+    "reason": pl.String,
+}
 
 
-def analysis(calibrators: Paths, pairs: Pairs) -> pl.DataFrame:
-    """`risk_coverage` from the files of `pairs`."""
-    controls = [read_json(path)["trace_plus"]["risk_control"] for path in calibrators]
-    return risk_coverage(controls, pairs)
+def analysis(files: StudyFiles) -> pl.DataFrame:
+    """`risk_coverage` from the calibrators of the pairs."""
+    controls = [read_json(path)["trace_plus"]["risk_control"] for path in files["calibrators"]]
+    return risk_coverage(controls, files.pairs)
 
 
-def risk_coverage(controls: Sequence[Mapping], pairs: Pairs) -> pl.DataFrame:
-    """One row per (model, task) pair and target error rate.
+def risk_coverage(controls: Sequence[Mapping], pairs: Sequence[Sequence[str]]) -> pl.DataFrame:
+    """A row per (model, task) pair and target error rate.
 
     `controls` holds each pair's `risk_control` from the calibrators: its settings, and the result
     for each rate. Columns `model`, `task`, the settings, then those of the results; `threshold` is
-    null where none guarantees the rate.
+    None where no threshold guarantees the rate.
     """
     rows = [
         {"model": model, "task": task}
@@ -32,5 +37,4 @@ def risk_coverage(controls: Sequence[Mapping], pairs: Pairs) -> pl.DataFrame:
         for threshold in control["thresholds"]
     ]
     frame = pl.DataFrame(rows, infer_schema_length=None)
-    numbers = dict.fromkeys(NUMBERS, pl.Float64) | {"enough": pl.Int64, "reason": pl.String}
-    return frame.cast(numbers).sort("model", "task", "error_rate")
+    return frame.cast(OPTIONAL).sort("model", "task", "error_rate")

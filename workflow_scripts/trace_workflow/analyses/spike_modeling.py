@@ -13,8 +13,8 @@ TRACE+ features, which its ablations remove or keep under these names.
 
 import polars as pl
 
-from trace_workflow.analyses.spike_strata import read_risks
-from trace_workflow.analyses.study_files import Pairs, Paths, read_splits, scope
+from trace_workflow.analyses.study_files import StudyFiles
+from trace_workflow.analyses.token_risks import read_risks
 from tracecal.calibration.fits import Method, fit
 from tracecal.calibration.proper_scores import brier
 from tracecal.calibration.ranking import single_auroc
@@ -42,16 +42,14 @@ MODELING = {
 }
 
 
-def analysis(
-    features: Paths, labels: Paths, splits: Paths, pairs: Pairs, method: Method
-) -> pl.DataFrame:
-    """`spike_modeling` from the files of `pairs`, with their scope."""
-    answers = read_risks(features, labels, pairs, LOCAL_FEATURES)
-    return spike_modeling(answers, read_splits(splits, pairs), method).with_columns(**scope(pairs))
+def analysis(files: StudyFiles, method: Method) -> pl.DataFrame:
+    """`spike_modeling` of the pairs, with their scope."""
+    answers = read_risks(files, LOCAL_FEATURES)
+    return spike_modeling(answers, files.splits(), method).with_columns(**files.scope)
 
 
 def spike_modeling(answers: pl.DataFrame, splits: pl.DataFrame, method: Method) -> pl.DataFrame:
-    """One row per feature set, split and metric ('auroc', 'brier').
+    """A row per feature set, split and metric ('auroc', 'brier').
 
     `answers` holds `task`, `example_id`, `correct` and the features; `splits` holds `task`,
     `example_id`, `split` and `part`. Split k joins the tasks' k-th splits.
@@ -63,11 +61,11 @@ def spike_modeling(answers: pl.DataFrame, splits: pl.DataFrame, method: Method) 
         calibration, evaluation = (
             joined.filter(split=split, part=part) for part in ("calibration", "evaluation")
         )
-        fitted_to, correct = (part["correct"].to_numpy() for part in (calibration, evaluation))
+        y_calibration, y_true = (part["correct"].to_numpy() for part in (calibration, evaluation))
         for name, columns in FEATURE_SETS.items():
-            calibrator = fit(calibration.select(columns).to_numpy(), fitted_to, method)
-            probability = calibrator.predict(evaluation.select(columns).to_numpy())
-            squared = brier(probability[None], correct[None])[0] if len(correct) else None
-            values = {"auroc": single_auroc(probability, correct), "brier": squared}
-            rows += [(name, split, *value, len(correct)) for value in values.items()]
+            calibrator = fit(calibration.select(columns).to_numpy(), y_calibration, method)
+            proba = calibrator.predict(evaluation.select(columns).to_numpy())
+            squared_error = brier(proba[None], y_true[None])[0] if len(y_true) else None
+            values = {"auroc": single_auroc(proba, y_true), "brier": squared_error}
+            rows += [(name, split, *value, len(y_true)) for value in values.items()]
     return pl.DataFrame(rows, schema=MODELING, orient="row")

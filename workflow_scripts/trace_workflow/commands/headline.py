@@ -11,9 +11,10 @@ from pathlib import Path
 from textwrap import wrap
 
 from trace_workflow.config.config import load_config
-from trace_workflow.tables import write
-from trace_workflow.tables.findings import CAVEAT, GUARANTEE, OUTCOMES, RUN
-from trace_workflow.tables.notes import NAMES
+from trace_workflow.tables.csv_file import read_rows
+from trace_workflow.tables.finding import OUTCOMES
+from trace_workflow.tables.findings import CAVEAT, GUARANTEE, RUN
+from trace_workflow.tables.metric_names import METRIC_NAMES
 from tracecal.errors import InputError
 from tracecal.io.input_files import read_yaml
 
@@ -35,7 +36,7 @@ def outcome(configfile: str) -> str:
             f"{findings} is not there yet; first run: snakemake --cores all --configfile "
             f"{configfile}"
         )
-    return "\n".join(headline(write.read(findings), folder))
+    return "\n".join(headline(read_rows(findings), folder))
 
 
 def headline(told: Told, folder: Path) -> list[str]:
@@ -45,10 +46,10 @@ def headline(told: Told, folder: Path) -> list[str]:
     """
     first = {row["topic"]: row["sentence"] for row in reversed(told)}
     return [
-        *_labelled("Run:", first[RUN]),
-        *_labelled("Guarantee:", first.get(GUARANTEE, NO_GUARANTEE)),
+        *_labelled("Run:", first[RUN.id]),
+        *_labelled("Guarantee:", first.get(GUARANTEE.id, NO_GUARANTEE)),
         *(compared(told, name) for name in OUTCOMES),
-        *_labelled("Caveat:", first.get(CAVEAT, OTHERWISE)),
+        *_labelled("Caveat:", first.get(CAVEAT.id, OTHERWISE)),
         *_labelled("Look at:", f"{folder}/explorer.html, {folder}/tables/main_comparison.html"),
         *_labelled("Findings:", f"{folder}/findings.txt; their numbers: {folder}/findings.csv"),
     ]
@@ -72,7 +73,7 @@ def compared(told: Told, name: str) -> str:
 
 def _short(row: Mapping[str, str]) -> str:
     where = f" on {row['task_label']}" if row["task"] else ""
-    return f"{NAMES[row['metric']]}{where} {float(row['difference']):+.3f}"
+    return f"{METRIC_NAMES[row['metric']]}{where} {float(row['difference']):+.3f}"
 
 
 def _labelled(label: str, text: str) -> list[str]:

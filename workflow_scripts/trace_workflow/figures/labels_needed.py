@@ -1,81 +1,89 @@
 """How many labels do you need? Brier score and AUROC by the number of labelled answers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from trace_workflow.analyses.few_labels import ORACLE, SIZES
+from trace_workflow.figures.panels import note_below
 from trace_workflow.tables.few_labels import LABELS, NOTHING
 from tracecal.estimators.entry import PICKED, Entry
-from tracecal.pages import figure_style
+from tracecal.pages import figure_style as style
 
 METRICS = {"brier": "Brier score ↓", "auroc": "AUROC ↑"}
 MARKERS = {"log_trace_plus": "v", "log_ridge": "^", "stack_of_six": "D"}
+
+
+class EstimatorLine(NamedTuple):
+    """An estimator's label, look and kind of line."""
+
+    label: str
+    look: style.Look
+    line: str
 
 
 def draw(found: pl.DataFrame, entries: Sequence[Entry]) -> Figure:
     """Two panels, from the analysis `few_labels`: the means over tasks."""
     means = found.filter(pl.col("task").is_null())
     lines = _lines(entries)
-    with figure_style.applied():
+    with style.applied():
         if means.is_empty():
-            return figure_style.sentence(NOTHING, figure_style.TEXT_WIDTH, 1.5)
-        figure = Figure(figsize=(figure_style.TEXT_WIDTH, 3.4))
+            return style.sentence(NOTHING, style.TEXT_WIDTH, 1.5)
+        figure = Figure(figsize=(style.TEXT_WIDTH, 3.4))
         for axes, letter, (metric, title) in zip(
             figure.subplots(1, 2), "ab", METRICS.items(), strict=True
         ):
-            _panel(axes, means.filter(metric=metric), lines)
-            figure_style.panel_title(axes, letter, title)
-        shown = set(means["estimator"])
+            _draw_panel(axes, means.filter(metric=metric), lines)
+            style.panel_title(axes, letter, title)
+        measured = set(means["estimator"])
         keys = [
-            figure_style.key(f" {label}", look, line)
-            for name, (label, look, line) in lines.items()
-            if name in shown
+            style.key(f" {label}", look, line)
+            for estimator, (label, look, line) in lines.items()
+            if estimator in measured
         ]
-        figure_style.legend(figure, keys)
-        figure_style.message(figure, least(means, {name: line[0] for name, line in lines.items()}))
+        style.legend(figure, keys)
+        style.message(figure, message(means, {id: line.label for id, line in lines.items()}))
     return figure
 
 
-def least(means: pl.DataFrame, labels: dict[str, str]) -> str:
+def message(means: pl.DataFrame, labels: Mapping[str, str]) -> str:
     """The figure's message: the best fit by Brier score with the fewest and the most labels."""
     rows = means.filter(pl.col("estimator") != ORACLE, metric="brier").drop_nulls("value")
-    ends = [
+    best = [
         rows.filter(labels=size).sort("value", "estimator").row(0, named=True)
         for size in sorted({rows["labels"].min(), rows["labels"].max()} - {None})
     ]
     return "Best Brier score: " + ", ".join(
         f"{labels[row['estimator']]} with {row['labels']} labels ({row['value']:.3f})"
-        for row in ends
+        for row in best
     )
 
 
-def _lines(entries: Sequence[Entry]) -> dict[str, tuple[str, figure_style.Look, str]]:
-    """By estimator its label, look and kind of line: baselines in grey, the fits in colour."""
+def _lines(entries: Sequence[Entry]) -> dict[str, EstimatorLine]:
+    """By estimator its line: baselines in grey, the fits in colour."""
     lines = {}
     for entry in entries:
         marker = MARKERS.get(entry.id)
-        look = (
-            figure_style.TRACE._replace(marker=marker) if marker else figure_style.style_of(entry)
-        )
-        lines[entry.id] = (entry.label, look, "-" if marker or entry.id == "trace_plus" else "--")
-    grey = figure_style.OTHER._replace(color=figure_style.MUTED)
-    return lines | {PICKED: (LABELS[PICKED], grey, "-"), ORACLE: (LABELS[ORACLE], grey, ":")}
+        look = style.TRACE._replace(marker=marker) if marker else style.style_of(entry)
+        is_fit = marker or entry.id == "trace_plus"
+        lines[entry.id] = EstimatorLine(entry.label, look, "-" if is_fit else "--")
+    grey = style.OTHER._replace(color=style.MUTED)
+    return lines | {
+        PICKED: EstimatorLine(LABELS[PICKED], grey, "-"),
+        ORACLE: EstimatorLine(LABELS[ORACLE], grey, ":"),
+    }
 
 
-def _panel(
-    axes: Axes, rows: pl.DataFrame, lines: dict[str, tuple[str, figure_style.Look, str]]
-) -> None:
-    for name, (_, look, line) in lines.items():
-        own = rows.filter(estimator=name).sort("labels")
-        axes.plot(own["labels"], own["value"], ls=line, **figure_style.point(look))
-    present = [size for size in SIZES if size in set(rows["labels"])]
+def _draw_panel(axes: Axes, means: pl.DataFrame, lines: Mapping[str, EstimatorLine]) -> None:
+    for estimator, (_, look, line) in lines.items():
+        rows = means.filter(estimator=estimator).sort("labels")
+        axes.plot(rows["labels"], rows["value"], ls=line, **style.point(look))
+    sizes = [size for size in SIZES if size in set(means["labels"])]
     axes.set_xscale("log")
-    axes.set_xticks(present, map(str, present))
+    axes.set_xticks(sizes, map(str, sizes))
     axes.minorticks_off()
     axes.grid(axis="y")
-    axes.set_xlabel(
-        "labelled answers of a task", fontsize=figure_style.SMALL, color=figure_style.MUTED
-    )
+    note_below(axes, "labelled answers of a task")

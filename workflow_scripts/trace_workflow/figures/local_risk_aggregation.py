@@ -9,12 +9,12 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from tracecal.features.operators import WINDOW
-from tracecal.pages import figure_style
+from tracecal.pages import figure_style as style
 
 HEIGHT, ROW = 1.3, 0.058  # inches: without rows, and of a row
 COLORS = {False: "YlOrRd", True: "Greys"}
-MEAN = figure_style.FAMILIES["entropy"]
-PEAK = figure_style.LOCAL_PEAK
+KINDS = {False: "wrong", True: "correct"}
+MEAN, PEAK = style.FAMILIES["entropy"], style.LOCAL_PEAK
 NOTHING = "No answer in the main study has\na prominent peak of entropy."
 
 
@@ -23,69 +23,65 @@ def draw(selected: pl.DataFrame) -> Figure:
 
     Wrong answers stand above, in colour, correct ones below, in grey, early peaks first.
     """
-    ordered = selected.sort("correct", "peak_start", "task", "example_id")
-    with figure_style.applied():
-        if ordered.is_empty():
-            return figure_style.sentence(NOTHING, figure_style.COLUMN_WIDTH, 2 * HEIGHT)
-        figure = Figure(figsize=(figure_style.TEXT_WIDTH, HEIGHT + ROW * ordered.height))
+    answers = selected.sort("correct", "peak_start", "task", "example_id")
+    with style.applied():
+        if answers.is_empty():
+            return style.sentence(NOTHING, style.COLUMN_WIDTH, 2 * HEIGHT)
+        figure = Figure(figsize=(style.TEXT_WIDTH, HEIGHT + ROW * answers.height))
         tokens, scores = figure.subplots(1, 2, sharey=True, width_ratios=[1.5, 1])
-        _heat_map(figure, tokens, ordered)
-        _dumbbells(scores, ordered)
-        figure_style.panel_title(tokens, "a", "Entropy, nats")
-        figure_style.panel_title(scores, "b", "Mean, peak")
-        figure_style.legend(
-            figure, [figure_style.key("Mean", MEAN), figure_style.key("Local peak", PEAK)]
-        )
+        _draw_heat_map(figure, tokens, answers)
+        _draw_dumbbells(scores, answers)
+        style.panel_title(tokens, "a", "Entropy, nats")
+        style.panel_title(scores, "b", "Mean, peak")
+        style.legend(figure, [style.key("Mean", MEAN), style.key("Local peak", PEAK)])
     return figure
 
 
-def _heat_map(figure: Figure, axes: Axes, ordered: pl.DataFrame) -> None:
-    longest = ordered["entropy"].list.len().max()
-    grid = np.full((ordered.height, longest), np.nan)
-    for row, entropy in enumerate(ordered["entropy"]):
+def _draw_heat_map(figure: Figure, axes: Axes, answers: pl.DataFrame) -> None:
+    longest = answers["entropy"].list.len().max()
+    grid = np.full((answers.height, longest), np.nan)
+    for row, entropy in enumerate(answers["entropy"]):
         grid[row, : len(entropy)] = entropy
-    axes.patch.set(hatch="//////", ec=figure_style.FAINT)
-    edges = np.arange(longest + 1) + 0.5, np.arange(ordered.height + 1) - 0.5
+    axes.patch.set(hatch="//////", ec=style.FAINT)
+    columns, rows = np.arange(longest + 1) + 0.5, np.arange(answers.height + 1) - 0.5
     scale = {"vmin": 0, "vmax": np.nanmax(grid), "edgecolors": "face", "lw": 0.2}
-    for first, last, correct in _blocks(ordered):
-        rows = edges[1][first : last + 1]
-        mesh = axes.pcolormesh(edges[0], rows, grid[first:last], cmap=COLORS[correct], **scale)
+    for first, end, correct in _blocks(answers):
+        block_rows, color = rows[first : end + 1], COLORS[correct]
+        mesh = axes.pcolormesh(columns, block_rows, grid[first:end], cmap=color, **scale)
         bar = figure.colorbar(mesh, ax=axes, location="top", aspect=30, pad=0.01)
         bar.outline.set_visible(False)
         bar.ax.tick_params(labeltop=first == 0, top=first == 0)
-    for row, start in enumerate(ordered["peak_start"]):
+    for row, start in enumerate(answers["peak_start"]):
         box = Rectangle((start + 0.5, row - 0.5), WINDOW, 1, fill=False, ec="black", lw=0.6)
         axes.add_patch(box)
-    axes.set_ylim(ordered.height - 0.5, -0.5)
-    middles = [(first + last - 1) / 2 for first, last, _ in _blocks(ordered)]
-    kinds = {False: "wrong", True: "correct"}
+    axes.set_ylim(answers.height - 0.5, -0.5)
+    middles = [(first + end - 1) / 2 for first, end, _ in _blocks(answers)]
     names = [
-        f"{last - first} of {ordered['eligible'][first]} eligible\n{kinds[correct]} answers"
-        for first, last, correct in _blocks(ordered)
+        f"{end - first} of {answers['eligible'][first]} eligible\n{KINDS[correct]} answers"
+        for first, end, correct in _blocks(answers)
     ]
     axes.set_yticks(middles, names, rotation=90, va="center", ha="center", ma="center")
     axes.tick_params(axis="y", length=0, pad=9)
     axes.set_xlabel("Token")
 
 
-def _blocks(ordered: pl.DataFrame) -> Iterator[tuple[int, int, bool]]:
-    """For wrong and for correct answers: first row, one past the last, and whether correct."""
-    wrong = ordered.height - int(ordered["correct"].sum())
-    for first, last, correct in ((0, wrong, False), (wrong, ordered.height, True)):
-        if first < last:
-            yield first, last, correct
-
-
-def _dumbbells(axes: Axes, ordered: pl.DataFrame) -> None:
-    rows = range(ordered.height)
-    means, peaks = ordered["mean_risk"].to_list(), ordered["local_peak"].to_list()
-    axes.hlines(rows, means, peaks, color=figure_style.FAINT, lw=1.5, zorder=2)
-    for first, last, correct in _blocks(ordered):
+def _draw_dumbbells(axes: Axes, answers: pl.DataFrame) -> None:
+    rows = range(answers.height)
+    means, peaks = answers["mean_risk"].to_list(), answers["local_peak"].to_list()
+    axes.hlines(rows, means, peaks, color=style.FAINT, lw=1.5, zorder=2)
+    for first, end, correct in _blocks(answers):
         for values, look in ((means, MEAN), (peaks, PEAK)):
-            drawn = look._replace(color=figure_style.MUTED) if correct else look
-            shown = values[first:last], rows[first:last]
-            axes.plot(*shown, ls="", mew=0, zorder=3, **figure_style.point(drawn))
+            point = style.point(look._replace(color=style.MUTED) if correct else look)
+            axes.plot(values[first:end], rows[first:end], ls="", mew=0, zorder=3, **point)
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
     axes.set_xlim(left=0)
     axes.set_xlabel("Entropy, nats")
+
+
+def _blocks(answers: pl.DataFrame) -> Iterator[tuple[int, int, bool]]:
+    """Of wrong and of correct answers: first row, one past the last, and whether correct."""
+    n_wrong = answers.height - int(answers["correct"].sum())
+    for first, end, correct in ((0, n_wrong, False), (n_wrong, answers.height, True)):
+        if first < end:
+            yield first, end, correct

@@ -10,16 +10,25 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from trace_workflow.tables import settings
-from trace_workflow.tables.settings import MISSING, Labels
+from trace_workflow.figures.study_averages import (
+    MISSING,
+    Averages,
+    by_model,
+    describe_averages,
+    select_models,
+)
+from trace_workflow.tables.study import Labels
 from tracecal.estimators.entry import Entry
-from tracecal.pages import figure_style
+from tracecal.pages import figure_style as style
 
-# Points beyond so many interquartile ranges from the quartiles stand at the edge of their panel.
-FAR = 1.5
+# Points further from the quartiles, in interquartile ranges, stand at the edge of their panel.
+MAX_RANGES = 1.5
+DOTTED = {"color": style.MUTED, "lw": 0.7, "ls": ":"}
 
 
-class Point(NamedTuple):
+class LandscapePoint(NamedTuple):
+    """An estimator's averages on one model."""
+
     entry: Entry
     brier: float
     auroc: float
@@ -34,39 +43,29 @@ def draw(
 ) -> Figure:
     """The figure; `study` names the models and the tasks."""
     compared = [entry for entry in entries if entry.role in ("baseline", "trace")]
-    selected = settings.select(means, compared, "cross", study)
-    overall = settings.over_tasks(selected)
-    present = set(selected["model"])
-    panels = {m: _points(overall, m, compared) for m in models if m in present}
-    columns = {1: 1}.get(len(panels), 2)
-    rows = math.ceil(len(panels) / columns)
-    with figure_style.applied():
-        width = figure_style.COLUMN_WIDTH if columns == 1 else figure_style.TEXT_WIDTH
-        figure = Figure(figsize=(width, 1.3 + 2.6 * rows))
-        below = settings.basis(means, compared, "cross", study, tasks, width=90)
-        grid = figure.subplots(rows, columns, squeeze=False)
+    rows = select_models(means, compared, "cross", study)
+    averages, measured = by_model(rows), set(rows["model"])
+    panels = {model: _points(averages, model, compared) for model in models if model in measured}
+    n_columns = 1 if len(panels) == 1 else 2
+    n_rows = math.ceil(len(panels) / n_columns)
+    with style.applied():
+        width = style.COLUMN_WIDTH if n_columns == 1 else style.TEXT_WIDTH
+        figure = Figure(figsize=(width, 1.3 + 2.6 * n_rows))
+        below = describe_averages(means, compared, "cross", study, tasks, width=90)
+        grid = figure.subplots(n_rows, n_columns, squeeze=False)
         for axes, (model, points) in zip(grid.flat, panels.items(), strict=False):
-            _panel(axes, models[model], points)
+            _draw_panel(axes, models[model], points)
         for axes in grid.flat[len(panels) :]:
             axes.set_visible(False)
-        dotted = Line2D([], [], color=figure_style.MUTED, lw=0.7, ls=":", label=" Best non-TRACE")
-        shown = figure_style.family_keys(
-            point.entry for points in panels.values() for point in points
-        )
-        figure_style.legend(figure, [*shown, dotted], below)
+        families = style.family_keys(point.entry for points in panels.values() for point in points)
+        best = Line2D([], [], **DOTTED, label=" Best non-TRACE")
+        style.legend(figure, [*families, best], below)
     return figure
 
 
-def _points(overall: settings.ModelAverages, model: str, entries: Sequence[Entry]) -> list[Point]:
-    """The estimators whose two averages are defined."""
-    estimators = [
-        (e, *(overall.get((model, e.id, metric), MISSING).mean for metric in ("brier", "auroc")))
-        for e in entries
-    ]
-    return [Point(*values) for values in estimators if None not in values]
-
-
-def best_baselines(points: Sequence[Point]) -> tuple[Point | None, Point | None]:
+def best_baselines(
+    points: Sequence[LandscapePoint],
+) -> tuple[LandscapePoint | None, LandscapePoint | None]:
     """The baselines with the best Brier and with the best AUROC."""
     baselines = [point for point in points if point.entry.role == "baseline"]
     return (
@@ -75,20 +74,32 @@ def best_baselines(points: Sequence[Point]) -> tuple[Point | None, Point | None]
     )
 
 
-def limits(values: Sequence[float], always: Sequence[float]) -> tuple[float, float]:
-    """The ends of an axis: of all values but those far from most, and of those `always` shown.
+def limits(values: Sequence[float], included: Sequence[float]) -> tuple[float, float]:
+    """The ends of an axis: of the values without outliers, and of those `included` anyway.
 
     A reversed score, a slope say, would squeeze all others into a corner.
     """
     low, high = np.quantile(values, [0.25, 0.75])
-    reach = FAR * (high - low)
-    near = [value for value in values if low - reach <= value <= high + reach]
-    shown = [*near, *always]
-    margin = 0.12 * (max(shown) - min(shown)) or 0.01
-    return min(shown) - margin, max(shown) + margin
+    reach = MAX_RANGES * (high - low)
+    inside = [value for value in values if low - reach <= value <= high + reach]
+    inside += included
+    margin = 0.12 * (max(inside) - min(inside)) or 0.01
+    return min(inside) - margin, max(inside) + margin
 
 
-def _panel(axes: Axes, label: str, points: Sequence[Point]) -> None:
+def _points(averages: Averages, model: str, entries: Sequence[Entry]) -> list[LandscapePoint]:
+    """The estimators whose two averages are defined."""
+    points = []
+    for entry in entries:
+        brier, auroc = (
+            averages.get((model, entry.id, metric), MISSING).mean for metric in ("brier", "auroc")
+        )
+        if brier is not None and auroc is not None:
+            points.append(LandscapePoint(entry, brier, auroc))
+    return points
+
+
+def _draw_panel(axes: Axes, label: str, points: Sequence[LandscapePoint]) -> None:
     axes.set_title(label, pad=26)
     axes.set_xlabel("Brier ↓")
     axes.set_ylabel("AUROC ↑")
@@ -97,25 +108,21 @@ def _panel(axes: Axes, label: str, points: Sequence[Point]) -> None:
     by_brier, by_auroc = best_baselines(points)
     if by_brier and by_auroc:
         # Above the panel: next to the points, names hide some and seem to label others.
-        named = f"best Brier: {by_brier.entry.label}\nbest AUROC: {by_auroc.entry.label}"
-        where = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
-        axes.annotate(
-            named, (0, 1), (0, 2), fontsize=figure_style.SMALL, color=figure_style.MUTED, **where
-        )
-        axes.axvline(by_brier.brier, color=figure_style.MUTED, lw=0.7, ls=":", zorder=1)
-        axes.axhline(by_auroc.auroc, color=figure_style.MUTED, lw=0.7, ls=":", zorder=1)
-    own = [point for point in points if point.entry.role == "trace"]
+        names = f"best Brier: {by_brier.entry.label}\nbest AUROC: {by_auroc.entry.label}"
+        place = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
+        axes.annotate(names, (0, 1), (0, 2), fontsize=style.SMALL, color=style.MUTED, **place)
+        axes.axvline(by_brier.brier, **DOTTED, zorder=1)
+        axes.axhline(by_auroc.auroc, **DOTTED, zorder=1)
+    trace = [point for point in points if point.entry.role == "trace"]
     ends = [
-        limits([getattr(p, name) for p in points], [getattr(p, name) for p in own])
+        limits([getattr(p, name) for p in points], [getattr(p, name) for p in trace])
         for name in ("brier", "auroc")
     ]
     for point in points:
-        look = figure_style.style_of(point.entry)
+        look = style.style_of(point.entry)
         place = [np.clip(value, *end) for value, end in zip(point[1:], ends, strict=True)]
-        inside = place == [*point[1:]]
-        edge = {"mec": "white", "mew": 0.4} if inside else {"mfc": "white", "mew": 1.0}
-        axes.plot(
-            *place, ls="", clip_on=False, zorder=look.order, **figure_style.point(look), **edge
-        )
+        is_inside = place == [*point[1:]]
+        edge = {"mec": "white", "mew": 0.4} if is_inside else {"mfc": "white", "mew": 1.0}
+        axes.plot(*place, ls="", clip_on=False, zorder=look.order, **style.point(look), **edge)
     axes.set(xlim=ends[0], ylim=ends[1])
     axes.locator_params(nbins=5)

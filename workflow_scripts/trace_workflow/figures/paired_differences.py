@@ -7,24 +7,29 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from trace_workflow.tables.settings import Labels
+from trace_workflow.figures.panels import note_below, set_row_axis
+from trace_workflow.tables.study import Labels, rows_by
 from tracecal.estimators.entry import Entry
-from tracecal.pages import figure_style
+from tracecal.pages import figure_style as style
 
 METRICS = {"brier": "Brier", "auroc": "AUROC"}
 ROW = 0.25  # inches
-APART = 0.17  # of a row, from its middle
+OFFSET = 0.17  # of a row, from its middle
 NOTHING = "The run has no comparison of TRACE+ with a prespecified or a selected baseline."
 # By the analysis's name of the baseline: the marker, and the place in a row.
-RIVALS = {"named": ("o", -APART), "picked": ("s", APART)}
+RIVALS = {"named": ("o", -OFFSET), "picked": ("s", OFFSET)}
+RIVAL_NAMES = {"named": "the prespecified", "picked": "the selected"}
 
 
-class Row(NamedTuple):
-    """A model's name, or a comparison: its label, n answers, and the rows by metric and rival."""
+class DifferenceRow(NamedTuple):
+    """A comparison: its label, n answers, and the differences by metric and rival.
+
+    A row with a model's name alone has no differences.
+    """
 
     label: str
     n: int | None = None
-    compared: Mapping[tuple[str, str], Mapping] | None = None
+    differences: Mapping[tuple[str, str], Mapping] | None = None
 
 
 def draw(
@@ -40,108 +45,106 @@ def draw(
     """
     if "against" not in improvements.columns:  # a run from before comparisons were named
         improvements = improvements.with_columns(against=pl.lit("oracle"))
-    found = improvements.filter(
+    compared = improvements.filter(
         pl.col("metric").is_in(list(METRICS)), pl.col("against").is_in(list(RIVALS))
     )
-    rows = list(compared_rows(found, accuracy, models, tasks))
-    with figure_style.applied():
+    rows = list(difference_rows(compared, accuracy, models, tasks))
+    with style.applied():
         if not rows:
-            return figure_style.sentence(NOTHING, figure_style.TEXT_WIDTH, 1.5)
-        figure = Figure(figsize=(figure_style.TEXT_WIDTH, 1.75 + ROW * max(len(rows), 6)))
+            return style.sentence(NOTHING, style.TEXT_WIDTH, 1.5)
+        figure = Figure(figsize=(style.TEXT_WIDTH, 1.75 + ROW * max(len(rows), 6)))
         panels = figure.subplots(1, len(METRICS))
-        below = f"TRACE+ better by, {100 * found['level'].max():g} % interval"
+        below = f"TRACE+ better by, {100 * compared['level'].max():g} % interval"
         for axes, letter, (metric, name) in zip(panels, "ab", METRICS.items(), strict=True):
-            _differences(axes, rows, metric)
-            figure_style.panel_title(axes, letter, name)
-            axes.set_xlabel(below, fontsize=figure_style.SMALL, color=figure_style.MUTED)
+            _draw_panel(axes, rows, metric)
+            style.panel_title(axes, letter, name)
+            note_below(axes, below)
         panels[-1].tick_params(labelleft=False)
-        figure_style.message(figure, counted(found))
+        style.message(figure, message(compared))
         labels = {entry.id: entry.label for entry in entries}
-        named = found.filter(against="named").drop_nulls("baseline")["baseline"].unique().sort()
-        rival = " or ".join(labels.get(one, one) for one in named)
-        figure_style.legend(figure, _keys(rival))
+        prespecified = compared.filter(against="named").drop_nulls("baseline")["baseline"]
+        names = [labels.get(id, id) for id in prespecified.unique().sort()]
+        style.legend(figure, _keys(" or ".join(names)))
     return figure
 
 
-def counted(found: pl.DataFrame) -> str:
+def message(compared: pl.DataFrame) -> str:
     """The figure's message: on how many pairs the interval of the AUROC excludes zero."""
-    pairs = found.filter(pl.col("study").is_null(), metric="auroc").drop_nulls("low")
+    pairs = compared.filter(pl.col("study").is_null(), metric="auroc").drop_nulls("low")
     parts = []
-    for rival, name in {"named": "the prespecified", "picked": "the selected"}.items():
-        own = pairs.filter(against=rival)
-        better, worse = (own["low"] > 0).sum(), (own["high"] < 0).sum()
-        if own.height:
-            parts.append(f"{name} baseline on {better} of {own.height} pairs, worse on {worse}")
+    for rival, name in RIVAL_NAMES.items():
+        rows = pairs.filter(against=rival)
+        better, worse = (rows["low"] > 0).sum(), (rows["high"] < 0).sum()
+        if rows.height:
+            parts.append(f"{name} baseline on {better} of {rows.height} pairs, worse on {worse}")
     return f"TRACE+ ranks better than {'; than '.join(parts)}" if parts else ""
 
 
-def compared_rows(
-    found: pl.DataFrame, accuracy: pl.DataFrame, models: Labels, tasks: Labels
-) -> Iterator[Row]:
+def difference_rows(
+    compared: pl.DataFrame, accuracy: pl.DataFrame, models: Labels, tasks: Labels
+) -> Iterator[DifferenceRow]:
     """Of each model its name, its tasks and the mean over those of its study."""
     counts = {(row["model"], row["task"]): row["n"] for row in accuracy.iter_rows(named=True)}
     for model, label in models.items():
-        own = found.filter(model=model)
-        if own.is_empty():
+        of_model = compared.filter(model=model)
+        if of_model.is_empty():
             continue
-        yield Row(label)
-        pairs = own.filter(pl.col("study").is_null())
-        for (task,), part in sorted(pairs.group_by("task")):
-            yield Row(tasks[task], counts.get((model, task)), _by_rival(part))
+        yield DifferenceRow(label)
+        pairs = of_model.filter(pl.col("study").is_null())
+        for (task,), rows in sorted(pairs.group_by("task")):
+            n = counts.get((model, task))
+            yield DifferenceRow(tasks[task], n, rows_by(rows, "metric", "against"))
         for study in ("main", "cross"):
-            part = own.filter(pl.col("task").is_null(), study=study)
-            if len(part):
+            rows = of_model.filter(pl.col("task").is_null(), study=study)
+            if len(rows):
                 name = "mean" if study == "main" else "mean, cross-model tasks"
-                yield Row(name, None, _by_rival(part))
-    overall = found.filter(pl.col("model").is_null(), study="cross")
+                yield DifferenceRow(name, None, rows_by(rows, "metric", "against"))
+    overall = compared.filter(pl.col("model").is_null(), study="cross")
     if len(overall):
-        yield Row("mean over models", None, _by_rival(overall))
+        yield DifferenceRow("mean over models", None, rows_by(overall, "metric", "against"))
 
 
-def _by_rival(rows: pl.DataFrame) -> dict[tuple[str, str], Mapping]:
-    return {(row["metric"], row["against"]): row for row in rows.iter_rows(named=True)}
-
-
-def _differences(axes: Axes, rows: Sequence[Row], metric: str) -> None:
-    axes.axvline(0, color=figure_style.MUTED, lw=0.7, zorder=1)
+def _draw_panel(axes: Axes, rows: Sequence[DifferenceRow], metric: str) -> None:
+    axes.axvline(0, color=style.MUTED, lw=0.7, zorder=1)
     for height, row in enumerate(rows):
-        for rival, (marker, place) in RIVALS.items():
-            found = (row.compared or {}).get((metric, rival))
-            if found and found["difference"] is not None:
-                _difference(axes, found, marker, height + place)
+        for rival, (marker, offset) in RIVALS.items():
+            values = (row.differences or {}).get((metric, rival))
+            if values and values["difference"] is not None:
+                _draw_difference(axes, values, marker, height + offset)
     names = [
-        row.label if row.compared is None or not row.n else f"{row.label}, n = {row.n:,}"
+        row.label if row.differences is None or not row.n else f"{row.label}, n = {row.n:,}"
         for row in rows
     ]
     axes.set_yticks(range(len(rows)), names)
     for tick, row in zip(axes.get_yticklabels(), rows, strict=True):
-        if row.compared is None:
+        if row.differences is None:
             tick.set_fontweight("bold")
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
-    axes.set_ylim(len(rows) - 0.4, -0.6)
-    axes.locator_params(axis="x", nbins=5)
+    set_row_axis(axes, len(rows))
     axes.grid(axis="y")
 
 
-def _difference(axes: Axes, found: Mapping, marker: str, height: float) -> None:
+def _draw_difference(axes: Axes, values: Mapping, marker: str, height: float) -> None:
     """A difference with its interval, in colour where that excludes zero."""
-    low, high = found["low"], found["high"]
-    apart = low is not None and not low <= 0 <= high
-    color = figure_style.TRACE_PLUS.color if apart else figure_style.MUTED
+    low, high = values["low"], values["high"]
+    excludes_zero = low is not None and not low <= 0 <= high
+    color = style.TRACE_PLUS.color if excludes_zero else style.MUTED
     if low is not None:
         axes.hlines(height, low, high, color=color, lw=1.3, zorder=2)
-    shape = {"marker": marker, "ms": 4.5, "color": color, "mfc": color if apart else "white"}
-    axes.plot(found["difference"], height, ls="", zorder=3, **shape)
+    fill = color if excludes_zero else "white"
+    point = {"marker": marker, "ms": 4.5, "color": color, "mfc": fill}
+    axes.plot(values["difference"], height, ls="", zorder=3, **point)
 
 
-def _keys(rival: str) -> list:
-    plain = figure_style.OTHER._replace(color=figure_style.MUTED, size=4.5)
-    keys = [f" less {rival}, prespecified" * bool(rival), " less the selected baseline"]
-    shown = [
-        figure_style.key(name, plain._replace(marker=marker), "-", "white")
-        for name, (marker, _) in zip(keys, RIVALS.values(), strict=True)
+def _keys(prespecified: str) -> list:
+    grey = style.OTHER._replace(color=style.MUTED, size=4.5)
+    names = [
+        f" less {prespecified}, prespecified" * bool(prespecified),
+        " less the selected baseline",
+    ]
+    keys = [
+        style.key(name, grey._replace(marker=marker), "-", "white")
+        for name, (marker, _) in zip(names, RIVALS.values(), strict=True)
         if name
     ]
-    apart = figure_style.TRACE_PLUS._replace(marker="o", size=4.5)
-    return [*shown, figure_style.key(" filled: interval excludes zero", apart, "-")]
+    filled = style.TRACE_PLUS._replace(marker="o", size=4.5)
+    return [*keys, style.key(" filled: interval excludes zero", filled, "-")]

@@ -7,21 +7,30 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from trace_workflow.tables import settings
-from trace_workflow.tables.notes import NAMES
-from trace_workflow.tables.settings import MISSING, Average, Labels
+from trace_workflow.figures.panels import note_below, set_row_axis
+from trace_workflow.figures.study_averages import (
+    MISSING,
+    Average,
+    Averages,
+    by_model,
+    describe_averages,
+    select_models,
+)
+from trace_workflow.tables.metric_names import METRIC_NAMES
+from trace_workflow.tables.study import Labels
 from tracecal.estimators.entry import TRACE_PLUS, Entry
-from tracecal.pages import figure_style
+from tracecal.pages import figure_style as style
 
 ROW_HEIGHT = 0.165
 LANE = 0.13  # between the points of one model, per distance between two models
+Ranking = list[tuple[Entry, dict[str, Average]]]
 
 
-class Dot(NamedTuple):
-    """One point of the cross-model panel."""
+class ModelPoint(NamedTuple):
+    """A point of the cross-model panel."""
 
     average: Average
-    look: figure_style.Look
+    look: style.Look
 
 
 def draw(
@@ -38,49 +47,72 @@ def draw(
     """
     compared = [entry for entry in entries if entry.role in ("baseline", "trace")]
     main, cross = study["main"], study["cross"]
-    selected = settings.select(means, compared, "main", main)
-    ordered = _by_brier(settings.over_tasks(selected), main["model"], compared)
-    across = cross_dots(means, compared, cross) if cross else {}
-    rows = max(len(ordered), 2 * len(across))
-    with figure_style.applied():
-        figure = Figure(figsize=(figure_style.TEXT_WIDTH, 1.75 + ROW_HEIGHT * max(rows, 8)))
+    averages = by_model(select_models(means, compared, "main", main))
+    ranking = _rank_by_brier(averages, main["model"], compared)
+    across = model_points(means, compared, cross) if cross else {}
+    n_rows = max(len(ranking), 2 * len(across))
+    with style.applied():
+        figure = Figure(figsize=(style.TEXT_WIDTH, 1.75 + ROW_HEIGHT * max(n_rows, 8)))
         ratios = [1, 1, 1.35] if across else [1, 1]
         brier, auroc, *third = figure.subplots(1, len(ratios), width_ratios=ratios)
-        below = settings.basis(means, compared, "main", main, tasks, width=26)
-        _ranking(brier, ordered, "brier", below)
-        _ranking(auroc, ordered, "auroc", "")
+        below = describe_averages(means, compared, "main", main, tasks, width=26)
+        _draw_ranking(brier, ranking, "brier", below)
+        _draw_ranking(auroc, ranking, "auroc", "")
         auroc.tick_params(labelleft=False)
-        figure_style.panel_title(brier, "a", "Brier ↓")
-        figure_style.panel_title(auroc, "b", "AUROC ↑")
-        keys = figure_style.family_keys(entry for entry in compared if entry in dict(ordered))
+        style.panel_title(brier, "a", "Brier ↓")
+        style.panel_title(auroc, "b", "AUROC ↑")
+        keys = style.family_keys(entry for entry in compared if entry in dict(ranking))
         if across:
-            below = settings.basis(means, compared, "cross", cross, tasks, width=26)
-            _across(third[0], {models[m]: across[m] for m in models if m in across}, below)
-            figure_style.panel_title(third[0], "c", "AUROC ↑, models")
-            keys.append(figure_style.key("Best non-TRACE", figure_style.BEST_BASELINE))
-        figure_style.legend(figure, keys)
-        figure_style.message(figure, ranks(ordered, models[main["model"]]))
+            below = describe_averages(means, compared, "cross", cross, tasks, width=26)
+            points = {models[model]: across[model] for model in models if model in across}
+            _draw_models(third[0], points, below)
+            style.panel_title(third[0], "c", "AUROC ↑, models")
+            keys.append(style.key("Best non-TRACE", style.BEST_BASELINE))
+        style.legend(figure, keys)
+        style.message(figure, message(ranking, models[main["model"]]))
     return figure
 
 
-def ranks(ordered: "Ordered", model: str) -> str:
+def message(ranking: Ranking, model: str) -> str:
     """The figure's message: the places of TRACE+ among all, by both metrics."""
     places = []
     for metric, sign in (("brier", 1), ("auroc", -1)):
-        known = [(e.id, v[metric].mean) for e, v in ordered if v[metric].mean is not None]
-        by_value = [name for name, _ in sorted(known, key=lambda pair: sign * pair[1])]
-        if TRACE_PLUS in by_value:
-            places.append(f"{by_value.index(TRACE_PLUS) + 1} of {len(by_value)} by {NAMES[metric]}")
+        means = [(entry.id, averages[metric].mean) for entry, averages in ranking]
+        defined = [(id, mean) for id, mean in means if mean is not None]
+        ids = [id for id, _ in sorted(defined, key=lambda pair: sign * pair[1])]
+        if TRACE_PLUS in ids:
+            place = ids.index(TRACE_PLUS) + 1
+            places.append(f"{place} of {len(ids)} by {METRIC_NAMES[metric]}")
     return f"{model}, point estimates: TRACE+ is {', '.join(places)}" if places else model
 
 
-Ordered = list[tuple[Entry, dict[str, Average]]]
+def model_points(
+    means: pl.DataFrame, entries: Sequence[Entry], study: Mapping
+) -> dict[str, list[ModelPoint]]:
+    """By model: the defined AUROCs of the best baseline (an oracle), TRACE and TRACE+."""
+    rows = select_models(means, entries, "cross", study)
+    averages = by_model(rows)
+    points = {}
+    for model in sorted(set(rows["model"])):
+        aurocs = {entry: averages.get((model, entry.id, "auroc"), MISSING) for entry in entries}
+        baselines = [e for e in entries if e.role == "baseline" and aurocs[e].mean is not None]
+        best = max(baselines, key=lambda entry: aurocs[entry].mean, default=None)
+        drawn = [ModelPoint(aurocs[best], style.BEST_BASELINE)] if best else []
+        drawn += [ModelPoint(aurocs[e], style.style_of(e)) for e in entries if e.role == "trace"]
+        points[model] = [point for point in drawn if point.average.mean is not None]
+    return points
 
 
-def _by_brier(overall: settings.ModelAverages, model: str, entries: Sequence[Entry]) -> Ordered:
+def _rank_by_brier(averages: Averages, model: str, entries: Sequence[Entry]) -> Ranking:
     """The estimators that have a Brier score, the best first."""
     rows = [
-        (entry, {m: overall.get((model, entry.id, m), MISSING) for m in ("brier", "auroc")})
+        (
+            entry,
+            {
+                metric: averages.get((model, entry.id, metric), MISSING)
+                for metric in ("brier", "auroc")
+            },
+        )
         for entry in entries
     ]
     return sorted(
@@ -89,66 +121,45 @@ def _by_brier(overall: settings.ModelAverages, model: str, entries: Sequence[Ent
     )
 
 
-def cross_dots(
-    means: pl.DataFrame, entries: Sequence[Entry], study: Mapping
-) -> dict[str, list[Dot]]:
-    """By model: the defined AUROCs of the best baseline (an oracle), TRACE and TRACE+."""
-    selected = settings.select(means, entries, "cross", study)
-    overall = settings.over_tasks(selected)
-    dots = {}
-    for model in sorted(set(selected["model"])):
-        aurocs = {e: overall.get((model, e.id, "auroc"), MISSING) for e in entries}
-        baselines = [e for e in entries if e.role == "baseline" and aurocs[e].mean is not None]
-        winner = max(baselines, key=lambda e: aurocs[e].mean, default=None)
-        chosen = [Dot(aurocs[winner], figure_style.BEST_BASELINE)] if winner else []
-        chosen += [Dot(aurocs[e], figure_style.style_of(e)) for e in entries if e.role == "trace"]
-        dots[model] = [dot for dot in chosen if dot.average.mean is not None]
-    return dots
-
-
-def _ranking(axes: Axes, ordered: Ordered, metric: str, below: str) -> None:
-    for height, (entry, values) in enumerate(ordered):
-        if values[metric].mean is not None:
-            _dot(axes, height, values[metric], figure_style.style_of(entry))
-    _rows(axes, len(ordered), below)
-    axes.set_yticks(range(len(ordered)), [entry.label for entry, _ in ordered])
-    for tick, (entry, _) in zip(axes.get_yticklabels(), ordered, strict=True):
+def _draw_ranking(axes: Axes, ranking: Ranking, metric: str, below: str) -> None:
+    for height, (entry, averages) in enumerate(ranking):
+        if averages[metric].mean is not None:
+            _draw_point(axes, height, averages[metric], style.style_of(entry))
+    _set_rows(axes, len(ranking), below)
+    axes.set_yticks(range(len(ranking)), [entry.label for entry, _ in ranking])
+    for tick, (entry, _) in zip(axes.get_yticklabels(), ranking, strict=True):
         if entry.role == "trace":
-            tick.set(color=figure_style.style_of(entry).text, fontweight="bold")
+            tick.set(color=style.style_of(entry).text, fontweight="bold")
 
 
-def _across(axes: Axes, across: Mapping[str, Sequence[Dot]], below: str) -> None:
-    for height, (label, dots) in enumerate(across.items()):
-        means = [dot.average.mean for dot in dots]
+def _draw_models(axes: Axes, models: Mapping[str, Sequence[ModelPoint]], below: str) -> None:
+    for height, (label, points) in enumerate(models.items()):
+        means = [point.average.mean for point in points]
         if means:
-            axes.plot(
-                [min(means), max(means)], [height] * 2, color=figure_style.FAINT, lw=6, zorder=0
-            )
-        # Slightly apart, so that none hides another.
-        for place, dot in enumerate(dots):
-            _dot(axes, height + LANE * (place - (len(dots) - 1) / 2), dot.average, dot.look)
+            axes.plot([min(means), max(means)], [height] * 2, color=style.FAINT, lw=6, zorder=0)
+        # In lanes, so that no point hides another.
+        for place, point in enumerate(points):
+            lane = LANE * (place - (len(points) - 1) / 2)
+            _draw_point(axes, height + lane, point.average, point.look)
         axes.annotate(
             label,
             (0, height),
             (2, 9),
             xycoords=("axes fraction", "data"),
             textcoords="offset points",
-            fontsize=figure_style.SMALL,
+            fontsize=style.SMALL,
             va="bottom",
         )
-    _rows(axes, len(across), below)
-    axes.set_ylim(max(len(across), 4) - 0.5, -0.8)
+    _set_rows(axes, len(models), below)
+    axes.set_ylim(max(len(models), 4) - 0.5, -0.8)
     axes.set_yticks([])
 
 
-def _dot(axes: Axes, height: float, average: Average, look: figure_style.Look) -> None:
-    axes.plot(average.mean, height, ls="", zorder=look.order, mew=0, **figure_style.point(look))
+def _draw_point(axes: Axes, height: float, average: Average, look: style.Look) -> None:
+    axes.plot(average.mean, height, ls="", zorder=look.order, mew=0, **style.point(look))
 
 
-def _rows(axes: Axes, count: int, below: str) -> None:
+def _set_rows(axes: Axes, n_rows: int, below: str) -> None:
     axes.grid(axis="y")
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
-    axes.set_ylim(count - 0.4, -0.6)
-    axes.locator_params(axis="x", nbins=5)
-    axes.set_xlabel(below, fontsize=figure_style.SMALL, color=figure_style.MUTED)
+    set_row_axis(axes, n_rows)
+    note_below(axes, below)

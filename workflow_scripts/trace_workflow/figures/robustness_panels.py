@@ -16,25 +16,25 @@ from matplotlib.figure import Figure
 from scipy.stats import t
 
 from trace_workflow.analyses.length_stratified import STRATA
-from trace_workflow.tables import settings
-from trace_workflow.tables.settings import MISSING
+from trace_workflow.figures.panels import note_below
+from trace_workflow.figures.study_averages import MISSING, by_model, select_models
 from tracecal.estimators.entry import Entry
-from tracecal.pages import figure_style
+from tracecal.pages import figure_style as style
 
 METRICS = {"brier": ("Brier", -1.0), "auroc": ("AUROC", 1.0)}
 HEIGHT = 7.2
 LEVEL = 0.95
-APART = 0.22  # between estimators, per distance between two places
+SPACING = 0.22  # between estimators, per distance between two places
 COVERAGES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
-class Mark(NamedTuple):
+class EstimatorPoint(NamedTuple):
     """An estimator's value at the place x, with half its interval where there are two splits."""
 
     entry: Entry
     x: float
     y: float
-    half: float | None
+    half_width: float | None
 
 
 def draw(
@@ -50,146 +50,148 @@ def draw(
 
     `share` of the answers is used for calibration, except in panels (a) and (b).
     """
-    sizes = settings.select(sizes, entries, "main", study)
-    stratified = settings.select(stratified, entries, "main", study)
-    shares = sorted(set(sizes["calibration_share"]))
-    own = reference(entries)
-    shown = contrasted(entries)
-    rivals = [entry for entry in shown if entry != own]
-    with figure_style.applied():
-        figure = Figure(figsize=(figure_style.TEXT_WIDTH, HEIGHT))
+    sizes = select_models(sizes, entries, "main", study)
+    stratified = select_models(stratified, entries, "main", study)
+    size_shares = {size: size for size in sorted(set(sizes["calibration_share"]))}
+    stratum_shares = dict.fromkeys(STRATA, share)
+    gainer, contrasted = gainer_of(entries), contrasted_entries(entries)
+    rivals = [entry for entry in contrasted if entry != gainer]
+    with style.applied():
+        figure = Figure(figsize=(style.TEXT_WIDTH, HEIGHT))
         grid = figure.subplots(3, 2)
-        ratios = dict.fromkeys(STRATA, share)
-        for row, frame, column, parts, below in (
-            (0, sizes, "calibration_share", {s: s for s in shares}, "answers that calibrate"),
-            (2, stratified, "stratum", ratios, "length of the answer"),
+        for row, letters, frame, column, shares, below in (
+            (0, "ab", sizes, "calibration_share", size_shares, "answers that calibrate"),
+            (2, "ef", stratified, "stratum", stratum_shares, "length of the answer"),
         ):
-            for axes, letter, metric in zip(grid[row], ("ab", "", "ef")[row], METRICS, strict=True):
-                marks = list(gains(frame, column, parts, metric, own, rivals))
-                names = [f"{s:.0%}" if column == "calibration_share" else s for s in parts]
-                _differences(axes, marks, names)
-                _describe(axes, letter, f"{METRICS[metric][0]}: gain of {own.label}", below)
-        _reliability(grid[1, 0], list(reliability(bins, shown, share)), bins)
-        _differences(
-            grid[1, 1],
-            list(risk_gains(curve, own, rivals, share)),
-            [f"{coverage:.0%}" for coverage in COVERAGES],
-        )
-        _describe(grid[1, 1], "d", f"Error rate: gain of {own.label}", "answers kept")
-        looks = [(entry.label, figure_style.style_of(entry)) for entry in shown]
-        figure_style.legend(figure, [figure_style.key(f" {name}", look) for name, look in looks])
+            names = [part if isinstance(part, str) else f"{part:.0%}" for part in shares]
+            for axes, letter, metric in zip(grid[row], letters, METRICS, strict=True):
+                points = list(metric_gains(frame, column, shares, metric, gainer, rivals))
+                _draw_gains(axes, points, names)
+                _describe(axes, letter, f"{METRICS[metric][0]}: gain of {gainer.label}", below)
+        _draw_reliability(grid[1, 0], list(reliability(bins, contrasted, share)), bins)
+        points = list(risk_gains(curve, gainer, rivals, share))
+        _draw_gains(grid[1, 1], points, [f"{coverage:.0%}" for coverage in COVERAGES])
+        _describe(grid[1, 1], "d", f"Error rate: gain of {gainer.label}", "answers kept")
+        keys = [style.key(f" {entry.label}", style.style_of(entry)) for entry in contrasted]
+        style.legend(figure, keys)
     return figure
 
 
-def corrected(values: Sequence[float | None], share: float) -> tuple[float, float | None] | None:
+def corrected_interval(
+    values: Sequence[float | None], share: float
+) -> tuple[float, float | None] | None:
     """The mean over splits and half its corrected interval; None where no split has a value.
 
     `share` is the share of the answers used for calibration in each split.
+
+    >>> corrected_interval([0.5], 0.35), corrected_interval([None], 0.35)
+    ((0.5, None), None)
     """
     defined = [value for value in values if value is not None]
     if not defined:
         return None
     if len(defined) < 2:
         return defined[0], None
-    count = len(defined)
-    error = stdev(defined) * math.sqrt(1 / count + (1 - share) / share)
-    return fmean(defined), float(t.ppf((1 + LEVEL) / 2, count - 1)) * error
+    n = len(defined)
+    error = stdev(defined) * math.sqrt(1 / n + (1 - share) / share)
+    return fmean(defined), float(t.ppf((1 + LEVEL) / 2, n - 1)) * error
 
 
-def gains(
-    selected: pl.DataFrame,
-    column: str,
-    parts: Mapping[object, float],
-    metric: str,
-    own: Entry,
-    rivals: Sequence[Entry],
-) -> Iterator[Mark]:
-    """By how much `own` is better than each rival, split by split, in each of `parts`.
-
-    `parts` maps values of `column` to the share used for calibration; places follow their order.
-    """
-    model, sign = selected["model"][0], METRICS[metric][1]
-    for place, (part, share) in enumerate(parts.items()):
-        means = settings.over_tasks(selected.filter(pl.col(column) == part))
-        mine = means.get((model, own.id, metric), MISSING).values
-        for entry in rivals:
-            theirs = means.get((model, entry.id, metric), MISSING).values
-            pairs = zip(mine, theirs, strict=True) if mine and theirs else ()
-            found = corrected([None if None in p else sign * (p[0] - p[1]) for p in pairs], share)
-            if found:
-                yield Mark(entry, place, *found)
-
-
-def reference(entries: Sequence[Entry]) -> Entry:
+def gainer_of(entries: Sequence[Entry]) -> Entry:
     """The estimator whose gains are drawn: TRACE+, or the last where it is missing."""
     return next((entry for entry in entries if entry.id == "trace_plus"), entries[-1])
 
 
-def risk_gains(
-    curve: pl.DataFrame, own: Entry, rivals: Sequence[Entry], share: float
-) -> Iterator[Mark]:
-    """By how much fewer of the answers that `own` keeps are wrong, in the same split."""
-    key = ["split", "coverage"]
-    compared = curve.join(curve.filter(estimator=own.id), on=key, suffix="_own")
-    for place, coverage in enumerate(COVERAGES):
-        for entry in rivals:
-            rows = compared.filter(
-                (pl.col("coverage") - coverage).abs() < 1e-6, estimator=entry.id
-            ).sort("split")
-            found = corrected((rows["risk"] - rows["risk_own"]).to_list(), share)
-            if found:
-                yield Mark(entry, place, *found)
-
-
-def contrasted(entries: Sequence[Entry]) -> list[Entry]:
+def contrasted_entries(entries: Sequence[Entry]) -> list[Entry]:
     """The first baseline and TRACE's estimators, as many as can be told apart in one panel."""
     baselines = [entry for entry in entries if entry.role == "baseline"]
     return [*baselines[:1], *(entry for entry in entries if entry.role == "trace")]
 
 
-def reliability(bins: pl.DataFrame, entries: Sequence[Entry], share: float) -> Iterator[Mark]:
+def metric_gains(
+    averages: pl.DataFrame,
+    column: str,
+    shares: Mapping[object, float],
+    metric: str,
+    gainer: Entry,
+    rivals: Sequence[Entry],
+) -> Iterator[EstimatorPoint]:
+    """By how much the gainer is better than each rival, split by split, in each part.
+
+    `shares` maps the parts, values of `column`, to the share used for calibration; places follow
+    their order.
+    """
+    model, sign = averages["model"][0], METRICS[metric][1]
+    for place, (part, share) in enumerate(shares.items()):
+        means = by_model(averages.filter(pl.col(column) == part))
+        gainer_values = means.get((model, gainer.id, metric), MISSING).values
+        for entry in rivals:
+            values = means.get((model, entry.id, metric), MISSING).values
+            pairs = zip(gainer_values, values, strict=True) if gainer_values and values else ()
+            differences = [None if None in pair else sign * (pair[0] - pair[1]) for pair in pairs]
+            if interval := corrected_interval(differences, share):
+                yield EstimatorPoint(entry, place, *interval)
+
+
+def risk_gains(
+    curve: pl.DataFrame, gainer: Entry, rivals: Sequence[Entry], share: float
+) -> Iterator[EstimatorPoint]:
+    """By how much fewer of the answers that the gainer keeps are wrong, in the same split."""
+    keys = ["split", "coverage"]
+    compared = curve.join(curve.filter(estimator=gainer.id), on=keys, suffix="_gainer")
+    for place, coverage in enumerate(COVERAGES):
+        for entry in rivals:
+            rows = compared.filter(
+                (pl.col("coverage") - coverage).abs() < 1e-6, estimator=entry.id
+            ).sort("split")
+            differences = (rows["risk"] - rows["risk_gainer"]).to_list()
+            if interval := corrected_interval(differences, share):
+                yield EstimatorPoint(entry, place, *interval)
+
+
+def reliability(
+    bins: pl.DataFrame, entries: Sequence[Entry], share: float
+) -> Iterator[EstimatorPoint]:
     """The share of correct answers in bins of equal counts, at their mean probability."""
     for entry in entries:
-        own = bins.filter(estimator=entry.id)
-        for (_,), part in sorted(own.group_by("bin")):
-            accuracy = corrected(part.sort("split")["accuracy"].to_list(), share)
-            yield Mark(entry, part["probability"].mean(), *accuracy)
+        for (_,), rows in sorted(bins.filter(estimator=entry.id).group_by("bin")):
+            accuracy = corrected_interval(rows.sort("split")["accuracy"].to_list(), share)
+            yield EstimatorPoint(entry, rows["probability"].mean(), *accuracy)
 
 
-def _differences(axes: Axes, marks: Sequence[Mark], names: Sequence[str]) -> None:
+def _draw_gains(axes: Axes, points: Sequence[EstimatorPoint], names: Sequence[str]) -> None:
     """Differences at categories, without lines between them, around a line at zero."""
-    axes.axhline(0, color=figure_style.MUTED, lw=0.7, zorder=1)
-    drawn = list(dict.fromkeys(mark.entry for mark in marks))
-    middle = (len(drawn) - 1) / 2
-    for mark in marks:
-        _mark(axes, mark, mark.x + APART * (drawn.index(mark.entry) - middle))
+    axes.axhline(0, color=style.MUTED, lw=0.7, zorder=1)
+    entries = list(dict.fromkeys(point.entry for point in points))
+    middle = (len(entries) - 1) / 2
+    for point in points:
+        _draw_point(axes, point, point.x + SPACING * (entries.index(point.entry) - middle))
     axes.set_xlim(-0.5, len(names) - 0.5)
     axes.set_xticks(range(len(names)), names)
-    if not marks:
+    if not points:
         axes.set_yticks([])
-        axes.text(
-            0.5, 0.5, "undefined", transform=axes.transAxes, ha="center", color=figure_style.MUTED
-        )
+        center = {"transform": axes.transAxes, "ha": "center", "color": style.MUTED}
+        axes.text(0.5, 0.5, "undefined", **center)
 
 
-def _mark(axes: Axes, mark: Mark, x: float) -> None:
-    look = figure_style.style_of(mark.entry)
-    shown = {"mew": 0, "elinewidth": 0.9, "zorder": look.order}
-    axes.errorbar(x, mark.y, yerr=mark.half, ls="", **shown, **figure_style.point(look))
+def _draw_point(axes: Axes, point: EstimatorPoint, x: float) -> None:
+    look = style.style_of(point.entry)
+    bars = {"yerr": point.half_width, "mew": 0, "elinewidth": 0.9, "zorder": look.order}
+    axes.errorbar(x, point.y, ls="", **bars, **style.point(look))
 
 
-def _reliability(axes: Axes, marks: Sequence[Mark], bins: pl.DataFrame) -> None:
-    axes.plot([0, 1], [0, 1], color=figure_style.MUTED, lw=0.7, ls=":", zorder=1)
-    for mark in marks:
-        _mark(axes, mark, mark.x)
+def _draw_reliability(axes: Axes, points: Sequence[EstimatorPoint], bins: pl.DataFrame) -> None:
+    axes.plot([0, 1], [0, 1], color=style.MUTED, lw=0.7, ls=":", zorder=1)
+    for point in points:
+        _draw_point(axes, point, point.x)
     n = bins["n"].mean() or 0
     _describe(axes, "c", f"Reliability, n ≈ {n:.0f} in a bin", "predicted probability")
     axes.set(xlim=(0, 1), ylim=(0, 1))
-    axes.set_ylabel("share correct", fontsize=figure_style.SMALL, color=figure_style.MUTED)
+    axes.set_ylabel("share correct", fontsize=style.SMALL, color=style.MUTED)
 
 
 def _describe(axes: Axes, letter: str, title: str, below: str) -> None:
-    figure_style.panel_title(axes, letter, title)
-    axes.set_xlabel(below, fontsize=figure_style.SMALL, color=figure_style.MUTED)
+    style.panel_title(axes, letter, title)
+    note_below(axes, below)
     axes.locator_params(axis="y", nbins=5)
     axes.grid(axis="y")

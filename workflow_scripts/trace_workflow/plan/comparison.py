@@ -105,10 +105,10 @@ def _tables_of_few_estimators(run: Run) -> Iterator[Table]:
     selection = run.selection
     requires = {e.id: e.requires for e in selection.on_subset or selection.main}
     further = {"ablation": {"studies": ["main", "cross"]}, "broader_uq": {"requires": requires}}
-    for name in ROWS:
+    for name in ESTIMATOR_ROWS:
         of_subset = bool(selection.on_subset) and name in OF_SUBSET
         computed = selection.on_subset if of_subset else selection.main
-        ids = ids_of_rows(name)
+        ids = estimators_of(name)
         if of_subset and name == "broader_uq":
             ids = ids | BASELINES_ON_SUBSET
         custom = selection.custom if name == "broader_uq" else ()

@@ -70,7 +70,7 @@ class Figure(Result):
 
 @dataclass(frozen=True)
 class Table:
-    """tables/<name>.{tex,csv,html}: what `table(frames, settings)` of a module returns.
+    """tables/<name>.{tex,csv,html}: what `table(study)` of a module returns.
 
     The frames are those of `analyses`; the settings are the `studies` with their labels, the
     `estimators`, and `more`. The module of `trace_workflow.tables` has the table's name, or is

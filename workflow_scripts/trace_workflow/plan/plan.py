@@ -22,7 +22,7 @@ from trace_workflow.plan.entries import (
     Table,
 )
 from trace_workflow.plan.families import families
-from trace_workflow.tables.captions import count, filled, listed
+from trace_workflow.tables.wording import count, fill_caption, join_names
 from tracecal.estimators.entry import entries
 
 Pairs = Collection[tuple[str, str]]
@@ -119,7 +119,7 @@ class Plan:
             "models": {slug: label for slug, label in model_labels.items() if slug in models},
             "tasks": {slug: task_labels[slug] for slug in tasks},
             "studies": studies,
-            "more": table.more,
+            "options": table.more,
         }
 
     def findings_settings(self) -> dict[str, object]:
@@ -131,7 +131,8 @@ class Plan:
         return settings | {
             "models": self.run.model_labels,
             "tasks": self.run.task_labels,
-            "more": settings["more"] | {"headline": headline.model_dump() if headline else None},
+            "options": settings["options"]
+            | {"headline": headline.model_dump() if headline else None},
         }
 
     def table_estimators(self, name: str) -> list[dict[str, str]]:
@@ -148,7 +149,7 @@ class Plan:
 
         def labels_of(tasks: Sequence[str], models: Sequence[str], labels: Mapping[str, str]):
             finished = {task for model, task in pairs if model in models}
-            return listed([labels[task] for task in sorted({*tasks} & finished)] or ["none"])
+            return join_names([labels[task] for task in sorted({*tasks} & finished)] or ["none"])
 
         n_tasks = sum(model == main["model"] and task in main["tasks"] for model, task in pairs)
         models = {model for model, _ in pairs if model in cross["models"]}
@@ -164,7 +165,7 @@ class Plan:
             "mean": f"the mean over {splits}",
             "confidence": f"{run.config.risk_control.confidence:g}",
         }
-        return filled(words, facts, name in self.as_printed)
+        return fill_caption(words, facts, name in self.as_printed)
 
 
 def plan(run: Run) -> Plan:

@@ -2,69 +2,72 @@
 
 import polars as pl
 
-from trace_workflow.tables import notes
-from trace_workflow.tables.captions import PRINTED
-from trace_workflow.tables.notes import (
-    BETTER,
-    METRICS,
-    NAMES,
-    frame_of,
-    partly,
-    partly_note,
-    rows_by,
-    summaries,
+from trace_workflow.tables.marks import (
+    UNSCORED,
+    explain_partly_undefined,
+    explain_unscored,
+    mark_partly_undefined,
 )
-from trace_workflow.tables.settings import Frames, Settings, present_tasks
-from trace_workflow.tables.table import Column, Table, better_of
-from tracecal.estimators.entry import Entry
+from trace_workflow.tables.metric_names import BETTER, METRIC_NAMES, METRICS
+from trace_workflow.tables.paper_names import PAPER_NAMES
+from trace_workflow.tables.ranking import mark_best_of_row
+from trace_workflow.tables.standing_notes import refer_to_counts
+from trace_workflow.tables.study import Study, frame_of, rows_by, summary_columns, tasks_of
+from trace_workflow.tables.table import Column, Table
 
 SHARE = "calibration_share"
-NAME = "calibration_size"
 
 
-def table(frames: Frames, settings: Settings) -> Table:
+def table(study: Study) -> Table:
     """From `calibration_size_averages`: a row per size and metric, a column per estimator."""
-    chosen = settings.select(frames["calibration_size_averages"], "main")
-    present, shares = present_tasks(chosen), sorted(set(chosen[SHARE]))
-    shown = [entry for entry in settings.estimators if entry.id in set(chosen["estimator"])]
-    missing = notes.fewer(frames, settings)
-    means = rows_by(chosen.filter(study="main"), SHARE, "metric", "estimator")
+    averages = study.select("calibration_size_averages")
+    tasks, shares = tasks_of(averages), sorted(set(averages[SHARE]))
+    measured = set(averages["estimator"])
+    entries = [entry for entry in study.estimators if entry.id in measured]
+    means = rows_by(averages.filter(study="main"), SHARE, "metric", "estimator")
     rows = [
         {SHARE: share, "metric": metric}
-        | summaries({entry.id: means.get((share, metric, entry.id), {}) for entry in shown})
+        | summary_columns({e.id: means.get((share, metric, e.id), {}) for e in entries})
         for share in shares
         for metric in METRICS
     ]
-    direction = pl.col("metric").replace_strict(BETTER)
-    size = pl.col(SHARE).map_elements(percent, return_dtype=pl.String)
-    parts = {f" at {percent(share)}": chosen.filter(calibration_share=share) for share in shares}
-    once = pl.when(pl.col(SHARE).is_first_distinct()).then(size).otherwise(pl.lit(""))
+    names = PAPER_NAMES["calibration_size"]
+    unscored = {estimator for *_, estimator in study.scored_shares}
+    columns = [
+        Column(
+            (entry.id,),
+            names.get(entry.id, entry.label),
+            heading_mark=UNSCORED if entry.id in unscored else "",
+            mark=mark_partly_undefined(entry.id),
+        )
+        for entry in entries
+    ]
+    percent = pl.col(SHARE).map_elements(format_percent, return_dtype=pl.String)
+    once = pl.when(pl.col(SHARE).is_first_distinct()).then(percent).otherwise(pl.lit(""))
+    metric = pl.col("metric").replace(METRIC_NAMES)
+    parts = {
+        f" at {format_percent(share)}": averages.filter(calibration_share=share) for share in shares
+    }
     return Table(
-        frame=frame_of(rows).with_columns(**settings.scope(present)),
+        frame=frame_of(rows).with_columns(**study.scope(tasks)),
         columns=(
             Column((SHARE,), "Calib.", align="left", printed=once),
-            Column(("metric",), "Metric", align="left", printed=pl.col("metric").replace(NAMES)),
-            *better_of([_column(entry, missing) for entry in shown], direction),
+            Column(("metric",), "Metric", align="left", printed=metric),
+            *mark_best_of_row(columns, pl.col("metric").replace_strict(BETTER)),
         ),
         section=pl.col(SHARE),
         emphasis="Bold: best of the row; ties, as printed, share the mark.",
         footnotes=(
-            *settings.absent_tasks("main", present),
-            *partly_note(parts, settings.tasks),
-            *notes.footnotes(missing, settings),
+            *study.missing_tasks("main", tasks),
+            *explain_partly_undefined(parts, study.tasks),
+            *explain_unscored(study),
         ),
         notes=(
             "Brier: lower is better; AUROC: higher is better.",
-            *notes.elsewhere(frames, settings, shares),
+            *refer_to_counts(study, shares),
         ),
     )
 
 
-def _column(entry: Entry, missing: notes.Fewer) -> Column:
-    label = PRINTED[NAME].get(entry.id, entry.label)
-    mark = notes.FEWER if any(entry.id == estimator for *_, estimator in missing) else ""
-    return Column((entry.id,), label, heading_mark=mark, mark=partly(entry.id))
-
-
-def percent(share: float) -> str:
+def format_percent(share: float) -> str:
     return f"{100 * share:.3g}%"

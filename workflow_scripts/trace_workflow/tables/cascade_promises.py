@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from trace_workflow.tables.settings import Frames, Settings
+from trace_workflow.tables.study import Study
 from trace_workflow.tables.table import Column, Table
 
 NOTHING = "No two models share a task."
@@ -14,17 +14,17 @@ NOTE = (
 )
 
 
-def table(frames: Frames, settings: Settings) -> Table:
+def table(study: Study) -> Table:
     """A section per pair of models, a row per guarantee, from the analysis of the same name."""
-    guarantees = frames["cascade_promises"]
+    guarantees = study.frames["cascade_promises"]
     below = pl.format("at most {} below", pl.col("promised"))
     at_least = pl.format("at least {}", pl.col("promised"))
     rows = guarantees.with_columns(
-        task_label=pl.col("task").replace(settings.tasks),
+        task_label=pl.col("task").replace(study.tasks),
         promise_label=pl.when(promise="below").then(below).otherwise(at_least),
     ).sort("small", "large", maintain_order=True)
     titles = {
-        f"{small} {large}": f"{settings.models[small]} to {settings.models[large]}"
+        f"{small} {large}": f"{study.models[small]} to {study.models[large]}"
         for small, large in rows.select("small", "large").unique(maintain_order=True).iter_rows()
     }
     accuracies = {"small_accuracy": "Small", "accuracy": "Cascade", "large_accuracy": "Large"}

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from trace_workflow.tables.notes import frame_of, marked
-from trace_workflow.tables.settings import Frames, Settings
+from trace_workflow.tables.marks import mark_where
+from trace_workflow.tables.study import Study, frame_of
 from trace_workflow.tables.table import Column, Table
 from tracecal.calibration.cascade import (
     BELOW,
@@ -45,14 +45,14 @@ LEFT_OUT_NOTE = (
 ENDS = ("low", "high")
 
 
-def table(frames: Frames, settings: Settings) -> Table:
+def table(study: Study) -> Table:
     """A section per pair of models, means over their tasks, from the analysis of the same name."""
-    worthwhile, left_out = select_worthwhile(frames["cascades"])
-    labels = _router_labels(settings)
+    worthwhile, left_out = select_worthwhile(study.frames["cascades"])
+    labels = _router_labels(study)
     rows, titles = [], {}
     for (small, large), pair in worthwhile.group_by(*KEYS, maintain_order=True):
         facts = dict(pair.filter(pl.col("router").is_null()).select("metric", "value").rows())
-        titles[f"{small} {large}"] = _title(settings, small, large, facts)
+        titles[f"{small} {large}"] = _title(study, small, large, facts)
         routers = {*pair["router"].drop_nulls()}
         for router, label in labels.items():
             if router in routers:
@@ -60,7 +60,7 @@ def table(frames: Frames, settings: Settings) -> Table:
                 row |= {name: facts[name] for name in (*FACTS, *COSTS)}
                 row |= {"cost_unit": pair["unit"][0]}
                 rows.append(row | _router_values(pair.filter(router=router), facts))
-    left_out_notes = _left_out_notes(left_out, settings)
+    left_out_notes = _left_out_notes(left_out, study)
     label_column = Column(("label",), "Routed by", align="left")
     if not rows:
         return Table(
@@ -79,12 +79,12 @@ def table(frames: Frames, settings: Settings) -> Table:
     )
 
 
-def _router_labels(settings: Settings) -> dict[str, str]:
+def _router_labels(study: Study) -> dict[str, str]:
     """The label of each router that may have a row, in the order of rows."""
-    named = settings.more["named"]
+    named = study.options["named"]
     estimators = {
         estimator.id: estimator.label
-        for estimator in settings.estimators
+        for estimator in study.estimators
         if estimator.role == "trace" or estimator.id == named
     }
     first = {named: estimators.pop(named)} if named in estimators else {}
@@ -92,7 +92,7 @@ def _router_labels(settings: Settings) -> dict[str, str]:
     return labels | LABELS
 
 
-def _left_out_notes(pairs: Sequence[Mapping[str, Any]], settings: Settings) -> tuple[str, ...]:
+def _left_out_notes(pairs: Sequence[Mapping[str, Any]], study: Study) -> tuple[str, ...]:
     """A note on the pairs that are not worth a cascade, if there are any."""
 
     def why(pair: Mapping[str, Any]) -> str:
@@ -101,16 +101,16 @@ def _left_out_notes(pairs: Sequence[Mapping[str, Any]], settings: Settings) -> t
             return f"{100 * gain:+.1f} points"
         return f"{pair['large_cost'] / pair['small_cost']:.0%} of the cost"
 
-    models = settings.models
+    models = study.models
     names = [f"{models[pair['small']]} to {models[pair['large']]} ({why(pair)})" for pair in pairs]
     return (LEFT_OUT_NOTE.format(", ".join(names)),) if names else ()
 
 
-def _title(settings: Settings, small: str, large: str, facts: dict[str, float]) -> str:
+def _title(study: Study, small: str, large: str, facts: dict[str, float]) -> str:
     right, better, worse = (
         100 * facts[name] for name in ("small_right", "large_right", "small_alone_right")
     )
-    models = settings.models
+    models = study.models
     return (
         f"{models[small]} ({right:.1f} % right) to {models[large]} ({better:.1f} %), which is "
         f"wrong on {worse:.1f} % where the first is right"
@@ -138,7 +138,7 @@ def _columns() -> list[Column]:
     def percent(key: str, label: str, group: str) -> Column:
         return Column((key,), label, group, decimals=0, printed=100 * pl.col(key))
 
-    mark = marked(
+    mark = mark_where(
         (_excludes_zero("area_over_random"), SIGNIFICANT),
         (_excludes_zero("area_trace_plus_over"), BEATEN),
     )

@@ -20,7 +20,7 @@ means over random splits, then over tasks, then over models.
 """
 
 
-def meaning(
+def describe_column(
     column: str,
     tasks: Mapping[str, str],
     descriptions: Mapping,
@@ -28,7 +28,10 @@ def meaning(
 ) -> tuple[str, str]:
     """The unit and the meaning of a column by `descriptions`; `tasks` has labels by id.
 
-    `estimators` are those with a column of their own. Raises `ValueError` for an unknown column.
+    `estimators` are those with a column to themselves. Raises `ValueError` for an unknown column.
+
+    >>> describe_column("risk_at_10", {}, read_yaml(COLUMNS))
+    ('share', 'wrong ones among the 10 % most confident answers')
     """
     metrics = descriptions["metrics"]
     metric = f"(?P<metric>{'|'.join(metrics)})"
@@ -44,7 +47,7 @@ def meaning(
     raise ValueError(f"{COLUMNS.name} does not describe the column {column!r}")
 
 
-def described(
+def describe_tables(
     tables: Mapping[str, Sequence[str]],
     titles: Mapping[str, str],
     tasks: Mapping[str, str],
@@ -52,14 +55,17 @@ def described(
 ) -> str:
     """The columns of all `tables`, by name, as one Markdown page."""
     descriptions = read_yaml(COLUMNS)
-    parts = [OPENING]
+    sections = [OPENING]
     for name, columns in tables.items():
-        rows = [(column, *meaning(column, tasks, descriptions, estimators)) for column in columns]
-        parts.append(_section(f"{name}.csv: {titles[name]}", rows))
-    parts.append(
+        rows = [
+            (column, *describe_column(column, tasks, descriptions, estimators))
+            for column in columns
+        ]
+        sections.append(_section(f"{name}.csv: {titles[name]}", rows))
+    sections.append(
         _section("`<table>_vs_paper.csv`: the paper's numbers beside ours", descriptions["beside"])
     )
-    return "\n".join(parts)
+    return "\n".join(sections)
 
 
 def _section(title: str, rows: Sequence[Sequence[str]]) -> str:

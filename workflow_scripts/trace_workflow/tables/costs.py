@@ -1,4 +1,9 @@
-"""A run's costs: time, memory and speed of each step and model, from its jobs' logs."""
+"""A run's costs: time, memory and speed of each step and model, from its jobs' logs.
+
+1. `read_job_costs` reads the logs, `count_tokens` the files of generated tokens.
+2. `sum_costs` adds them up by step and model.
+3. `costs_table` prints the sums.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -10,8 +15,8 @@ from trace_workflow.jobs.resource_usage import spent_by
 from trace_workflow.tables.table import Column, Table
 from tracecal.errors import InputError
 
-LIGHT, REST = 0.01, "all else"
-# The folder of a step's generated tokens, and their number as an expression for one row.
+LIGHT_SHARE, REST = 0.01, "all else"
+# The folder of a step's generated tokens, and an expression for their number in a row.
 TOKEN_FOLDERS = {
     "generate": ("traces", pl.col("token_ids").list.len()),
     "search_beams": ("beams", pl.col("beam_length").list.sum()),
@@ -19,29 +24,29 @@ TOKEN_FOLDERS = {
 }
 
 
-def read_spent(folder: Path, models: Sequence[str]) -> pl.DataFrame:
-    """One row per log of a finished job under `folder`: its `step`, its `model` (null for a step
-    without one), and `wall`, `cpu` (seconds) and `memory` (MiB).
+def read_job_costs(folder: Path, models: Sequence[str]) -> pl.DataFrame:
+    """A row per finished job's log under `folder`: `step`, `model`, `wall`, `cpu`, `memory`.
 
-    Step and model are in a log's path: `{step}.log`, or `{step}/{model}/…`. Raises `InputError`
-    where there is none.
+    Times are in seconds, memory in MiB; a step without a model has None there. A log's path gives
+    step and model: `{step}.log`, or `{step}/{model}/…`. Raises `InputError` where there is no log.
     """
     rows = []
     for path in sorted(folder.rglob("*.log")):
         step, *rest = path.relative_to(folder).with_suffix("").parts
-        if spent := spent_by(path):
+        if costs := spent_by(path):
             model = next((part for part in rest if part in models), None)
-            rows.append({"step": step, "model": model, **asdict(spent)})
+            rows.append({"step": step, "model": model, **asdict(costs)})
     if not rows:
         raise InputError(f"{folder} holds no log of a finished job, which the workflow writes.")
     return pl.DataFrame(rows, schema_overrides={"model": pl.String})
 
 
 def count_tokens(results: Path, pairs: Sequence[Sequence[str]]) -> pl.DataFrame:
-    """The `tokens` that each `step` of `TOKEN_FOLDERS` generated with each `model`, for finished
-    (model, task) `pairs`; those of a beam search are summed over its beams.
+    """The `tokens` that each `step` of TOKEN_FOLDERS generated with each `model`.
+
+    `pairs` are (model, task); those without a file are skipped. A beam search counts every beam.
     """
-    counted = [
+    counts = [
         {
             "step": step,
             "model": model,
@@ -52,17 +57,18 @@ def count_tokens(results: Path, pairs: Sequence[Sequence[str]]) -> pl.DataFrame:
         if (path := results / name / model / f"{task}.arrow").exists()
     ]
     schema = {"step": pl.String, "model": pl.String, "tokens": pl.Int64}
-    return pl.DataFrame(counted, schema).group_by("step", "model").agg(pl.col("tokens").sum())
+    return pl.DataFrame(counts, schema).group_by("step", "model").agg(pl.col("tokens").sum())
 
 
-def costs(spent: pl.DataFrame, tokens: pl.DataFrame) -> pl.DataFrame:
-    """One row per step and model: `jobs`, sums of wall and CPU time (seconds), peak memory of any
-    process (MiB), tokens, and tokens per second of wall time, loading the model included. Steps
-    below `LIGHT` of the CPU time are one row, the last.
+def sum_costs(jobs: pl.DataFrame, tokens: pl.DataFrame) -> pl.DataFrame:
+    """A row per step and model: `jobs`, wall and CPU seconds, peak memory (MiB), tokens and speed.
+
+    The speed counts tokens per second of wall time, loading the model included. The last row sums
+    the steps below LIGHT_SHARE of the CPU time.
     """
-    light = pl.col("cpu").sum().over("step") < LIGHT * pl.col("cpu").sum()
+    light = pl.col("cpu").sum().over("step") < LIGHT_SHARE * pl.col("cpu").sum()
     return (
-        spent.with_columns(
+        jobs.with_columns(
             step=pl.when(light).then(pl.lit(REST)).otherwise("step"),
             model=pl.when(~light).then("model"),
         )
@@ -83,14 +89,14 @@ def costs(spent: pl.DataFrame, tokens: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def costs_table(frame: pl.DataFrame, labels: Mapping[str, str], title: str, caption: str) -> Table:
-    """`costs` as a table; `labels` has the models' names by id."""
+def costs_table(costs: pl.DataFrame, labels: Mapping[str, str], title: str, caption: str) -> Table:
+    """The sums as a table; `labels` has the models' names by id."""
     label = pl.col("model").replace_strict(labels, default=None, return_dtype=pl.String)
     return Table(
         name="costs",
         title=title,
         caption=caption,
-        frame=frame.select("step", "model", label.alias("label"), pl.exclude("step", "model")),
+        frame=costs.select("step", "model", label.alias("label"), pl.exclude("step", "model")),
         columns=(
             Column(("step",), "Step", align="left"),
             Column(("label",), "Model", align="left"),

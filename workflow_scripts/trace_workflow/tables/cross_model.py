@@ -4,50 +4,53 @@ from statistics import fmean
 
 import polars as pl
 
-from trace_workflow.tables import improved, notes
-from trace_workflow.tables.captions import listed
-from trace_workflow.tables.improved import BEST, COUNTS, IMPROVEMENT
-from trace_workflow.tables.notes import CLAIMED, DIRECTION, METRICS, NAMES
-from trace_workflow.tables.settings import Frames, Settings, present_tasks
+from trace_workflow.tables import improvement_columns as improved
+from trace_workflow.tables.improvement_columns import BEST, IMPROVEMENT
+from trace_workflow.tables.metric_names import CLAIMED, DIRECTION_NOTE, METRIC_NAMES, METRICS
+from trace_workflow.tables.sample_size import warn_of_few_answers
+from trace_workflow.tables.standing_notes import missing_answers
+from trace_workflow.tables.study import Study, tasks_of
 from trace_workflow.tables.table import Column, Table
+from trace_workflow.tables.wording import join_names
 from tracecal.estimators.entry import TRACE_PLUS
 
 
-def table(frames: Frames, settings: Settings) -> Table:
-    """From `improvements` and `accuracy`."""
-    chosen = settings.select(frames["improvements"], "cross")
-    present, models = present_tasks(chosen), sorted(set(chosen["model"].drop_nulls()))
-    missing, counted = notes.fewer(frames, settings), notes.rows(frames, settings)
-    averages = chosen.filter(study="cross")
-    pairs = chosen.filter(pl.col("study").is_null())
-    metrics = [metric for metric in CLAIMED if metric in set(chosen["metric"])]
-    frame = _frame(averages, frames, metrics, present, models, settings)
+def table(study: Study) -> Table:
+    """From `improvements` and `accuracy`: a row per model, and their mean."""
+    improvements = study.select("improvements", "cross")
+    tasks, models = tasks_of(improvements), sorted(set(improvements["model"].drop_nulls()))
+    averages = improvements.filter(study="cross")
+    pairs = improvements.filter(pl.col("study").is_null())
+    metrics = [metric for metric in CLAIMED if metric in set(improvements["metric"])]
+    frame = _frame(averages, study, metrics, tasks, models)
+    footnotes = improved.nothing_to_compare(study) or [
+        *improved.explain_undefined(pairs, study),
+        *_explain_dashes(averages, study, metrics),
+    ]
     return Table(
         frame=frame,
-        columns=_columns(metrics, missing, settings),
+        columns=_columns(study, metrics),
         section=pl.col("model").is_null().cast(pl.String),
-        emphasis=improved.BOLD,
-        first=_first(metrics),
+        emphasis=improved.BEST_BOLD,
+        first=_first_columns(metrics),
         footnotes=(
-            *settings.absent_tasks("cross", present),
-            *(
-                improved.nothing_to_compare(settings)
-                or _footnotes(averages, pairs, metrics, settings)
-            ),
-            *improved.few_notes(missing, frame, settings, "model"),
+            *study.missing_tasks("cross", tasks),
+            *footnotes,
+            *improved.explain_unscored_best(frame, study, "model"),
         ),
         notes=(
-            *improved.explained(averages.to_dicts(), settings),
-            *([DIRECTION] if "auroc_calibrated" in metrics else []),
-            *notes.incomplete(counted, settings),
-            *notes.too_few(counted, settings),
+            *improved.explain_improvements(averages.to_dicts(), study),
+            *([DIRECTION_NOTE] if "auroc_calibrated" in metrics else []),
+            *missing_answers(study.accuracies, study),
+            *warn_of_few_answers(study.accuracies, study),
         ),
     )
 
 
-def _first(metrics: list[str]) -> tuple[str, ...]:
-    """What a wide table prints: TRACE+ against what could have been chosen, the prespecified and
-    the selected baseline; the best in hindsight, an oracle, is a point.
+def _first_columns(metrics: list[str]) -> tuple[str, ...]:
+    """What a wide table prints: TRACE+ against the prespecified and the selected baseline.
+
+    One could have chosen these; the best in hindsight, an oracle, is a point.
     """
     gains = [f"{m}_{kind}_{IMPROVEMENT}" for kind in ("named", "picked") for m in metrics]
     points = [f"{m}_{side}" for side in (TRACE_PLUS, BEST) for m in METRICS]
@@ -55,68 +58,76 @@ def _first(metrics: list[str]) -> tuple[str, ...]:
 
 
 def _frame(
-    averages: pl.DataFrame,
-    frames: Frames,
-    metrics: list[str],
-    present: list[str],
-    models: list[str],
-    settings: Settings,
+    averages: pl.DataFrame, study: Study, metrics: list[str], tasks: list[str], models: list[str]
 ) -> pl.DataFrame:
-    right = _accuracies(frames["accuracy"].filter(pl.col("task").is_in(present)), models)
     model = pl.col("model")
-    compared = [pl.when(pl.col(f"{m}_tasks") > 0).then(f"{m}_{n}") for m in metrics for n in COUNTS]
+    accuracies = _mean_accuracies(study.frames["accuracy"], tasks, models)
+    counts = [
+        pl.when(pl.col(f"{m}_tasks") > 0).then(f"{m}_{name}")
+        for m in metrics
+        for name in improved.WIN_COUNTS
+    ]
     return (
-        improved.wide(averages, frames, settings, "model", metrics=metrics)
-        .with_columns(*compared)
+        improved.improvement_frame(averages, study, "model", metrics=metrics)
+        .with_columns(*counts)
         .with_columns(
-            label=model.replace_strict(settings.models, default="Overall"),
-            accuracy=model.replace_strict(right, default=None, return_dtype=pl.Float64),
-            baselines=pl.lit(len(settings.of_role("baseline"))),
+            label=model.replace_strict(study.models, default="Overall"),
+            accuracy=model.replace_strict(accuracies, default=None, return_dtype=pl.Float64),
+            baselines=pl.lit(len(study.with_role("baseline"))),
             models=pl.lit(" ".join(models)),
-            tasks=pl.lit(" ".join(present)),
+            tasks=pl.lit(" ".join(tasks)),
         )
         .select(
             *("model", "label", "accuracy", "right", "answers"),
-            *improved.columns_of(BEST, TRACE_PLUS, IMPROVEMENT, metrics=metrics),
+            *improved.metric_columns(BEST, TRACE_PLUS, IMPROVEMENT, metrics=metrics),
             *(f"{metric}_{name}" for metric in metrics for name in ("wins", "tasks")),
-            *improved.further_columns(metrics),
+            *improved.detail_columns(metrics),
             *("baselines", "models", "tasks"),
         )
     )
 
 
-def _accuracies(accuracy: pl.DataFrame, models: list[str]) -> dict[str | None, float]:
-    """The mean of each model's accuracies, and under null the mean over the models."""
-    rows = accuracy.filter(pl.col("model").is_in(models)).group_by("model").agg("accuracy")
-    accuracies = {model: fmean(values) for model, values in rows.iter_rows()}
-    overall = [accuracies[model] for model in models if model in accuracies]
-    return accuracies | ({None: fmean(overall)} if overall else {})
+def _mean_accuracies(
+    accuracy: pl.DataFrame, tasks: list[str], models: list[str]
+) -> dict[str | None, float]:
+    """Each model's mean accuracy over the tasks, and under None the mean over the models."""
+    rows = accuracy.filter(pl.col("task").is_in(tasks), pl.col("model").is_in(models))
+    by_model = rows.group_by("model").agg("accuracy")
+    means = {model: fmean(values) for model, values in by_model.iter_rows()}
+    overall = [means[model] for model in models if model in means]
+    return means | ({None: fmean(overall)} if overall else {})
 
 
-def _columns(metrics: list[str], missing: notes.Fewer, settings: Settings) -> tuple[Column, ...]:
+def _columns(study: Study, metrics: list[str]) -> tuple[Column, ...]:
     return (
         Column(("label",), "Model", align="left"),
         Column(("accuracy",), "Avg. Acc."),
-        *improved.chosen_columns(settings, metrics, supported=True),
-        *improved.sides(metrics, missing, "model"),
-        *(improved.gain_column(m, f"Δ{NAMES[m]}", "Improvement") for m in metrics),
+        *improved.chosen_columns(study, metrics, supported=True),
+        *improved.all_side_columns(metrics, study, "model"),
+        *(improved.gain_column(m, f"Δ{METRIC_NAMES[m]}", "Improvement") for m in metrics),
         *(
-            Column((f"{m}_wins", f"{m}_tasks"), NAMES[m], "Task Wins", added=m not in METRICS)
+            Column(
+                (f"{m}_wins", f"{m}_tasks"),
+                METRIC_NAMES[m],
+                "Task Wins",
+                added=m not in METRICS,
+            )
             for m in metrics
         ),
-        *improved.right_columns(accuracy=False),
+        *improved.count_columns(accuracy=False),
     )
 
 
-def _footnotes(
-    averages: pl.DataFrame, pairs: pl.DataFrame, metrics: list[str], settings: Settings
-) -> list[str]:
-    notes = improved.partly_undefined(pairs, settings)
+def _explain_dashes(averages: pl.DataFrame, study: Study, metrics: list[str]) -> list[str]:
+    notes = []
     for metric in metrics:
-        rows = averages.filter(pl.col("difference").is_null(), metric=metric, against="oracle")
-        rows = rows.drop_nulls("model")
-        if names := [settings.models[model] for model in rows.sort(settings.in_order())["model"]]:
+        undefined = averages.filter(
+            pl.col("difference").is_null(), metric=metric, against="oracle"
+        ).drop_nulls("model")
+        models = [study.models[model] for model in undefined.sort(study.model_order)["model"]]
+        if models:
             notes.append(
-                f"– No {NAMES[metric]} to compare for {listed(names)}; left out of Overall."
+                f"– No {METRIC_NAMES[metric]} to compare for {join_names(models)}; left out of "
+                "Overall."
             )
     return notes

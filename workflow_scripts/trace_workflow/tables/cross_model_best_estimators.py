@@ -2,65 +2,68 @@
 
 import polars as pl
 
-from trace_workflow.tables import improved, notes
-from trace_workflow.tables.improved import BEST, IMPROVEMENT
-from trace_workflow.tables.notes import METRICS, NAMES
-from trace_workflow.tables.settings import Frames, Settings, present_tasks
+from trace_workflow.tables import improvement_columns as improved
+from trace_workflow.tables.improvement_columns import BEST, IMPROVEMENT
+from trace_workflow.tables.metric_names import METRIC_NAMES, METRICS
+from trace_workflow.tables.standing_notes import count_notes
+from trace_workflow.tables.study import Study, tasks_of
 from trace_workflow.tables.table import Column, Table
 from tracecal.estimators.entry import TRACE_PLUS
 
 NAME = "cross_model_best_estimators"
 
 
-def table(frames: Frames, settings: Settings) -> Table:
+def table(study: Study) -> Table:
     """From `improvements`: a row per model, averaged over tasks."""
-    chosen = settings.select(frames["improvements"], "cross")
-    present = present_tasks(chosen)
-    averages = chosen.filter(study="cross").drop_nulls("model")
-    pairs = chosen.filter(pl.col("study").is_null())
-    missing, nothing = notes.fewer(frames, settings), improved.nothing_to_compare(settings)
-    frame = improved.wide(averages, frames, settings, "model").with_columns(
-        improved.best_labels(settings),
-        label=pl.col("model").replace_strict(settings.models),
-        tasks=pl.lit(" ".join(present)),
+    improvements = study.select("improvements", "cross")
+    tasks = tasks_of(improvements)
+    averages = improvements.filter(study="cross").drop_nulls("model")
+    pairs = improvements.filter(pl.col("study").is_null())
+    frame = improved.improvement_frame(averages, study, "model").with_columns(
+        improved.best_labels(study),
+        label=pl.col("model").replace_strict(study.models),
+        tasks=pl.lit(" ".join(tasks)),
     )
-    shown = (f"{BEST}_label", BEST, IMPROVEMENT)
+    best = (f"{BEST}_label", BEST, IMPROVEMENT)
     return Table(
         frame=frame.select(
             *("model", "label"),
-            *(f"{metric}_{name}" for metric in METRICS for name in shown),
-            *improved.columns_of(TRACE_PLUS),
-            *improved.further_columns(),
+            *(f"{metric}_{name}" for metric in METRICS for name in best),
+            *improved.metric_columns(TRACE_PLUS),
+            *improved.detail_columns(),
             *("right", "answers", "tasks"),
         ),
-        columns=_columns(missing, settings),
-        emphasis=improved.BETTER_BOLD,
+        columns=_columns(study),
+        emphasis=improved.BASELINE_BOLD,
         footnotes=(
-            *settings.absent_tasks("cross", present),
-            *(nothing or improved.partly_undefined(pairs, settings)),
-            *improved.few_notes(missing, frame, settings, "model"),
+            *study.missing_tasks("cross", tasks),
+            *(improved.nothing_to_compare(study) or improved.explain_undefined(pairs, study)),
+            *improved.explain_unscored_best(frame, study, "model"),
         ),
         notes=(
-            *improved.explained(averages.to_dicts(), settings),
-            *notes.notes(frames, settings),
+            *improved.explain_improvements(averages.to_dicts(), study),
+            *count_notes(study),
         ),
     )
 
 
-def _columns(missing: notes.Fewer, settings: Settings) -> tuple[Column, ...]:
-    best, own = [], []
+def _columns(study: Study) -> tuple[Column, ...]:
+    best, trace_plus = [], []
     for metric in METRICS:
-        group = f"Best Non-TRACE for {NAMES[metric]}"
-        sides = improved.side_columns(metric, [(NAMES[metric], group), (NAMES[metric], "TRACE+")])
+        name = METRIC_NAMES[metric]
+        group = f"Best Non-TRACE for {name}"
+        baseline_side, trace_plus_side = improved.side_columns(
+            metric, [(name, group), (name, "TRACE+")]
+        )
         best += [
-            improved.best_column(NAME, metric, "Estimator", group, missing, "model"),
-            sides[0],
-            improved.gain_column(metric, f"Δ{NAMES[metric]}", group),
+            improved.best_column(NAME, metric, "Estimator", group, study, "model"),
+            baseline_side,
+            improved.gain_column(metric, f"Δ{name}", group),
         ]
-        own.append(sides[1])
+        trace_plus.append(trace_plus_side)
     return (
         Column(("label",), "Model", align="left"),
-        *improved.chosen_columns(settings),
+        *improved.chosen_columns(study),
         *best,
-        *own,
+        *trace_plus,
     )

@@ -2,59 +2,58 @@
 
 import polars as pl
 
-from trace_workflow.tables import improved, notes
-from trace_workflow.tables.improved import BEST, IMPROVEMENT
-from trace_workflow.tables.notes import METRICS, NAMES, partly_note
-from trace_workflow.tables.settings import Frames, Settings, present_tasks
+from trace_workflow.tables import improvement_columns as improved
+from trace_workflow.tables.improvement_columns import BEST, IMPROVEMENT
+from trace_workflow.tables.marks import explain_partly_undefined
+from trace_workflow.tables.metric_names import METRIC_NAMES, METRICS
+from trace_workflow.tables.sample_size import warn_of_few_answers
+from trace_workflow.tables.standing_notes import sum_counts
+from trace_workflow.tables.study import Study, tasks_of
 from trace_workflow.tables.table import Column, Table
 from tracecal.estimators.entry import TRACE_PLUS
 
 ALONE = "The main study has results on fewer than two tasks, so no task has others to learn from."
 
 
-def table(frames: Frames, settings: Settings) -> Table:
-    """From `cross_task_transfer_improvements`; without rows where there is one task alone."""
-    improvements = frames["cross_task_transfer_improvements"].filter(pl.col("study").is_null())
-    present, nothing = present_tasks(improvements), improved.nothing_to_compare(settings)
-    missing = notes.fewer(frames, settings)
-    frame = improved.wide(improvements, frames, settings, "task").with_columns(
-        label=pl.col("task").replace_strict(settings.tasks, return_dtype=pl.String),
-        **settings.scope(present),
+def table(study: Study) -> Table:
+    """From `cross_task_transfer_improvements`: a row per target, none where there is one task."""
+    improvements = study.frames["cross_task_transfer_improvements"]
+    improvements = improvements.filter(pl.col("study").is_null())
+    tasks = tasks_of(improvements)
+    frame = improved.improvement_frame(improvements, study, "task").with_columns(
+        label=pl.col("task").replace_strict(study.tasks, return_dtype=pl.String),
+        **study.scope(tasks),
     )
+    missing = [*study.missing_tasks("main", tasks), *improved.nothing_to_compare(study)]
     return Table(
         frame=frame.select(
             *("task", "label"),
-            *improved.columns_of(BEST, TRACE_PLUS, IMPROVEMENT),
-            *improved.further_columns(),
+            *improved.metric_columns(BEST, TRACE_PLUS, IMPROVEMENT),
+            *improved.detail_columns(),
             *("accuracy", "right", "answers", "model", "tasks"),
         ),
-        columns=_columns(missing, settings),
-        emphasis=improved.BOLD,
+        columns=(
+            Column(("label",), "Target", align="left"),
+            *improved.chosen_columns(study),
+            *improved.all_side_columns(METRICS, study, "task"),
+            *(improved.gain_column(metric, METRIC_NAMES[metric], "Gain") for metric in METRICS),
+            *improved.count_columns(),
+        ),
+        emphasis=improved.BEST_BOLD,
         footnotes=(
-            *([*settings.absent_tasks("main", present), *nothing] if present else [ALONE]),
-            *partly_note({"": improvements}, settings.tasks),
-            *improved.few_notes(missing, frame, settings, "task"),
+            *(missing if tasks else [ALONE]),
+            *explain_partly_undefined({"": improvements}, study.tasks),
+            *improved.explain_unscored_best(frame, study, "task"),
         ),
         notes=(
-            *improved.explained(improvements.to_dicts(), settings),
-            *notes.too_few(_others(frames, settings), settings),
+            *improved.explain_improvements(improvements.to_dicts(), study),
+            *warn_of_few_answers(_source_counts(study), study),
         ),
     )
 
 
-def _others(frames: Frames, settings: Settings) -> list[dict]:
-    """For each task the answers to all others, on which its estimators are calibrated."""
-    counted = notes.rows(frames, settings)
-    total = notes.total(counted)
-    rest = [row | {name: total[name] - row[name] for name in total} for row in counted]
-    return [row for row in rest if row["n"]]
-
-
-def _columns(missing: notes.Fewer, settings: Settings) -> tuple[Column, ...]:
-    return (
-        Column(("label",), "Target", align="left"),
-        *improved.chosen_columns(settings),
-        *improved.sides(METRICS, missing, "task"),
-        *(improved.gain_column(metric, NAMES[metric], "Gain") for metric in METRICS),
-        *improved.right_columns(),
-    )
+def _source_counts(study: Study) -> list[dict]:
+    """For each target the answers to all other tasks, which calibrate its estimators."""
+    total = sum_counts(study.accuracies)
+    rows = [row | {name: total[name] - row[name] for name in total} for row in study.accuracies]
+    return [row for row in rows if row["n"]]

@@ -1,146 +1,152 @@
-"""The tables of a few estimators' averages: those named in ROWS."""
+"""The tables of a few estimators' averages: those of `estimator_rows`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
 
-from trace_workflow.tables import notes
-from trace_workflow.tables.captions import ADDED, ROWS, count, listed
-from trace_workflow.tables.captions import shown as shown_in
-from trace_workflow.tables.notes import (
-    BEST_OF_COLUMN,
-    BETTER,
-    DEBIASED,
-    DEBIASED_IS,
-    NAMES,
-    beam_notes,
-    frame_of,
-    method,
-    partly,
-    partly_note,
-    rows_by,
-    summaries,
+from trace_workflow.tables.estimator_rows import ADDED_ROWS, ESTIMATOR_ROWS, estimators_of
+from trace_workflow.tables.marks import (
+    estimator_column,
+    explain_partly_undefined,
+    explain_unscored,
+    mark_partly_undefined,
 )
-from trace_workflow.tables.settings import Frames, Settings
-from trace_workflow.tables.table import Column, Table, ranked
+from trace_workflow.tables.metric_names import BETTER, DEBIASED_ECE, DEBIASED_NOTE, METRIC_NAMES
+from trace_workflow.tables.ranking import BEST_OF_COLUMN, rank_columns
+from trace_workflow.tables.standing_notes import beam_notes, count_notes
+from trace_workflow.tables.study import Study, frame_of
+from trace_workflow.tables.table import Column, Table
+from trace_workflow.tables.wording import count, join_names
 
-HEADINGS = {"main": "Main", "cross": "Cross"}
-CALIBRATED = "Brier and ECE are of calibrated probabilities unless a row says otherwise."
-REQUIREMENTS = (
+STUDY_HEADINGS = {"main": "Main", "cross": "Cross"}
+CALIBRATED_NOTE = "Brier and ECE are of calibrated probabilities unless a row says otherwise."
+REQUIREMENTS_NOTE = (
     "Req.: E extra inference, S sampled answers, H hidden states, L labelled training, "
     "C held-out calibration labels."
 )
 EPR_ID = "mean_token_entropy"
-EPR = "Mean token entropy is also EPR (Moslonka et al. 2025), taken over the whole vocabulary."
+EPR_NOTE = "Mean token entropy is also EPR (Moslonka et al. 2025), taken over the whole vocabulary."
 
 
 @dataclass(frozen=True)
-class Layout:
+class AveragesLayout:
     """How a table of averages looks.
 
-    With `by_study` the columns of several studies are side by side. `further` columns print values
-    of `settings.more`, by estimator. `heading` is the heading of the estimators' column, `area`
-    that of the AUROC.
+    With `by_study` the columns of several studies stand side by side. `extra_columns` print the
+    values of the study's options, by estimator. `heading` is that of the estimators' column,
+    `auroc_heading` that of the AUROC where it differs.
     """
 
     metrics: Sequence[str] = ("brier", "auroc")
     decimals: int = 3
-    further: Mapping[str, Column] = field(default_factory=dict)
+    extra_columns: Mapping[str, Column] = field(default_factory=dict)
     notes: Sequence[str] = ()
     by_study: bool = False
     heading: str = "Variant"
-    area: str = ""
+    auroc_heading: str = ""
 
 
 LAYOUTS = {
-    "bridge": Layout(metrics=("brier", "auroc", "ece", DEBIASED), notes=[DEBIASED_IS]),
-    "ablation": Layout(by_study=True),
-    "operator_ablation": Layout(metrics=("auroc",), area="Avg. AUROC"),
+    "bridge": AveragesLayout(
+        metrics=("brier", "auroc", "ece", DEBIASED_ECE), notes=[DEBIASED_NOTE]
+    ),
+    "ablation": AveragesLayout(by_study=True),
+    "operator_ablation": AveragesLayout(metrics=("auroc",), auroc_heading="Avg. AUROC"),
     # Differences are small, hence a digit more.
-    "semantic_fusion": Layout(decimals=4, heading="Method"),
-    "broader_uq": Layout(
-        further={"requires": Column(("requires",), "Req.")}, notes=[REQUIREMENTS], heading="Method"
+    "semantic_fusion": AveragesLayout(decimals=4, heading="Method"),
+    "broader_uq": AveragesLayout(
+        extra_columns={"requires": Column(("requires",), "Req.")},
+        notes=[REQUIREMENTS_NOTE],
+        heading="Method",
     ),
 }
 
 
-def table(frames: Frames, settings: Settings) -> Table:
-    """From `averages`, the table that `settings.more["table"]` names: a row per estimator.
+def table(study: Study) -> Table:
+    """From `averages`, the table that the option `table` names: a row per estimator.
 
-    Estimators that are not in ROWS are the last group; those that were not measured are left out
-    and listed in a note.
+    The last group holds estimators that are not in ESTIMATOR_ROWS; a note lists those that were
+    not measured.
     """
-    name = settings.more["table"]
-    layout, missing = LAYOUTS[name], notes.fewer(frames, settings)
-    by_study, further = layout.by_study, layout.further
-    chosen = _chosen(frames["averages"], settings)
-    known = set(chosen.filter(study="main")["estimator"])
-    means = rows_by(chosen.drop_nulls("mean"), "study", "estimator", "metric")
-    entries = {entry.id: entry for entry in settings.estimators}
-    wanted = shown_in(name)
-    groups = (*ROWS[name], [id for id in entries if id not in wanted])
+    name = study.options["table"]
+    layout = LAYOUTS[name]
+    averages = _averages(study)
+    measured = set(averages.filter(study="main")["estimator"])
+    by_id = {entry.id: entry for entry in study.estimators}
+    expected = estimators_of(name)
+    groups = (*ESTIMATOR_ROWS[name], [id for id in by_id if id not in expected])
     sections = {id: str(place) for place, group in enumerate(groups) for id in group}
-    shown = [entries[id] for id in sections if id in known]
+    entries = [by_id[id] for id in sections if id in measured]
     keys = {
-        f"{study}_{metric}" if by_study else metric: (study, metric)
-        for study in settings.studies
+        f"{part}_{metric}" if layout.by_study else metric: (part, metric)
+        for part in study.studies
         for metric in layout.metrics
     }
-    columns = [
-        Column(
-            (key,),
-            layout.area or NAMES[metric],
-            HEADINGS[study] if by_study else "",
-            better=BETTER.get(metric),
-            decimals=layout.decimals,
-            mark=partly(key),
-            added=metric == DEBIASED,
-        )
-        for key, (study, metric) in keys.items()
-    ]
-    rows = [
-        {"estimator": entry.id, "label": entry.label}
-        | {column: settings.more[column].get(entry.id) or None for column in further}
-        | summaries({key: means.get((s, entry.id, m), {}) for key, (s, m) in keys.items()})
-        | _scope(settings.studies)
-        for entry in shown
-    ]
-    absent = sorted(wanted - known)
-    epr = [EPR] * (name == "broader_uq" and EPR_ID in entries)
+    defined = averages.drop_nulls("mean")
+    rows = study.pivot(defined, keys, ["study", "metric"], entries)
+    extra = {
+        column: {entry.id: study.options[column].get(entry.id) or None for entry in entries}
+        for column in layout.extra_columns
+    }
+    scope = _scope(study.studies)
+    frame = frame_of(
+        [
+            {"estimator": row["estimator"], "label": row["label"]}
+            | {column: values[row["estimator"]] for column, values in extra.items()}
+            | row
+            | scope
+            for row in rows
+        ]
+    )
+    absent = sorted(expected - measured)
+    pairs = {"": study.in_pairs(study.frames["averages"])}
     return Table(
-        frame=frame_of(rows),
-        columns=(method(name, shown, missing, layout.heading), *further.values(), *ranked(columns)),
+        frame=frame,
+        columns=(
+            estimator_column(name, entries, study.scored_shares, layout.heading),
+            *layout.extra_columns.values(),
+            *rank_columns([_column(key, *keys[key], layout) for key in keys]),
+        ),
         section=pl.col("estimator").replace_strict(sections),
         emphasis=BEST_OF_COLUMN,
-        added=pl.col("estimator").is_in(sorted(ADDED.get(name, ()))),
+        added=pl.col("estimator").is_in(sorted(ADDED_ROWS.get(name, ()))),
         footnotes=(
-            *([f"Not in this run: {listed(absent)}."] if absent else []),
-            *partly_note(
-                {"": settings.of_pairs(frames["averages"])}, settings.tasks, layout.metrics
-            ),
-            *notes.footnotes(missing, settings),
+            *([f"Not in this run: {join_names(absent)}."] if absent else []),
+            *explain_partly_undefined(pairs, study.tasks, layout.metrics),
+            *explain_unscored(study),
         ),
         notes=(
-            CALIBRATED,
-            *_cross_note(settings),
-            *_subset_note(settings),
+            CALIBRATED_NOTE,
+            *_explain_cross(study),
+            *_explain_subset(study),
             *layout.notes,
-            *beam_notes(shown, settings),
-            *epr,
-            *notes.notes(frames, settings),
+            *beam_notes(entries, study),
+            *([EPR_NOTE] if name == "broader_uq" and EPR_ID in by_id else []),
+            *count_notes(study),
         ),
     )
 
 
-def _chosen(averages: pl.DataFrame, settings: Settings) -> pl.DataFrame:
+def _averages(study: Study) -> pl.DataFrame:
     """The averages of the main study's model, and those over the cross study's models."""
-    main = settings.select(averages, "main").filter(study="main")
-    parts = [main]
-    if "cross" in settings.studies:
-        cross = settings.select(averages, "cross")
+    parts = [study.select("averages", "main").filter(study="main")]
+    if "cross" in study.studies:
+        cross = study.select("averages", "cross")
         parts.append(cross.filter(pl.col("model").is_null(), study="cross"))
     return pl.concat(parts)
+
+
+def _column(key: str, part: str, metric: str, layout: AveragesLayout) -> Column:
+    return Column(
+        (key,),
+        layout.auroc_heading or METRIC_NAMES[metric],
+        STUDY_HEADINGS[part] if layout.by_study else "",
+        better=BETTER.get(metric),
+        decimals=layout.decimals,
+        mark=mark_partly_undefined(key),
+        added=metric == DEBIASED_ECE,
+    )
 
 
 def _scope(studies: Mapping[str, Mapping]) -> dict[str, str]:
@@ -153,20 +159,20 @@ def _scope(studies: Mapping[str, Mapping]) -> dict[str, str]:
     return {f"main_{key}": value for key, value in scope.items()} | cross
 
 
-def _subset_note(settings: Settings) -> list[str]:
-    if "subset" not in settings.more:
+def _explain_subset(study: Study) -> list[str]:
+    if "subset" not in study.options:
         return []
-    size = count(settings.more["subset"], "evaluation answer")
+    size = count(study.options["subset"], "evaluation answer")
     return [
         f"On a seeded subset of at most {size} of each task, on which every estimator here is "
         "fitted and evaluated; other tables compare on all answers."
     ]
 
 
-def _cross_note(settings: Settings) -> list[str]:
-    if "cross" not in settings.studies:
+def _explain_cross(study: Study) -> list[str]:
+    if "cross" not in study.studies:
         return []
-    cross = settings.studies["cross"]
-    tasks = listed([settings.tasks[task] for task in cross["tasks"]])
+    cross = study.studies["cross"]
+    tasks = join_names([study.tasks[task] for task in cross["tasks"]])
     models = count(len(cross["models"]), "model")
     return [f"Cross: averaged over {tasks}, then over {models}."]

@@ -7,15 +7,16 @@ import polars as pl
 
 from trace_workflow.analyses.hyperparameter_sensitivity import PENALTY
 from trace_workflow.analyses.operator_variants import DEFAULT, DEFAULTS
-from trace_workflow.tables import notes
-from trace_workflow.tables.captions import listed
-from trace_workflow.tables.notes import BETTER, METRICS, NAMES, frame_of
-from trace_workflow.tables.settings import Frames, Settings, present_tasks
-from trace_workflow.tables.table import Column, Table, number, ranks
+from trace_workflow.tables.metric_names import BETTER, METRIC_NAMES, METRICS
+from trace_workflow.tables.ranking import rank_values
+from trace_workflow.tables.standing_notes import count_notes
+from trace_workflow.tables.study import Study, frame_of, rows_by, tasks_of
+from trace_workflow.tables.table import Column, Table, format_number
+from trace_workflow.tables.wording import join_names
 
 DECIMALS = 3
-LEVELS = "Best at: the values whose mean is the best as printed."
-# A hyperparameter's id among the published numbers, and its sign.
+BEST_AT_NOTE = "Best at: the values whose mean is the best as printed."
+# A hyperparameter's id among the published numbers, and its symbol.
 SYMBOLS = {
     "alpha": ("alpha", "α"),
     "beta": ("beta", "β"),
@@ -25,27 +26,31 @@ SYMBOLS = {
     "exponent": ("rho", "ρ"),
     PENALTY: ("C", "C (TRACE+)"),
 }
-VALUES = DEFAULTS | {PENALTY: 1.0}
+DEFAULT_VALUES = DEFAULTS | {PENALTY: 1.0}
 
 
-def table(frames: Frames, settings: Settings) -> Table:
-    """From `hyperparameter_sensitivity`: a row per hyperparameter."""
-    analysis = frames["hyperparameter_sensitivity"]
-    present = present_tasks(analysis)
+def table(study: Study) -> Table:
+    """From the analysis of the same name: a row per hyperparameter."""
+    analysis = study.frames["hyperparameter_sensitivity"]
+    tasks = tasks_of(analysis)
     averages = analysis.filter(pl.col("task").is_null(), pl.col("metric").is_in(METRICS))
-    default = {row["metric"]: row for row in averages.filter(setting=DEFAULT).to_dicts()}
-    at_default = [f"{NAMES[m]} {number(default[m]['mean'], DECIMALS)}" for m in METRICS]
-    found = set(averages["setting"])
-    rows = [_row(setting, averages, default) for setting in SYMBOLS if setting in found]
+    default = rows_by(averages.filter(setting=DEFAULT), "metric")
+    at_default = [
+        f"{METRIC_NAMES[metric]} {format_number(default[metric,]['mean'], DECIMALS)}"
+        for metric in METRICS
+    ]
+    settings = set(averages["setting"])
+    rows = [_row(setting, averages) for setting in SYMBOLS if setting in settings]
+    has_best = any(row[f"{metric}_best_at"] for row in rows for metric in METRICS)
     return Table(
-        frame=frame_of(rows).with_columns(**settings.scope(present)),
+        frame=frame_of(rows).with_columns(**study.scope(tasks)),
         columns=(
             Column(("label",), "Param.", align="left"),
             Column(("values",), "Values tested"),
             *(
                 Column(
                     (f"{metric}_low", f"{metric}_high"),
-                    NAMES[metric],
+                    METRIC_NAMES[metric],
                     better=BETTER[metric],
                     decimals=DECIMALS,
                     joint="–",
@@ -53,73 +58,81 @@ def table(frames: Frames, settings: Settings) -> Table:
                 for metric in METRICS
             ),
             Column(("default",), "Default", decimals=2, added=True),
-            *(Column((f"{m}_best_at",), NAMES[m], "Best at", added=True) for m in METRICS),
+            *(
+                Column((f"{metric}_best_at",), METRIC_NAMES[metric], "Best at", added=True)
+                for metric in METRICS
+            ),
         ),
         added=pl.col("parameter") == SYMBOLS[PENALTY][0],
         footnotes=(
-            *settings.absent_tasks("main", present),
-            *_left_out(analysis, present, settings),
+            *study.missing_tasks("main", tasks),
+            *_explain_undefined(analysis, tasks, study),
         ),
         notes=(
-            *([LEVELS] if any(row[f"{m}_best_at"] for row in rows for m in METRICS) else []),
-            f"At the default of every parameter: {listed(at_default)}.",
-            _spread_note(averages),
-            *notes.notes(frames, settings),
+            *([BEST_AT_NOTE] if has_best else []),
+            f"At the default of every parameter: {join_names(at_default)}.",
+            _explain_spread(averages),
+            *count_notes(study),
         ),
     )
 
 
-def _row(setting: str, averages: pl.DataFrame, default: Mapping[str, Mapping]) -> dict:
-    by_metric = {
+def _row(setting: str, averages: pl.DataFrame) -> dict:
+    levels = {
         metric: averages.filter(setting=setting, metric=metric).sort("mean", "level").to_dicts()
         for metric in METRICS
     }
     name, symbol = SYMBOLS[setting]
-    row = {"parameter": name, "label": symbol, "values": _levels(by_metric["brier"])}
-    row |= {"default": float(VALUES[setting])}
-    if setting == PENALTY:
-        at_one = averages.filter(setting=setting, level=VALUES[setting])
-        default = {average["metric"]: average for average in at_one.to_dicts()}
-    for metric, (low, *_, high) in by_metric.items():
+    default_value = float(DEFAULT_VALUES[setting])
+    at_default = (
+        averages.filter(setting=setting, level=default_value)
+        if setting == PENALTY
+        else averages.filter(setting=DEFAULT)
+    )
+    default = rows_by(at_default, "metric")
+    row = {"parameter": name, "label": symbol, "values": _join_levels(levels["brier"])}
+    row |= {"default": default_value}
+    for metric, (low, *_, high) in levels.items():
         row |= {f"{metric}_low": low["mean"], f"{metric}_high": high["mean"]}
-        row |= {f"{metric}_best_at": _best_at(by_metric[metric], metric)}
-    for metric, (low, *_, high) in by_metric.items():
+        row |= {f"{metric}_best_at": _best_levels(levels[metric], metric)}
+    for metric, (low, *_, high) in levels.items():
         row |= {f"{metric}_low_sd": low["sd"], f"{metric}_high_sd": high["sd"]}
     for metric in METRICS:
-        average = default[metric]
+        average = default[metric,]
         row |= {f"{metric}_default": average["mean"], f"{metric}_default_sd": average["sd"]}
     return row
 
 
-def _best_at(averages: Sequence[Mapping], metric: str) -> str | None:
-    """The levels whose means print like the best; null where a mean is undefined."""
+def _best_levels(averages: Sequence[Mapping], metric: str) -> str | None:
+    """The levels whose means print like the best; None where a mean is undefined."""
     means = [average["mean"] for average in averages]
     if None in means:
         return None
-    places = ranks(means, BETTER[metric], DECIMALS)
-    best = [average for average, rank in zip(averages, places, strict=True) if rank == "best"]
-    return _levels(best or averages)
+    ranks = rank_values(means, BETTER[metric], DECIMALS)
+    best = [average for average, rank in zip(averages, ranks, strict=True) if rank == "best"]
+    return _join_levels(best or averages)
 
 
-def _levels(averages: Sequence[Mapping]) -> str:
+def _join_levels(averages: Sequence[Mapping]) -> str:
     levels = sorted(average["level"] for average in averages)
     return ", ".join("none" if math.isinf(level) else f"{level:g}" for level in levels)
 
 
-def _spread_note(averages: pl.DataFrame) -> str:
+def _explain_spread(averages: pl.DataFrame) -> str:
     largest = [
-        f"{number(averages.filter(metric=metric)['sd'].max(), DECIMALS)} for {NAMES[metric]}"
+        f"{format_number(averages.filter(metric=metric)['sd'].max(), DECIMALS)} for "
+        f"{METRIC_NAMES[metric]}"
         for metric in METRICS
     ]
     return (
-        f"The s.d. of a mean over splits is at most {listed(largest)}; all settings share the same "
-        "splits. The best value was chosen on the answers it is measured on."
+        f"The s.d. of a mean over splits is at most {join_names(largest)}; all settings share the "
+        "same splits. The best value was chosen on the answers it is measured on."
     )
 
 
-def _left_out(analysis: pl.DataFrame, present: Sequence[str], settings: Settings) -> list[str]:
+def _explain_undefined(analysis: pl.DataFrame, tasks: Sequence[str], study: Study) -> list[str]:
     """A note on the tasks without an AUROC, which the means leave out."""
     at_default = analysis.filter(setting=DEFAULT, metric="auroc").drop_nulls("task")
     undefined = at_default.filter(pl.col("mean").is_null())["task"].to_list()
-    names = [settings.tasks[task] for task in present if task in undefined]
-    return [f"AUROC is undefined on {listed(names)} and left out there."] if names else []
+    names = [study.tasks[task] for task in tasks if task in undefined]
+    return [f"AUROC is undefined on {join_names(names)} and left out there."] if names else []

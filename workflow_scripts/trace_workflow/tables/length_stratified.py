@@ -1,52 +1,42 @@
 """The main study's averages on short, medium and long answers."""
 
 from trace_workflow.analyses.length_stratified import STRATA
-from trace_workflow.tables import notes
-from trace_workflow.tables.notes import (
-    METRICS,
-    frame_of,
-    method,
-    partly,
-    partly_note,
-    rows_by,
-    summaries,
+from trace_workflow.tables.marks import (
+    estimator_column,
+    explain_partly_undefined,
+    explain_unscored,
+    mark_partly_undefined,
 )
-from trace_workflow.tables.settings import Frames, Settings, present_tasks
+from trace_workflow.tables.metric_names import METRICS
+from trace_workflow.tables.standing_notes import refer_to_counts
+from trace_workflow.tables.study import Study, frame_of, tasks_of
 from trace_workflow.tables.table import Column, Table
 
-KEYS = tuple((stratum, metric) for stratum in STRATA for metric in METRICS)
+KEYS = {f"{stratum}_{metric}": (stratum, metric) for stratum in STRATA for metric in METRICS}
 
 
-def table(frames: Frames, settings: Settings) -> Table:
+def table(study: Study) -> Table:
     """From `length_stratified_averages`: a row per estimator."""
-    chosen = settings.select(frames["length_stratified_averages"], "main")
-    present, ids = present_tasks(chosen), set(chosen["estimator"])
-    means = rows_by(chosen.filter(study="main"), "estimator", "stratum", "metric")
-    rows = [
-        {"estimator": entry.id, "label": entry.label}
-        | summaries({f"{s}_{m}": means.get((entry.id, s, m), {}) for s, m in KEYS})
-        for entry in settings.estimators
-        if entry.id in ids
+    averages = study.select("length_stratified_averages")
+    tasks, measured = tasks_of(averages), set(averages["estimator"])
+    entries = [entry for entry in study.estimators if entry.id in measured]
+    rows = study.pivot(averages.filter(study="main"), KEYS, ["stratum", "metric"], entries)
+    columns = [
+        Column(
+            tuple(f"{stratum}_{metric}" for metric in METRICS),
+            stratum.capitalize(),
+            mark=mark_partly_undefined(f"{stratum}_auroc"),
+        )
+        for stratum in STRATA
     ]
-    parts = {f" of {stratum} answers": chosen.filter(stratum=stratum) for stratum in STRATA}
-    missing = notes.fewer(frames, settings)
+    strata = {f" of {stratum} answers": averages.filter(stratum=stratum) for stratum in STRATA}
     return Table(
-        frame=frame_of(rows).with_columns(**settings.scope(present)),
-        columns=(
-            method("length_stratified", missing=missing),
-            *(
-                Column(
-                    tuple(f"{stratum}_{metric}" for metric in METRICS),
-                    stratum.capitalize(),
-                    mark=partly(f"{stratum}_auroc"),
-                )
-                for stratum in STRATA
-            ),
-        ),
+        frame=frame_of(rows).with_columns(**study.scope(tasks)),
+        columns=(estimator_column("length_stratified", shares=study.scored_shares), *columns),
         footnotes=(
-            *settings.absent_tasks("main", present),
-            *partly_note(parts, settings.tasks),
-            *notes.footnotes(missing, settings),
+            *study.missing_tasks("main", tasks),
+            *explain_partly_undefined(strata, study.tasks),
+            *explain_unscored(study),
         ),
-        notes=tuple(notes.elsewhere(frames, settings)),
+        notes=tuple(refer_to_counts(study)),
     )

@@ -3,11 +3,11 @@
 import polars as pl
 
 from trace_workflow.analyses.localisation import CHANCE, COUNTS, POINTERS
-from trace_workflow.tables.captions import note
-from trace_workflow.tables.settings import Frames, Settings
+from trace_workflow.tables.study import Study
 from trace_workflow.tables.table import Column, Table
+from trace_workflow.tables.wording import note
 
-NAMES = {
+POINTER_NAMES = {
     "window": "Window of peak risk",
     "max_surprisal": "Token of highest surprisal",
     "max_entropy": "Token of highest entropy",
@@ -16,19 +16,21 @@ NAMES = {
     "random_part": "Chance: any part",
     "failing_name": "The part that usually fails",
 }
-LACKING = {"unanswered": "are left out", "wrong": "count as wrong in the accuracy"}
+MISSING_PARTS = {"unanswered": "are left out", "wrong": "count as wrong in the accuracy"}
 
 
-def table(frames: Frames, settings: Settings) -> Table:
-    """From `localisation`: a row per pointer, the best first, for each model and task."""
-    found = settings.of_pairs(frames["localisation"])
+def table(study: Study) -> Table:
+    """From the analysis of the same name: a row per pointer, the best first, pair by pair."""
     order = [*POINTERS, *CHANCE]
     place = pl.col("pointer").replace_strict(order, range(len(order)))
-    frame = found.with_columns(label=pl.col("pointer").replace_strict(NAMES)).sort(
-        *(settings.in_order(), "task", "value", place),
+    label = pl.col("pointer").replace_strict(POINTER_NAMES)
+    rows = study.in_pairs(study.frames["localisation"]).with_columns(label=label)
+    frame = rows.sort(
+        *(study.model_order, "task", "value", place),
         descending=[False, False, True, False],
         nulls_last=True,
     )
+    section, titles = study.pair_sections
     level = frame["level"].max()
     return Table(
         frame=frame.select(
@@ -41,26 +43,25 @@ def table(frames: Frames, settings: Settings) -> Table:
             Column(("low", "high"), f"{100 * (level or 0):g}% interval", joint=" to "),
             Column(("pointed",), "Answers"),
         ),
-        section=pl.concat_str("model", "task", separator="/"),
-        titles={f"{model}/{task}": settings.pair(model, task) for model, task in settings.pairs},
+        section=section,
+        titles=titles,
         notes=(
             "Of the answers that hold right and wrong parts, the share in which the pointer lies "
             "in a wrong one; a token or window outside of all parts does not count as a hit.",
-            *_counted(frame, settings),
+            *_count_parts(frame, study),
         ),
     )
 
 
-def _counted(frame: pl.DataFrame, settings: Settings) -> list[str]:
-    """How many answers and parts there are, and what missing ones count as."""
-    rows = frame.unique(["model", "task"], maintain_order=True).to_dicts()
-    missing = settings.more["missing"]
+def _count_parts(frame: pl.DataFrame, study: Study) -> list[str]:
+    """How many answers and parts there are, and what missing parts count as."""
+    missing = study.options["missing"]
     sentences = [
-        f"{settings.pair(row['model'], row['task'])} {row['answers']} answers, of which "
+        f"{study.pair_label(row['model'], row['task'])} {row['answers']} answers, of which "
         f"{row['without_parts']} do not hold the parts in the form that is asked for and "
         f"{row['mixed']} hold right and wrong ones; {row['wrong']} of {row['parts']} parts are "
         f"wrong, and {row['missing']} more are missing; parts that answers lack "
-        f"{LACKING[missing[row['task']]]}"
-        for row in rows
+        f"{MISSING_PARTS[missing[row['task']]]}"
+        for row in frame.unique(["model", "task"], maintain_order=True).to_dicts()
     ]
     return note("Counted", sentences)

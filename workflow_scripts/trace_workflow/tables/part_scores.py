@@ -3,11 +3,11 @@
 import polars as pl
 
 from trace_workflow.analyses.part_scores import METRICS, PART, REVIEWED, WHOLE
-from trace_workflow.tables.notes import method
-from trace_workflow.tables.settings import Frames, Settings
+from trace_workflow.tables.marks import estimator_column
+from trace_workflow.tables.study import Study
 from trace_workflow.tables.table import Column, Table
 
-PRINTED = {
+HEADINGS = {
     PART: {
         "auroc": "All",
         "auroc_same_name": "Same name",
@@ -19,38 +19,38 @@ PRINTED = {
     WHOLE: {"auroc": "All", "auroc_same_name": "Same name", "found_20": "Found at 20 %"},
 }
 ENDS = {"": "value", "_low": "low", "_high": "high"}
-FIRST = ("model", "task", "estimator", "label", "n")
-GROUPS = {PART: "The part's score", WHOLE: "The whole answer's score"}
+KEYS = ("model", "task", "estimator")
+FIRST = (*KEYS, "label", "n")
+SCORED = {PART: "The part's score", WHOLE: "The whole answer's score"}
 
 
-def table(frames: Frames, settings: Settings) -> Table:
-    """From `part_scores`: a row per estimator, section by section for each model and task."""
-    found = settings.of_pairs(frames["part_scores"])
-    ids = [entry.id for entry in settings.estimators]
-    labels = {entry.id: entry.label for entry in settings.estimators}
-    frame = found.select("model", "task", "estimator").unique()
-    for kind in GROUPS:
+def table(study: Study) -> Table:
+    """From the analysis of the same name: a row per estimator, section by section for each pair."""
+    analysis = study.in_pairs(study.frames["part_scores"])
+    frame = analysis.select(KEYS).unique()
+    for scored in SCORED:
         for metric in METRICS:
-            own = found.filter(scored=kind, metric=metric)
-            named = {f"{kind}_{metric}{end}": key for end, key in ENDS.items()}
-            keys = ["model", "task", "estimator"]
-            frame = frame.join(own.select(*keys, **named), on=keys, how="left")
-    counts = found.filter(scored=PART, metric="auroc").select("model", "task", "estimator", "n")
+            names = {f"{scored}_{metric}{end}": key for end, key in ENDS.items()}
+            values = analysis.filter(scored=scored, metric=metric).select(*KEYS, **names)
+            frame = frame.join(values, on=KEYS, how="left")
+    counts = analysis.filter(scored=PART, metric="auroc").select(*KEYS, "n")
+    order = pl.col("estimator").replace_strict(list(study.labels), range(len(study.labels)))
     frame = (
-        frame.join(counts, on=["model", "task", "estimator"])
-        .with_columns(label=pl.col("estimator").replace_strict(labels))
-        .sort(settings.in_order(), "task", pl.col("estimator").replace_strict(ids, range(len(ids))))
+        frame.join(counts, on=KEYS)
+        .with_columns(label=pl.col("estimator").replace_strict(study.labels))
+        .sort(study.model_order, "task", order)
     )
     columns = [
-        Column((f"{kind}_{metric}",), heading, GROUPS[kind], better="higher")
-        for kind, headings in PRINTED.items()
+        Column((f"{scored}_{metric}",), heading, SCORED[scored], better="higher")
+        for scored, headings in HEADINGS.items()
         for metric, heading in headings.items()
     ]
+    section, titles = study.pair_sections
     return Table(
         frame=frame.select(*FIRST, pl.exclude(FIRST)),
-        columns=(method("part_scores", settings.estimators), *columns),
-        section=pl.concat_str("model", "task", separator="/"),
-        titles={f"{model}/{task}": settings.pair(model, task) for model, task in settings.pairs},
+        columns=(estimator_column("part_scores", study.estimators), *columns),
+        section=section,
+        titles=titles,
         notes=(
             "AUROC among all parts, among those of the same name and of the same answer. Lowest "
             "wrong: of the answers with right and wrong parts, the share whose lowest score is a "

@@ -1,52 +1,52 @@
 """Calibration and selective prediction on the main study's predictions, pooled over tasks."""
 
 from trace_workflow.analyses.reliability_selective import COVERAGES
-from trace_workflow.tables import notes
-from trace_workflow.tables.captions import note
-from trace_workflow.tables.notes import (
-    BEST_OF_COLUMN,
-    BETTER,
+from trace_workflow.tables.marks import (
     LEFT_OUT,
-    NAMES,
-    frame_of,
-    method,
-    partly,
-    rows_by,
+    estimator_column,
+    explain_unscored,
+    mark_partly_undefined,
 )
-from trace_workflow.tables.settings import Frames, Settings
-from trace_workflow.tables.table import Column, Table, ranked
+from trace_workflow.tables.metric_names import BETTER, METRIC_NAMES
+from trace_workflow.tables.ranking import BEST_OF_COLUMN, rank_columns
+from trace_workflow.tables.standing_notes import refer_to_counts
+from trace_workflow.tables.study import Study, frame_of
+from trace_workflow.tables.table import Column, Table
+from trace_workflow.tables.wording import note
 
 RISKS = {f"risk_at_{percent}": f"R@{percent}" for percent in COVERAGES}
-METRICS = {metric: NAMES[metric] for metric in ("ece", "brier", "auroc")} | RISKS
+METRICS = {metric: METRIC_NAMES[metric] for metric in ("ece", "brier", "auroc")} | RISKS
 
 
-def table(frames: Frames, settings: Settings) -> Table:
+def table(study: Study) -> Table:
     """From `reliability_selective_averages`: a row per estimator."""
-    averages = frames["reliability_selective_averages"]
-    means = rows_by(averages, "estimator", "metric")
-    present = [counted["task"] for counted in notes.rows(frames, settings)]
-    rows = []
-    for entry in settings.estimators:
-        own = {metric: means.get((entry.id, metric), {}) for metric in METRICS}
-        row = {"estimator": entry.id, "label": entry.label}
-        row |= {metric: average.get("mean") for metric, average in own.items()}
-        row |= {f"{metric}_sd": average.get("sd") for metric, average in own.items()}
-        rows.append(row | {"auroc_undefined_splits": own["auroc"].get("undefined", 0)})
+    averages = study.frames["reliability_selective_averages"]
+    rows = study.pivot(averages, {metric: (metric,) for metric in METRICS}, ["metric"])
+    # Of the metrics only the AUROC can be undefined.
+    undefined_splits = [f"{metric}_undefined_splits" for metric in METRICS if metric != "auroc"]
     columns = [
-        Column((m,), label, better=BETTER.get(m, "lower"), mark=partly(m) if m == "auroc" else None)
-        for m, label in METRICS.items()
+        Column(
+            (metric,),
+            label,
+            better=BETTER.get(metric, "lower"),
+            mark=mark_partly_undefined(metric) if metric == "auroc" else None,
+        )
+        for metric, label in METRICS.items()
     ]
-    areas = averages.filter(metric="auroc")
-    undefined, splits = areas["undefined"].max(), areas["splits"].max()
-    missing = notes.fewer(frames, settings)
+    aurocs = averages.filter(metric="auroc")
+    undefined, splits = aurocs["undefined"].max(), aurocs["splits"].max()
+    tasks = [row["task"] for row in study.accuracies]
     return Table(
-        frame=frame_of(rows).with_columns(**settings.scope(present)),
-        columns=(method("reliability_selective", missing=missing), *ranked(columns)),
+        frame=frame_of(rows).drop(undefined_splits).with_columns(**study.scope(tasks)),
+        columns=(
+            estimator_column("reliability_selective", shares=study.scored_shares),
+            *rank_columns(columns),
+        ),
         emphasis=BEST_OF_COLUMN,
         footnotes=(
-            *settings.absent_tasks("main", present),
+            *study.missing_tasks("main", tasks),
             *note(LEFT_OUT, [f"{undefined} of {splits} splits"] if undefined else []),
-            *notes.footnotes(missing, settings),
+            *explain_unscored(study),
         ),
-        notes=tuple(notes.elsewhere(frames, settings)),
+        notes=tuple(refer_to_counts(study)),
     )

@@ -1,19 +1,11 @@
 """How well mean risk, the largest token risk and spikes predict correctness."""
 
-from trace_workflow.tables import notes
-from trace_workflow.tables.notes import (
-    BEST_OF_COLUMN,
-    BETTER,
-    LEFT_OUT,
-    NAMES,
-    RISK,
-    frame_of,
-    partly,
-    rows_by,
-    summaries,
-)
-from trace_workflow.tables.settings import Frames, Settings
-from trace_workflow.tables.table import Column, Table, ranked
+from trace_workflow.tables.marks import LEFT_OUT, mark_partly_undefined
+from trace_workflow.tables.metric_names import BETTER, METRIC_NAMES, RISK_NOTE
+from trace_workflow.tables.ranking import BEST_OF_COLUMN, rank_columns
+from trace_workflow.tables.standing_notes import refer_to_counts
+from trace_workflow.tables.study import Study, frame_of, rows_by, summary_columns
+from trace_workflow.tables.table import Column, Table
 
 METRICS = ("auroc", "brier")
 FEATURE_SETS = {
@@ -25,29 +17,35 @@ FEATURE_SETS = {
 }
 
 
-def table(frames: Frames, settings: Settings) -> Table:
+def table(study: Study) -> Table:
     """From `spike_modeling_averages`: a row per set of features, mean ± s.d. over splits."""
-    averages = frames["spike_modeling_averages"]
+    averages = study.frames["spike_modeling_averages"]
     means = rows_by(averages, "features", "metric")
     model, tasks = averages.select("model", "tasks").row(0)
     rows = []
     for features in sorted({features for features, _ in means}, key=list(FEATURE_SETS).index):
         row = {"features": features, "label": FEATURE_SETS[features]}
         for metric in METRICS:
-            row |= summaries({metric: means[features, metric]})
+            row |= summary_columns({metric: means[features, metric]})
         rows.append(row | {"n": means[features, "brier"]["n"], "model": model, "tasks": tasks})
     columns = [
-        Column((m, f"{m}_sd"), NAMES[m], better=BETTER[m], joint=" ± ", mark=partly(m))
-        for m in METRICS
+        Column(
+            (metric, f"{metric}_sd"),
+            METRIC_NAMES[metric],
+            better=BETTER[metric],
+            joint=" ± ",
+            mark=mark_partly_undefined(metric),
+        )
+        for metric in METRICS
     ]
     undefined = averages["undefined"].max() > 0
     return Table(
         frame=frame_of(rows),
-        columns=(Column(("label",), "Feature set", align="left"), *ranked(columns)),
+        columns=(Column(("label",), "Feature set", align="left"), *rank_columns(columns)),
         emphasis=BEST_OF_COLUMN,
         footnotes=(
-            *settings.absent_tasks("main", tasks.split()),
+            *study.missing_tasks("main", tasks.split()),
             *([f"{LEFT_OUT}."] * undefined),
         ),
-        notes=(RISK, *notes.elsewhere(frames, settings, pooled=True)),
+        notes=(RISK_NOTE, *refer_to_counts(study, pooled=True)),
     )

@@ -2,9 +2,9 @@
 
 import polars as pl
 
-from trace_workflow.tables import notes
-from trace_workflow.tables.notes import RISK
-from trace_workflow.tables.settings import Frames, Settings
+from trace_workflow.tables.metric_names import RISK_NOTE
+from trace_workflow.tables.standing_notes import refer_to_counts
+from trace_workflow.tables.study import Study
 from trace_workflow.tables.table import Column, Table
 
 NUMBERS = {
@@ -14,23 +14,22 @@ NUMBERS = {
     "incorrect_rate": "Incorr. rate",
 }
 ENDS = ("incorrect_rate_low", "incorrect_rate_high")
-INTERVAL = (
+INTERVAL_NOTE = (
     "Interval of the incorrect rate: bootstrap over groups of answers, the strata held fixed."
 )
-MORE = ("incorrect", *ENDS, "model", "tasks")
+DETAILS = ("incorrect", *ENDS, "model", "tasks")
 
 
-def table(frames: Frames, settings: Settings) -> Table:
-    """From `spike_strata`: a row per stratum."""
-    strata = frames["spike_strata"]
-    names = ("risk_stratum", "spike_stratum")
-    empty = strata["n"].min() == 0 < strata["n"].sum()
+def table(study: Study) -> Table:
+    """From the analysis of the same name: a row per stratum."""
+    strata = study.frames["spike_strata"]
+    has_empty = strata["n"].min() == 0 < strata["n"].sum()
     return Table(
         frame=strata.select(
-            *names,
+            *("risk_stratum", "spike_stratum"),
             risk=pl.col("risk_stratum").str.to_titlecase(),
             spike=pl.col("spike_stratum").str.to_titlecase(),
-            **{name: pl.col(name) for name in (*NUMBERS, *MORE)},
+            **{name: pl.col(name) for name in (*NUMBERS, *DETAILS)},
         ),
         columns=(
             Column(("risk",), "Mean risk", align="left"),
@@ -39,8 +38,8 @@ def table(frames: Frames, settings: Settings) -> Table:
             Column(ENDS, f"{100 * strata['level'][0]:g}% interval", joint=" to ", added=True),
         ),
         footnotes=(
-            *settings.absent_tasks("main", strata["tasks"][0].split()),
-            *(["– No answer: half of the tercile or more has a gap of 0."] if empty else []),
+            *study.missing_tasks("main", strata["tasks"][0].split()),
+            *(["– No answer: half of the tercile or more has a gap of 0."] if has_empty else []),
         ),
-        notes=(RISK, INTERVAL, *notes.elsewhere(frames, settings)),
+        notes=(RISK_NOTE, INTERVAL_NOTE, *refer_to_counts(study)),
     )

@@ -1,8 +1,11 @@
 """A table: a frame, which is its CSV, and the columns that LaTeX and HTML print of it.
 
-One printed column may join several of the frame's ("2/3", "0.77 ± 0.01"); those that no printed
-column uses are in the CSV alone. Labels are plain text with Unicode symbols; each writer escapes
-them.
+1. Put every number at full precision into a frame, a row of it per row of the table.
+2. Describe the printed columns. One may join several of the frame's ("2/3", "0.77 ± 0.01"); a
+   column of the frame that none prints is in the CSV alone.
+3. Build `Table(frame=..., columns=...)`; `latex`, `csv_file` and `html_page` write it.
+
+Labels are plain text with Unicode symbols; each writer escapes them.
 """
 
 import math
@@ -20,20 +23,19 @@ Emphasis = Literal["best", "second"]
 
 ARROWS: dict[Better, str] = {"lower": "↓", "higher": "↑"}
 ABSENT = "–"
-# More printed columns than this, and the added ones obscure the paper's.
-WIDE = 12
 MINUS = "−"
+# A table with more printed columns prints only the paper's, so that added ones do not hide them.
+WIDE = 12
 
 
 @dataclass(frozen=True)
 class Column:
     """How columns of the frame print as one.
 
-    For each row `emphasis` is 'best' (bold), 'second' (underlined) or null, `mark` a footnote mark
-    or null, `cite` citation keys or null. `decimals` and `signed` may differ from row to row.
-    `printed` replaces the values in print.
-    A column that is `added`, and an `added_mark`, are not in the paper's table. `wrap` is the width
-    (points) at which long text is broken into lines.
+    Row by row, `emphasis` is 'best' (bold), 'second' (underlined) or None, `mark` a footnote mark
+    or None, `cite` citation keys or None; `decimals` and `signed` may be expressions. `printed`
+    replaces the values in print. The paper's table lacks an `added` column and an `added_mark`.
+    Text breaks into lines at a width of `wrap` points.
     """
 
     keys: tuple[str, ...]
@@ -60,7 +62,7 @@ class Column:
 
 
 class Cell(NamedTuple):
-    """A printed cell, before escaping; `sd` is shown where there is room."""
+    """A printed cell before escaping; writers show `sd` where they have room."""
 
     text: str
     emphasis: Emphasis | None = None
@@ -69,27 +71,33 @@ class Cell(NamedTuple):
     sd: str = ""
 
 
-Row = tuple[Cell, ...]
+Cells = tuple[Cell, ...]  # of one row
 
 
 class RowGroup(NamedTuple):
-    """Rows between two rules, under a title where it has one."""
+    """Rows between two rules; the title may be empty."""
 
     title: str
-    rows: list[Row]
+    rows: list[Cells]
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table; a rule separates rows where `section` changes, `titles` has the sections' titles.
+    """A frame and its printed columns, with rules, titles and notes.
 
-    Its `name`, `title` and `caption` may be set later.
+    A rule separates rows where `section` changes; `titles` name sections. `emphasis` explains bold
+    and underlined values, `footnotes` explain marks, dashes and missing results, `notes` say more.
+    Rows that meet `added` are not in the paper's table. A wide table prints the columns whose first
+    keys are in `first`, in that order, or, without `first`, those that are not `added`. The caller
+    may set `name`, `title` and `caption` later. Raises `ValueError` where the frame lacks a printed
+    column.
 
-    `emphasis` explains bold and underlined values where there are any, `footnotes` the marks and
-    dashes of cells and missing results; `notes` say more. Rows that are `added` are not in the
-    paper's table: `as_printed` leaves them out. A wide table prints the columns whose first keys
-    are `first`, in that order; without them those that are not added. Raises `ValueError` where a
-    printed column is not in the frame.
+    >>> frame = pl.DataFrame({"label": ["TRACE"], "brier": [0.1234]})
+    >>> table = Table(frame, (Column(("label",)), Column(("brier",), "Brier", better="lower")))
+    >>> [cell.text for cell in table.rows[0]]
+    ['TRACE', '0.123']
+    >>> table.legend
+    ('↓ lower is better.',)
     """
 
     frame: pl.DataFrame
@@ -112,9 +120,9 @@ class Table:
 
     @cached_property
     def groups(self) -> tuple[RowGroup, ...]:
-        """The printed rows, section by section."""
+        """The printed rows by section."""
         cells = [_cells(column, self.frame) for column in self.columns]
-        sections = _each(self.frame, pl.lit("") if self.section is None else self.section)
+        sections = _values(self.frame, pl.lit("") if self.section is None else self.section)
         parts = groupby(zip(sections, zip(*cells, strict=True), strict=True), lambda pair: pair[0])
         return tuple(
             RowGroup(self.titles.get(section, ""), [row for _, row in part])
@@ -123,7 +131,7 @@ class Table:
 
     @property
     def narrow(self) -> "Table":
-        """The table, where it is wide with its first columns alone."""
+        """This table, reduced to its first columns where it is wide."""
         if len(self.columns) <= WIDE:
             return self
         if self.first:
@@ -132,23 +140,24 @@ class Table:
         return replace(self, columns=tuple(column for column in self.columns if not column.added))
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[Cells]:
         return [row for group in self.groups for row in group.rows]
 
     @property
     def legend(self) -> tuple[str, ...]:
-        """The notes below the table: arrows and emphasis, then footnotes and notes."""
+        """The text below the table: arrows and emphasis, then footnotes and notes."""
         return (*filter(None, [self._reading()]), *self.footnotes, *self.notes)
 
     def _reading(self) -> str:
-        used = {column.better for column in self.columns} - {None}
-        arrows = [f"{ARROWS[better]} {better} is better" for better in sorted(used, reverse=True)]
-        marked = any(cell.emphasis for row in self.rows for cell in row)
-        return " ".join([f"{', '.join(arrows)}."] * bool(arrows) + [self.emphasis] * marked).strip()
+        directions = {column.better for column in self.columns} - {None}
+        arrows = [f"{ARROWS[side]} {side} is better" for side in sorted(directions, reverse=True)]
+        emphasised = any(cell.emphasis for row in self.rows for cell in row)
+        parts = [f"{', '.join(arrows)}."] * bool(arrows) + [self.emphasis] * emphasised
+        return " ".join(parts).strip()
 
 
 @dataclass(frozen=True)
-class AsPrinted(Table):
+class PaperTable(Table):
     """A table with the paper's rows and columns, and of the notes only the footnotes."""
 
     @property
@@ -156,60 +165,20 @@ class AsPrinted(Table):
         return self.footnotes
 
 
-def as_printed(table: Table) -> Table:
-    """The table without what it adds to the paper's."""
+def as_in_paper(table: Table) -> PaperTable:
+    """The table without its additions to the paper's."""
     parts = {entry.name: getattr(table, entry.name) for entry in fields(table)}
-    kept = [replace(column, added_mark=None) for column in table.columns if not column.added]
+    columns = [replace(column, added_mark=None) for column in table.columns if not column.added]
     frame = table.frame if table.added is None else table.frame.filter(~table.added)
-    return AsPrinted(**parts | {"frame": frame, "columns": tuple(kept)})
+    return PaperTable(**parts | {"frame": frame, "columns": tuple(columns)})
 
 
-def _cells(column: Column, frame: pl.DataFrame) -> list[Cell]:
-    if column.printed is None:
-        values = frame.select(column.keys).rows()
-    else:
-        values = [(value,) for value in _each(frame, column.printed)]
-    looks = (column.decimals, column.signed, column.emphasis, column.mark, column.added_mark)
-    return [
-        Cell(
-            _text(column, row_values, decimals, signed),
-            emphasis,
-            (mark or "") + (added or ""),
-            citation or "",
-            _text(column, sds, decimals, False) if sds else "",
-        )
-        for row_values, sds, decimals, signed, emphasis, mark, added, citation in zip(
-            values,
-            _deviations(column, frame),
-            *(_each(frame, look) for look in (*looks, column.cite)),
-            strict=True,
-        )
-    ]
+def format_number(value: Value, decimals: int, signed: bool = False) -> str:
+    """A value as text; a number that rounds to zero has no sign, an undefined value is a dash.
 
-
-def _deviations(column: Column, frame: pl.DataFrame) -> list[tuple[Value, ...] | None]:
-    """For every row the s.d. of the column's values, null where the frame lacks them."""
-    names = [f"{key}_sd" for key in column.keys]
-    if column.printed is not None or not {*names} <= {*frame.columns}:
-        return [None] * frame.height
-    return [None if None in row else row for row in frame.select(names).rows()]
-
-
-def _each(frame: pl.DataFrame, what: object) -> list:
-    """For every row of the frame the value of an expression, or `what` itself."""
-    if isinstance(what, pl.Expr):
-        return frame.with_columns(what.alias("value"))["value"].to_list()
-    return [what] * frame.height
-
-
-def _text(column: Column, values: Sequence[Value], decimals: int, signed: bool) -> str:
-    if all(value is None for value in values):
-        return ABSENT
-    return column.joint.join(number(value, decimals, signed) for value in values)
-
-
-def number(value: Value, decimals: int, signed: bool = False) -> str:
-    """A value as text; what rounds to zero has no sign, an undefined value is a dash."""
+    >>> [format_number(value, 2, signed=True) for value in (0.126, -0.001, None, 3)]
+    ['+0.13', '0.00', '–', '3']
+    """
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return ABSENT
     if not isinstance(value, float):
@@ -219,7 +188,11 @@ def number(value: Value, decimals: int, signed: bool = False) -> str:
 
 
 def header_spans(columns: Sequence[Column]) -> list[tuple[str, int]]:
-    """Neighbouring columns of one group as (group, width); a column without one stands alone."""
+    """Neighbouring columns of a group as (group, width); each column without a group by itself.
+
+    >>> header_spans([Column(("a",)), Column(("b",), "B", "Main"), Column(("c",), "C", "Main")])
+    [('', 1), ('Main', 2)]
+    """
     spans: list[tuple[str, int]] = []
     for column in columns:
         if spans and column.group and spans[-1][0] == column.group:
@@ -229,58 +202,48 @@ def header_spans(columns: Sequence[Column]) -> list[tuple[str, int]]:
     return spans
 
 
-def ranks(values: Sequence[Value], better: Better, decimals: int) -> list[Emphasis | None]:
-    """Which values are best and second best as printed; ties, as printed, share the rank.
-
-    Where fewer than two different values print, none is ranked.
-    """
-    shown = [_comparable(value, decimals) for value in values]
-    order = sorted({value for value in shown if value is not None}, reverse=better == "higher")
-    if len(order) < 2:
-        return [None] * len(shown)
-    return [{order[0]: "best", order[1]: "second"}.get(value) for value in shown]
-
-
-def ranked(columns: Sequence[Column], among: pl.Expr | None = None) -> tuple[Column, ...]:
-    """The columns, with best and second best marked in those that have a direction.
-
-    Only the rows that meet `among` are ranked.
-    """
-
-    def marked(column: Column) -> Column:
-        value = pl.col(column.keys[0])
-        compared = value if among is None else pl.when(among).then(value)
-
-        def places(values: pl.Series) -> pl.Series:
-            emphases = ranks(values.to_list(), column.better, column.decimals)
-            return pl.Series(emphases, dtype=pl.String)
-
-        return replace(column, emphasis=compared.map_batches(places, return_dtype=pl.String))
-
-    return tuple(marked(column) if column.better else column for column in columns)
+def _cells(column: Column, frame: pl.DataFrame) -> list[Cell]:
+    if column.printed is None:
+        rows = frame.select(column.keys).rows()
+    else:
+        rows = [(value,) for value in _values(frame, column.printed)]
+    styles = (
+        *(column.decimals, column.signed, column.emphasis),
+        *(column.mark, column.added_mark, column.cite),
+    )
+    return [
+        Cell(
+            _text(column, row, decimals, signed),
+            emphasis,
+            (mark or "") + (added_mark or ""),
+            citation or "",
+            _text(column, sds, decimals, False) if sds else "",
+        )
+        for row, sds, decimals, signed, emphasis, mark, added_mark, citation in zip(
+            rows,
+            _deviations(column, frame),
+            *(_values(frame, style) for style in styles),
+            strict=True,
+        )
+    ]
 
 
-def better_of(columns: Sequence[Column], better: pl.Expr | None = None) -> list[Column]:
-    """The columns, with the best value of each row, as printed, marked.
-
-    The direction is that of the first column, or `better` row by row.
-    """
-    first = columns[0]
-    keys = [column.keys[0] for column in columns]
-    direction = pl.lit(first.better) if better is None else better
-
-    def best(place: int) -> pl.Expr:
-        def emphasis(row: Mapping[str, Value]) -> Emphasis | None:
-            *values, towards = row.values()
-            rank = ranks(values, towards, first.decimals)[place]
-            return rank if rank == "best" else None
-
-        both = pl.struct(*keys, direction.alias("towards"))
-        return both.map_elements(emphasis, return_dtype=pl.String)
-
-    return [replace(column, emphasis=best(place)) for place, column in enumerate(columns)]
+def _deviations(column: Column, frame: pl.DataFrame) -> list[tuple[Value, ...] | None]:
+    """The s.d. of the column's values, row by row; None where the frame lacks them."""
+    names = [f"{key}_sd" for key in column.keys]
+    if column.printed is not None or not {*names} <= {*frame.columns}:
+        return [None] * frame.height
+    return [None if None in row else row for row in frame.select(names).rows()]
 
 
-def _comparable(value: Value, decimals: int) -> float | None:
-    finite = isinstance(value, int | float) and math.isfinite(value)
-    return float(f"{value:.{decimals}f}") if finite else None
+def _values(frame: pl.DataFrame, setting: object) -> list:
+    """The values of an expression, row by row, or the same constant for every row."""
+    if isinstance(setting, pl.Expr):
+        return frame.with_columns(setting.alias("value"))["value"].to_list()
+    return [setting] * frame.height
+
+
+def _text(column: Column, values: Sequence[Value], decimals: int, signed: bool) -> str:
+    if all(value is None for value in values):
+        return ABSENT
+    return column.joint.join(format_number(value, decimals, signed) for value in values)

@@ -4,21 +4,21 @@ from typing import NamedTuple
 
 import polars as pl
 
-from trace_workflow.tables.settings import Frames, Settings
+from trace_workflow.tables.study import Study
 from trace_workflow.tables.table import Column, Table
 from tracecal.features.operators import LOW_PROBABILITY
 
 
-class Definition(NamedTuple):
-    """A feature: the group it belongs to, its name and how it is computed."""
+class FeatureDefinition(NamedTuple):
+    """A feature's group, name and formula."""
 
     group: str
     label: str
     formula: str
 
 
-def _decayed(signal: str, letter: str) -> Definition:
-    return Definition(
+def _decayed(signal: str, letter: str) -> FeatureDefinition:
+    return FeatureDefinition(
         f"Local {signal}",
         f"Decayed {signal} confidence (λ=2,4)",
         f"exp(−weighted mean of {letter}), weight exp(−(t − 1)/λ) at token t",
@@ -27,23 +27,25 @@ def _decayed(signal: str, letter: str) -> Definition:
 
 EXCLUDED = "Excluded likelihood"
 DEFINITIONS = {
-    "first3_entropy_conf": Definition(
+    "first3_entropy_conf": FeatureDefinition(
         "Early entropy", "First-3 entropy confidence", "exp(−mean of H over the first 3 tokens)"
     ),
-    "mean_entropy_conf": Definition(
+    "mean_entropy_conf": FeatureDefinition(
         "Global entropy", "Mean entropy confidence", "exp(−mean of H over all tokens)"
     ),
-    "log_length": Definition("Length", "Log answer length", "ln T"),
-    "entropy_slope": Definition(
+    "log_length": FeatureDefinition("Length", "Log answer length", "ln T"),
+    "entropy_slope": FeatureDefinition(
         "Trajectory", "Entropy slope", "least-squares slope of H on t; 0 where T = 1"
     ),
     "decayed_entropy_conf_2": _decayed("entropy", "H"),
     "decayed_entropy_conf_4": _decayed("entropy", "H"),
     "decayed_surprisal_conf_2": _decayed("surprisal", "s"),
     "decayed_surprisal_conf_4": _decayed("surprisal", "s"),
-    "min_prob": Definition(EXCLUDED, "Minimum token probability", "smallest p"),
-    "len_norm_logp": Definition(EXCLUDED, "Geometric mean token probability", "exp(−mean of s)"),
-    "low_prob_token_rate": Definition(
+    "min_prob": FeatureDefinition(EXCLUDED, "Minimum token probability", "smallest p"),
+    "len_norm_logp": FeatureDefinition(
+        EXCLUDED, "Geometric mean token probability", "exp(−mean of s)"
+    ),
+    "low_prob_token_rate": FeatureDefinition(
         EXCLUDED, "Low-probability token rate", f"share of tokens with p < {LOW_PROBABILITY:g}"
     ),
 }
@@ -55,19 +57,19 @@ SYMBOLS = (
 )
 
 
-def table(frames: Frames, settings: Settings) -> Table:
-    """From `settings.more`: the ids of TRACE+'s `features`, then of those `excluded`, in order.
+def table(study: Study) -> Table:
+    """From the options: the ids of TRACE+'s `features`, then of those `excluded`, in order.
 
-    Features that differ in their decay alone share a row, as in the paper.
+    As in the paper, features that differ in their decay alone share a row.
     """
-    used = dict.fromkeys(settings.more["features"], "trace_plus trace_plus_with_likelihood")
-    used |= dict.fromkeys(settings.more["excluded"], "trace_plus_with_likelihood")
-    together: dict[Definition, list[str]] = {}
-    for feature in used:
-        together.setdefault(DEFINITIONS[feature], []).append(feature)
+    used_by = dict.fromkeys(study.options["features"], "trace_plus trace_plus_with_likelihood")
+    used_by |= dict.fromkeys(study.options["excluded"], "trace_plus_with_likelihood")
+    by_definition: dict[FeatureDefinition, list[str]] = {}
+    for feature in used_by:
+        by_definition.setdefault(DEFINITIONS[feature], []).append(feature)
     rows = [
-        {"features": " ".join(features), **definition._asdict(), "used_by": used[features[0]]}
-        for definition, features in together.items()
+        {"features": " ".join(features), **definition._asdict(), "used_by": used_by[features[0]]}
+        for definition, features in by_definition.items()
     ]
     return Table(
         frame=pl.DataFrame(rows),

@@ -1,0 +1,45 @@
+"""The answer that a figure shows as an example."""
+
+import polars as pl
+import pytest
+
+from trace_workflow.figures.framework_example import confident_error
+
+ANSWERS = pl.DataFrame(
+    [
+        ("t", "a", False, 0.9, 2.0, 1.0, True),
+        ("t", "b", False, 0.5, 3.0, 0.5, True),
+        ("u", "not legible", False, 0.9, 9.0, 0.1, False),
+        ("t", "right", True, 0.9, 9.0, 0.1, True),
+        ("t", "unsure", False, 0.49, 9.0, 0.1, True),
+        ("s", "f", False, 0.7, 3.0, 0.5, True),
+    ],
+    schema=[
+        *("task", "example_id", "correct", "mean_prob"),
+        *("window_entropy", "mean_entropy", "legible"),
+    ],
+    orient="row",
+)
+
+
+def chosen(answers: pl.DataFrame) -> object:
+    return confident_error(answers)["example_id"]
+
+
+def test_it_is_wrong_and_sure_of_itself_and_has_the_highest_peak():
+    assert chosen(ANSWERS) == "f"
+    assert chosen(ANSWERS.filter(pl.col("example_id") != "f")) == "b"
+    assert chosen(ANSWERS.filter(~pl.col("example_id").is_in(["b", "f"]))) == "a"
+
+
+def test_row_order_changes_nothing():
+    shuffled = (ANSWERS.sample(fraction=1, shuffle=True, seed=seed) for seed in range(5))
+    assert {chosen(answers) for answers in shuffled} == {"f"}
+
+
+@pytest.mark.parametrize(
+    ("left", "expected"),
+    [(["not legible"], "not legible"), (["right", "unsure"], "unsure"), (["right"], "right")],
+)
+def test_an_answer_is_found_where_there_is_none_of_the_kind(left, expected):
+    assert chosen(ANSWERS.filter(pl.col("example_id").is_in(left))) == expected

@@ -1,0 +1,94 @@
+"""The answers of a run as the explorer's page shows them, read from the files of a pair."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+from tracecal.calibration.predictions import mean_probabilities
+from tracecal.explorer.columns import (
+    HELD_OUT,
+    LABEL,
+    NO_PLACE,
+    OF_PARENT,
+    PEAK,
+    PLACE,
+    PREDICTION,
+    PROBABILITY,
+    SCORE,
+    SPLIT,
+    TASK,
+    TRACE,
+)
+from tracecal.io.evaluated import evaluated
+from tracecal.io.files import read_parquet
+from tracecal.io.traces import read_traces
+
+
+class AnswerFiles(NamedTuple):
+    """The files of one (model, task) pair."""
+
+    traces: str
+    task: str
+    labels: str
+    scores: str
+    predictions: str
+
+
+def read_parents(
+    answers: pl.DataFrame, traces: Mapping[tuple[str, str], str]
+) -> pl.DataFrame | None:
+    """ANSWER, OF_PARENT and `peak` of the answers that parts among `answers` belong to.
+
+    `traces` are the files of those answers, by (model, task); None without any.
+    """
+    frames = []
+    for (model, task), path in traces.items():
+        ids = answers.filter(model=model, parent_task=task)["parent_id"].unique()
+        parents = read_traces(path, ["example_id", *OF_PARENT])
+        parents = parents.filter(pl.col("example_id").is_in(ids.implode()))
+        frames.append(
+            parents.select(pl.lit(model).alias("model"), pl.lit(task).alias("task"), pl.all())
+        )
+    return pl.concat(frames).with_columns(peak=PEAK) if frames else None
+
+
+def read_explorer_answers(
+    files: AnswerFiles, estimators: Sequence[str], parent: str | None = None
+) -> pl.DataFrame:
+    """A row per evaluated answer of a pair, sorted by `example_id`.
+
+    `parent` is the task whose answers these are parts of, None for whole answers. The columns of
+    TRACE, PLACE, TASK and LABEL; `peak`, the first token of the peak window, from 0; and of
+    every estimator `probability.<id>`, the mean over the splits that evaluate the answer,
+    `held_out.<id>`, that of the one split SPLIT, and `score.<id>`, all None where there is none.
+    Every pair has the same columns in the same order.
+    Raises `InputError` where a file is unreadable, lacks a column or has other examples.
+    """
+    scores = evaluated(read_parquet(files.scores, needed=["example_id"]), files.task)
+    place_columns = [name for name in PLACE if parent and name != "parent_task"]
+    place = NO_PLACE | {name: pl.col(name) for name in place_columns}
+    place["parent_task"] = pl.lit(parent, pl.String)
+    answers = scores.select("example_id")
+    for frame in (
+        read_traces(files.traces, [*TRACE, *place_columns]).select(*TRACE, **place),
+        read_parquet(files.task, TASK),
+        read_parquet(files.labels, LABEL),
+    ):
+        answers = answers.join(evaluated(frame, files.task), on="example_id", validate="1:1")
+    answers = answers.with_columns(peak=PEAK)
+    predictions = read_parquet(files.predictions, PREDICTION)
+    means, held_out = (
+        mean_probabilities(rows, "estimator", "example_id").pivot(
+            "estimator", index="example_id", values="probability"
+        )
+        for rows in (predictions, predictions.filter(split=SPLIT))
+    )
+    missing = pl.lit(None, pl.Float64)
+    for prefix, frame in ((PROBABILITY, means), (HELD_OUT, held_out), (SCORE, scores)):
+        columns = {
+            prefix + name: pl.col(name) if name in frame.columns else missing for name in estimators
+        }
+        renamed = frame.select("example_id", **columns)
+        answers = answers.join(renamed, on="example_id", how="left", validate="1:1")
+    return answers.sort("example_id")

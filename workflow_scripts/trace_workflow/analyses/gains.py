@@ -1,0 +1,168 @@
+"""By how much TRACE+ is better than the selected, the prespecified and the best baseline.
+
+Differences of averages, without intervals: `improvements` adds these.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from trace_workflow.analyses.averages import mean, mean_series, spread
+from trace_workflow.analyses.studies import models_of
+from tracecal.estimators.entry import PICKED, TRACE_PLUS
+
+# Signs that make larger values better.
+SIGNS = {
+    "brier": -1.0,
+    "ece": -1.0,
+    "nll": -1.0,
+    "aurc": -1.0,
+    "auroc": 1.0,
+    "auroc_calibrated": 1.0,
+    "prr": 1.0,
+}
+AGAINST = ("picked", "named", "oracle")
+SCOPE = ("study", "model", "task", "metric")
+KEYS = (*SCOPE, "against")
+GAINS = dict.fromkeys(KEYS, pl.String) | {
+    "baseline": pl.String,
+    "reference": pl.Float64,
+    "reference_sd": pl.Float64,
+    "value": pl.Float64,
+    "value_sd": pl.Float64,
+    "difference": pl.Float64,
+    "difference_sd": pl.Float64,
+    "splits": pl.Int64,
+    "undefined": pl.Int64,
+}
+Side = tuple[float | None, Sequence[float | None]]  # a mean, and the series of single splits
+
+
+def gains(
+    averages: pl.DataFrame, baselines: Sequence[str], named: str, by: Sequence[str] = ()
+) -> pl.DataFrame:
+    """A row per metric and scope of `averages` and each of AGAINST: GAINS after the columns `by`.
+
+    `reference` is the average of the `baseline`, `value` that of TRACE+, `difference` by how much
+    TRACE+ is better, None where either average is; each has its s.d. over splits. `undefined` is
+    the largest number of `splits` in which one of the estimators has no value. The cross study's
+    row without a model is the mean over the models whose difference is defined.
+    """
+    keys = [*by, *SCOPE]
+    compared = averages.filter(
+        pl.col("estimator").is_in([*baselines, PICKED, TRACE_PLUS]),
+        pl.col("metric").is_in(list(SIGNS)),
+    ).sort(*keys, "estimator")
+    rows, cross = [], {}
+    for key, members in compared.group_by(keys, maintain_order=True):
+        scope = dict(zip(keys, key, strict=True))
+        if scope["study"] and not scope["model"]:
+            continue
+        by_estimator = {row["estimator"]: row for row in members.iter_rows(named=True)}
+        sign = SIGNS[scope["metric"]]
+        for against, baseline in _baselines_against(by_estimator, baselines, named, sign).items():
+            row = scope | {"against": against} | _gain(by_estimator, baseline, sign)
+            rows.append(row)
+            if scope["study"] == "cross":
+                models = tuple(row[key] for key in (*by, "metric", "against"))
+                cross.setdefault(models, []).append(row)
+    rows += [models[0] | {"model": None} | _mean_gain(models) for models in cross.values()]
+    # The schema drops a row's other entries: the series of single splits served the s.d.
+    return pl.DataFrame(rows, schema=dict.fromkeys(by, pl.String) | GAINS).sort(*keys, "against")
+
+
+def name_most_picked(
+    gain_rows: pl.DataFrame,
+    picks: Mapping[tuple[str, str], Sequence[str]],
+    studies: Mapping[str, Mapping],
+) -> pl.DataFrame:
+    """`gains` whose rows against the selected baseline name the one selected most often.
+
+    `picks` has the baselines selected in the splits of each (model, task) pair.
+    """
+    by_scope: dict[tuple, list[str]] = {(None, *pair): list(names) for pair, names in picks.items()}
+    for study, members in studies.items():
+        for (model, task), names in picks.items():
+            if model in models_of(members) and task in members["tasks"]:
+                by_scope.setdefault((study, model, None), []).extend(names)
+                if "models" in members:
+                    by_scope.setdefault((study, None, None), []).extend(names)
+    keys = ("study", "model", "task", "against")
+    rows = [(*scope, "picked", _most_common(names)) for scope, names in by_scope.items() if names]
+    schema = dict.fromkeys((*keys, "most_picked"), pl.String)
+    most_picked = pl.DataFrame(rows, schema=schema, orient="row")
+    joined = gain_rows.join(
+        most_picked, on=keys, how="left", nulls_equal=True, maintain_order="left"
+    )
+    baseline = pl.coalesce("baseline", "most_picked")
+    return joined.with_columns(baseline=baseline).drop("most_picked")
+
+
+def _most_common(names: Sequence[str]) -> str:
+    """The most frequent name, of several the first by the alphabet."""
+    counts = Counter(names)
+    return min(counts, key=lambda name: (-counts[name], name))
+
+
+def _baselines_against(
+    by_estimator: Mapping[str, Mapping], baselines: Sequence[str], named: str, sign: float
+) -> dict[str, str | None]:
+    """The estimator of each of AGAINST; of several best ones the oracle is the first."""
+    means = {name: by_estimator[name]["mean"] for name in baselines if name in by_estimator}
+    signed = {name: sign * value for name, value in means.items() if value is not None}
+    best = max(signed, key=signed.__getitem__) if signed else None
+    return {"picked": PICKED, "named": named, "oracle": best}
+
+
+def _gain(by_estimator: Mapping[str, Mapping], baseline: str | None, sign: float) -> dict:
+    reference, value = (
+        (row["mean"], row["values"]) if row else (None, [])
+        for row in (by_estimator.get(baseline), by_estimator.get(TRACE_PLUS))
+    )
+    return _compare(reference, value, sign) | {
+        "baseline": baseline if baseline != PICKED else None,
+        "splits": max(row["splits"] for row in by_estimator.values()),
+        "undefined": max(row["undefined"] for row in by_estimator.values()),
+    }
+
+
+def _mean_gain(models: Sequence[Mapping]) -> dict:
+    """The mean over the models whose difference is defined."""
+    defined = [model for model in models if model["difference"] is not None]
+
+    def side(name: str, place: int) -> Side:
+        series = mean_series([model["series"][place] for model in defined])
+        return mean([model[name] for model in defined]), series
+
+    return _compare(side("reference", 0), side("value", 1), models[0]["sign"]) | {
+        "baseline": models[0]["baseline"] if models[0]["against"] == "named" else None,
+        "splits": max(model["splits"] for model in models),
+        "undefined": max(model["undefined"] for model in models),
+    }
+
+
+def _compare(reference: Side, value: Side, sign: float) -> dict:
+    """Both sides' means and s.d., and those of the differences."""
+    (reference_mean, reference_series), (value_mean, value_series) = reference, value
+    pairs = (
+        zip(reference_series, value_series, strict=True)
+        if reference_series and value_series
+        else ()
+    )
+    series = [_difference(*pair, sign) for pair in pairs]
+    return {
+        "reference": reference_mean,
+        "reference_sd": spread(reference_series),
+        "value": value_mean,
+        "value_sd": spread(value_series),
+        "difference": _difference(reference_mean, value_mean, sign),
+        "difference_sd": spread(series),
+        "series": (reference_series, value_series),
+        "sign": sign,
+    }
+
+
+def _difference(reference: float | None, value: float | None, sign: float) -> float | None:
+    # Each side takes the sign, so that equal sides differ by 0 and not by -0.
+    return None if None in (reference, value) else sign * value - sign * reference

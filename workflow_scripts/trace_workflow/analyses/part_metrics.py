@@ -1,0 +1,91 @@
+"""Metrics of a ranking of parts of answers: among all, among the alike, in a review.
+
+All arguments are arrays: `score` and `correct` [n], and `weights` [resamples, n], which say how
+often each part counts and are the same within an answer. Results are [resamples].
+"""
+
+import numpy as np
+import polars as pl
+
+from tracecal.calibration.ranking import ratio, weighted_auroc
+
+
+def auroc(score: np.ndarray, correct: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The AUROC among all parts; NaN without parts."""
+    return weighted_auroc(score, correct, weights) if len(score) else _undefined(weights)
+
+
+def auroc_within_strata(
+    score: np.ndarray, correct: np.ndarray, weights: np.ndarray, strata: np.ndarray
+) -> np.ndarray:
+    """The share of (right, wrong) pairs of the same stratum that are ranked rightly."""
+    ranked, pairs = np.zeros(len(weights)), np.zeros(len(weights))
+    for stratum in np.unique(strata):
+        inside = strata == stratum
+        stratum_weights = weights[:, inside]
+        right = (stratum_weights * correct[inside]).sum(1)
+        n_pairs = right * (stratum_weights * ~correct[inside]).sum(1)
+        area = weighted_auroc(score[inside], correct[inside], stratum_weights)
+        ranked += np.where(n_pairs > 0, n_pairs * np.nan_to_num(area), 0)
+        pairs += n_pairs
+    return ratio(ranked, pairs)
+
+
+def auroc_within_answers(
+    score: np.ndarray, correct: np.ndarray, weights: np.ndarray, answers: np.ndarray
+) -> np.ndarray:
+    """As `auroc_within_strata`, for the parts of the same answer.
+
+    Bootstrap copies of an answer are not paired.
+    """
+    rows = pl.DataFrame({"answer": answers, "score": score, "correct": correct})
+    right, wrong = rows.filter("correct"), rows.filter(~pl.col("correct"))
+    above, equal = pl.col("score") > pl.col("score_wrong"), pl.col("score") == pl.col("score_wrong")
+    pairs = right.join(wrong, on="answer", suffix="_wrong").group_by("answer")
+    sums = pairs.agg(ranked=(above + equal * 0.5).sum(), number=pl.len()).sort("answer")
+    counts = _answer_weights(weights, answers)[:, sums["answer"].to_numpy()]
+    n_pairs = sums["number"].to_numpy().astype(float)
+    return ratio(counts @ sums["ranked"].to_numpy(), counts @ n_pairs)
+
+
+def lowest_wrong(
+    score: np.ndarray, correct: np.ndarray, weights: np.ndarray, answers: np.ndarray
+) -> np.ndarray:
+    """The share of answers with right and wrong parts whose lowest score is a wrong part's."""
+    rows = pl.DataFrame({"answer": answers, "score": score, "correct": correct})
+    is_mixed = pl.col("correct").any() & ~pl.col("correct").all()
+    mixed = rows.filter(is_mixed.over("answer"))
+    lowest = mixed.filter(pl.col("score") == pl.col("score").min().over("answer"))
+    hits = lowest.group_by("answer").agg(hit=(~pl.col("correct")).mean()).sort("answer")
+    counts = _answer_weights(weights, answers)[:, hits["answer"].to_numpy()]
+    return ratio(counts @ hits["hit"].to_numpy(), counts.sum(1))
+
+
+def review(
+    score: np.ndarray, correct: np.ndarray, weights: np.ndarray, share: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """What a review of the `share` of all parts with the lowest scores finds.
+
+    The share of all wrong parts that it finds, and the share of the reviewed parts that are wrong.
+    """
+    if not len(score):
+        return _undefined(weights), _undefined(weights)
+    order = np.argsort(score, kind="stable")
+    starts_of_ties = np.flatnonzero(np.diff(score[order], prepend=np.nan) != 0)
+    ordered_weights = weights[:, order]
+    sizes = np.add.reduceat(ordered_weights, starts_of_ties, axis=1)
+    wrong = np.add.reduceat(ordered_weights * ~correct[order], starts_of_ties, axis=1)
+    limit = share * sizes.sum(1, keepdims=True)
+    reviewed = np.clip(limit - (np.cumsum(sizes, axis=1) - sizes), 0, sizes)
+    shares = np.divide(reviewed, sizes, out=np.zeros_like(reviewed), where=sizes > 0)
+    wrong_reviewed = (wrong * shares).sum(1)
+    return ratio(wrong_reviewed, wrong.sum(1)), ratio(wrong_reviewed, reviewed.sum(1))
+
+
+def _answer_weights(weights: np.ndarray, answers: np.ndarray) -> np.ndarray:
+    """How often each answer counts, [resamples, answers]."""
+    return weights[:, np.unique(answers, return_index=True)[1]]
+
+
+def _undefined(weights: np.ndarray) -> np.ndarray:
+    return np.full(len(weights), np.nan)

@@ -1,0 +1,151 @@
+"""Findings on single answers: where their risk lies, how early it shows, what escalation gains."""
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from trace_workflow.analyses.early_doubt import ALL, TOKENS
+from trace_workflow.tables.baseline_findings import SELECTED
+from trace_workflow.tables.finding import Finding, Topic, format_interval, outcome_of
+from trace_workflow.tables.study import Labels, Study, rows_by
+from trace_workflow.tables.wording import count
+from tracecal.calibration.cascade import KEYS, select_worthwhile
+from tracecal.estimators.entry import PICKED, TRACE_PLUS
+
+POSITION = Topic(
+    "position",
+    "position_shift",
+    "Shuffling an answer's tokens {verdict} the AUROC of TRACE: {original:.3f} in order, "
+    "{shifted:.3f} shuffled.",
+)
+LOCALISATION = Topic(
+    "localisation",
+    "localisation",
+    "In {n} partly wrong answers of {model} ({task}), these point at a wrong part: {shares} of the "
+    "time.",
+)
+EARLY = Topic(
+    "early",
+    "early_doubt",
+    "After {tokens} TRACE+ has an AUROC of {auroc:.3f}, {verdict} at the end of the answer "
+    "({final:.3f}).",
+)
+CASCADE = Topic(
+    "cascade",
+    "cascades",
+    "Sending the answers that TRACE+ doubts from {small} to {large} gets {words} of them right "
+    "than sending them {router} (mean accuracy {gain:+.3f}, {interval}).",
+)
+POINTERS = {
+    "failing_name": "the part that usually fails",
+    "window": "the window of peak risk",
+    "random_part": "a random part",
+    "random_window": "a random window",
+}
+CASCADE_WORDS = {"won": "more", "tied": "measurably neither more nor fewer", "lost": "fewer"}
+
+
+def find_position_effect(shift: pl.DataFrame) -> list[Finding]:
+    """Whether TRACE ranks better with an answer's tokens in their order than in random ones."""
+    averages = shift.filter(pl.col("task").is_null())
+    by_quantity = rows_by(averages.filter(over="draw"), "quantity")
+    original = averages.filter(quantity="original")["mean"].to_list()
+    difference = by_quantity.get(("difference",))
+    if difference is None or not original or None in (difference["mean"], original[0]):
+        return []
+    clear = difference["sd"] is not None and abs(difference["mean"]) > 2 * difference["sd"]
+    changed = "lowers" if difference["mean"] < 0 else "raises"
+    verdict = changed if clear else "does not measurably change"
+    shifted = by_quantity["shifted",]["mean"]
+    return [POSITION.finding(verdict=verdict, original=original[0], shifted=shifted)]
+
+
+def find_localisation(localisation: pl.DataFrame, study: Study) -> list[Finding]:
+    """How often the window of peak risk lies in a wrong part, beside pointers that ignore risk.
+
+    Pair by pair, the best pointer first.
+    """
+    pairs = localisation.select("model", "task").unique(maintain_order=True)
+    findings = []
+    for pair in pairs.iter_rows(named=True):
+        rows = rows_by(localisation.filter(**pair), "pointer")
+        peak = rows["window",]
+        if peak["value"] is None or peak["low"] is None:
+            continue
+        ends = f" ({100 * peak['level']:g}% interval {peak['low']:.0%} to {peak['high']:.0%})"
+        shares = [
+            f"{POINTERS[name]} {rows[name,]['value']:.0%}" + ends * (name == "window")
+            for name in sorted(POINTERS, key=lambda name: -(rows[name,]["value"] or 0))
+        ]
+        findings.append(
+            LOCALISATION.finding(
+                n=peak["pointed"],
+                model=study.models[pair["model"]],
+                task=study.tasks[pair["task"]],
+                shares=", ".join(shares),
+            )
+        )
+    return findings
+
+
+def find_early_doubt(early_doubt: pl.DataFrame) -> list[Finding]:
+    """After how many tokens TRACE+ has an AUROC that is not measurably below the final one."""
+    means = early_doubt.filter(pl.col("task").is_null(), estimator=TRACE_PLUS, metric="auroc")
+    rows = {row["prefix"]: row for row in means.iter_rows(named=True)}
+    if ALL not in rows or rows[ALL]["value"] is None:
+        return []
+    measurably_less = [
+        place
+        for place, tokens in enumerate(TOKENS)
+        if (low := rows[str(tokens)]["lost_low"]) is not None and low > 0
+    ]
+    first = max(measurably_less, default=-1) + 1
+    tokens = TOKENS[min(first, len(TOKENS) - 1)]
+    verdict = "not measurably less than" if first < len(TOKENS) else "still measurably less than"
+    return [
+        EARLY.finding(
+            tokens=count(tokens, "token"),
+            auroc=rows[str(tokens)]["value"],
+            verdict=verdict,
+            final=rows[ALL]["value"],
+        )
+    ]
+
+
+def find_cascade_gains(analysis: pl.DataFrame, models: Labels) -> list[Finding]:
+    """What routing by TRACE+ gains on random routing and on routing by the selected baseline.
+
+    The pair of models is the one where the large model gains most.
+    """
+    means, _ = select_worthwhile(analysis)
+    facts = means.filter(pl.col("router").is_null()).pivot("metric", index=KEYS, values="value")
+    if means.is_empty() or TRACE_PLUS not in {*means["router"]}:
+        return []
+    gain = pl.col("large_right") - pl.col("small_right")
+    pair = facts.sort(gain, descending=True, maintain_order=True).row(0, named=True)
+    rows = means.filter(small=pair["small"], large=pair["large"], metric="area")
+    by_router = rows_by(rows, "router")
+    if (TRACE_PLUS,) not in by_router:
+        return []
+    rivals = [(by_router[TRACE_PLUS,], "over_random", "at random")]
+    if (PICKED,) in by_router:
+        rivals.append((by_router[PICKED,], "trace_plus_over", f"by {SELECTED}"))
+    findings = [_cascade_gain(*rival, pair, models) for rival in rivals]
+    return [finding for finding in findings if finding]
+
+
+def _cascade_gain(
+    row: Mapping, column: str, router: str, pair: Mapping, models: Labels
+) -> Finding | None:
+    gain, low, high = (row[f"{column}{end}"] for end in ("", "_low", "_high"))
+    outcome = outcome_of(low, high)
+    if gain is None or outcome is None:
+        return None
+    return CASCADE.finding(
+        small=models[pair["small"]],
+        large=models[pair["large"]],
+        words=CASCADE_WORDS[outcome],
+        router=router,
+        gain=gain,
+        interval=format_interval(row["level"], low, high),
+    )

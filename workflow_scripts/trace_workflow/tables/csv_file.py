@@ -1,0 +1,35 @@
+"""A table as CSV: its whole frame at full precision."""
+
+import csv
+import io
+import re
+from pathlib import Path
+
+from trace_workflow.tables.table import Table
+from tracecal.io.files import read_checked
+
+# Text that a spreadsheet would execute; an apostrophe in front prevents that.
+FORMULA = re.compile(r"[=+\-@\t\r]")
+
+
+def render_csv(table: Table) -> str:
+    """A header and a line per row; an undefined value is an empty cell."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table.frame.columns)
+    writer.writerows([_escape_formula(value) for value in row] for row in table.frame.iter_rows())
+    return text.getvalue()
+
+
+def read_column_names(path: str | Path) -> list[str]:
+    """The names of the columns of a table's CSV."""
+    return next(csv.reader(io.StringIO(read_checked(path), newline="")))
+
+
+def read_rows(path: str | Path) -> list[dict[str, str]]:
+    """The lines of a table's CSV as text by column; an undefined value is empty."""
+    return list(csv.DictReader(io.StringIO(read_checked(path), newline="")))
+
+
+def _escape_formula(value: object) -> object:
+    return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value

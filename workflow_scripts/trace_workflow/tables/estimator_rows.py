@@ -1,0 +1,32 @@
+"""Which estimators the tables of averages show, by id, in groups of rows."""
+
+ABLATIONS = (
+    "trace_plus",
+    "trace_plus_with_likelihood",
+    "trace_plus_without_local_entropy",
+    "trace_plus_without_local_surprisal",
+    "trace_plus_without_slope",
+    "trace_plus_without_length",
+)
+ESTIMATOR_ROWS = {
+    "bridge": (("trace_uncalibrated", "trace", "learned_dml", "trace_plus"),),
+    "ablation": (ABLATIONS, ("entropy_local_only", "likelihood_local_only")),
+    "operator_ablation": (("operator_d", "operator_m", "operator_l"), ("trace", "learned_dml")),
+    "semantic_fusion": (
+        ("mars", "mars_with_trace", "token_sar", "token_sar_with_trace"),
+        ("trace_plus", "trace_plus_with_mars", "trace_plus_with_token_sar"),
+    ),
+    "broader_uq": (
+        ("mars", "token_sar", "lars", "p_true", "verbalized", "internal_probe"),
+        ("semantic_entropy", "selfcheckgpt"),
+        ("mean_token_entropy", "ces", "entropy_sentinel", "trace_profile", "length_alone"),
+        ("trace", "trace_plus"),
+    ),
+}
+# Rows that the paper's table lacks.
+ADDED_ROWS = {"broader_uq": {*ESTIMATOR_ROWS["broader_uq"][1], *ESTIMATOR_ROWS["broader_uq"][2]}}
+
+
+def estimators_of(table: str) -> set[str]:
+    """The estimators that a table shows where the run has them."""
+    return {estimator for group in ESTIMATOR_ROWS[table] for estimator in group}

@@ -1,0 +1,275 @@
+"""TRACE+ against baselines: the columns and sentences of tables that print improvements.
+
+TRACE+ is compared with two baselines that one could have chosen, the selected and the prespecified
+one (CHOSEN), and with the best in hindsight, an oracle.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+
+import polars as pl
+
+from trace_workflow.tables.marks import (
+    LEFT_OUT,
+    UNSUPPORTED,
+    explain_unscored,
+    is_unscored,
+    mark_partly_undefined,
+    mark_unscored,
+    mark_where,
+    name_in_paper,
+)
+from trace_workflow.tables.metric_names import BETTER, CLAIMED, METRIC_NAMES, METRICS
+from trace_workflow.tables.ranking import mark_best_of_row
+from trace_workflow.tables.study import Study
+from trace_workflow.tables.table import Column
+from tracecal.estimators.entry import TRACE_PLUS
+
+BEST, IMPROVEMENT = "best_baseline", "improvement"
+BEST_BOLD = "Bold: the better of Best Non-TRACE and TRACE+, unless both print alike."
+BASELINE_BOLD = "Bold: the better of the best baseline and TRACE+, unless both print alike."
+# The CSV's names of the comparison with the oracle: what tables print, then what the CSV adds.
+ORACLE_VALUES = {"reference": BEST, "value": TRACE_PLUS, "difference": IMPROVEMENT}
+ORACLE_DETAILS = {
+    "baseline": f"{BEST}_id",
+    "reference_sd": f"{BEST}_sd",
+    "value_sd": f"{TRACE_PLUS}_sd",
+    "difference_sd": f"{IMPROVEMENT}_sd",
+    "undefined": "undefined_splits",
+}
+WIN_COUNTS = {name: name for name in ("tasks", "wins")}
+# The same of the comparisons with CHOSEN, each name after the kind of baseline.
+CHOSEN = ("picked", "named")
+CHOSEN_VALUES = {
+    "baseline": "id",
+    "reference": "baseline",
+    "difference": IMPROVEMENT,
+    "difference_sd": f"{IMPROVEMENT}_sd",
+    "low": f"{IMPROVEMENT}_low",
+    "high": f"{IMPROVEMENT}_high",
+    "wins": "wins",
+    "supported_wins": "supported_wins",
+}
+Improvement = Mapping[str, object]  # a row of the analysis
+
+
+def improvement_frame(
+    improvements: pl.DataFrame, study: Study, *keys: str, metrics: Sequence[str] = METRICS
+) -> pl.DataFrame:
+    """A row per `keys`, models in their order: the columns of each metric, and answer counts."""
+    order = [study.model_order if key == "model" else pl.col(key) for key in keys]
+    frame = improvements.select(keys).unique().sort(order, nulls_last=True)
+    names_against = {"oracle": ORACLE_VALUES | ORACLE_DETAILS | WIN_COUNTS} | {
+        kind: {key: f"{kind}_{name}" for key, name in CHOSEN_VALUES.items()} for kind in CHOSEN
+    }
+    for metric, (against, names) in product(metrics, names_against.items()):
+        columns = improvements.filter(metric=metric, against=against).select(
+            *keys, *(pl.col(key).alias(f"{metric}_{name}") for key, name in names.items())
+        )
+        frame = frame.join(columns, on=keys, how="left", nulls_equal=True, maintain_order="left")
+    counts = study.count_answers(keys)
+    return frame.join(counts, on=keys, how="left", nulls_equal=True, maintain_order="left")
+
+
+def metric_columns(*names: str, metrics: Sequence[str] = METRICS) -> list[str]:
+    """The frame's columns of all metrics, name by name."""
+    return [f"{metric}_{name}" for name in names for metric in metrics]
+
+
+def detail_columns(metrics: Sequence[str] = METRICS) -> list[str]:
+    """The frame's columns that the CSV adds, and those against CHOSEN, metric by metric."""
+    chosen = [f"{kind}_{name}" for kind in CHOSEN for name in CHOSEN_VALUES.values()]
+    names = (*ORACLE_DETAILS.values(), *chosen)
+    return [f"{metric}_{name}" for metric in metrics for name in names]
+
+
+def best_labels(study: Study) -> list[pl.Expr]:
+    """The columns of the best baselines' labels."""
+    return [
+        pl.col(f"{metric}_{BEST}_id")
+        .replace_strict(study.labels, default=None, return_dtype=pl.String)
+        .alias(f"{metric}_{BEST}_label")
+        for metric in METRICS
+    ]
+
+
+def best_column(
+    table: str, metric: str, heading: str, group: str, study: Study, *scope: str
+) -> Column:
+    """The best baseline's name, marked where it leaves out answers."""
+    key = f"{metric}_{BEST}"
+    return Column(
+        (f"{key}_label",),
+        heading,
+        group,
+        align="left",
+        printed=name_in_paper(table, f"{key}_id", f"{key}_label"),
+        mark=mark_unscored(study.scored_shares, f"{key}_id", *scope),
+    )
+
+
+def side_columns(
+    metric: str,
+    headings: Sequence[tuple[str, str]],
+    study: Study | None = None,
+    *scope: str,
+) -> list[Column]:
+    """The best baseline and TRACE+, each under its (label, group), the better one bold.
+
+    With a `study` a best baseline that leaves out answers is marked. The paper does not print the
+    AUROC of calibrated probabilities.
+    """
+    shares = study.scored_shares if study else None
+    unscored = mark_unscored(shares, f"{metric}_{BEST}_id", *scope)
+    partly = mark_partly_undefined(metric)
+    marks = {BEST: partly + unscored, TRACE_PLUS: partly}
+    return mark_best_of_row(
+        [
+            Column(
+                (f"{metric}_{side}",),
+                label,
+                group,
+                better=BETTER[metric],
+                mark=mark,
+                added=metric not in METRICS,
+            )
+            for (side, mark), (label, group) in zip(marks.items(), headings, strict=True)
+        ]
+    )
+
+
+def all_side_columns(metrics: Sequence[str], study: Study, *scope: str) -> list[Column]:
+    """The best baseline by each metric, then TRACE+ by each, as `side_columns`."""
+    pairs = []
+    for metric in metrics:
+        name = METRIC_NAMES[metric]
+        headings = [(name, "Best Non-TRACE"), (name, "TRACE+")]
+        pairs.append(side_columns(metric, headings, study, *scope))
+    return [column for side in zip(*pairs, strict=True) for column in side]
+
+
+def gain_column(metric: str, label: str, group: str) -> Column:
+    """The improvement on the best baseline, an oracle: a point."""
+    key = f"{metric}_{IMPROVEMENT}"
+    added = metric not in METRICS
+    return Column((key,), label, group, better="higher", signed=True, added=added)
+
+
+def chosen_columns(
+    study: Study, metrics: Sequence[str] = METRICS, supported: bool = False
+) -> list[Column]:
+    """The improvements on the selected and on the prespecified baseline.
+
+    A win whose interval does not lie above zero is marked; `supported` adds counts of the others.
+    """
+    columns = []
+    selected, prespecified = chosen_headings(study)
+    for kind, heading in zip(CHOSEN, (selected, f"{prespecified}, prespecified"), strict=True):
+        for metric in metrics:
+            key = f"{metric}_{kind}_{IMPROVEMENT}"
+            won, above = pl.col(key) > 0, pl.col(f"{key}_low") > 0
+            unsupported = won.fill_null(False) & ~above.fill_null(False)
+            columns.append(
+                Column(
+                    (key,),
+                    f"Δ{METRIC_NAMES[metric]}",
+                    heading,
+                    better="higher",
+                    signed=True,
+                    added=True,
+                    added_mark=mark_where((unsupported, UNSUPPORTED)),
+                )
+            )
+        columns += [
+            Column(
+                (f"{metric}_{kind}_supported_wins", f"{metric}_tasks"),
+                f"{METRIC_NAMES[metric]} supported",
+                heading,
+                added=True,
+            )
+            for metric in metrics
+            if supported
+        ]
+    return columns
+
+
+def chosen_headings(study: Study) -> list[str]:
+    """The headings of the comparisons with CHOSEN."""
+    baseline = study.options.get("named", "")
+    return ["Against the selected baseline", f"Against {study.labels.get(baseline, baseline)}"]
+
+
+def count_columns(accuracy: bool = True) -> list[Column]:
+    """How many answers are correct, of how many."""
+    group = "Answers"
+    share = [Column(("accuracy",), "Acc.", group, added=True)] if accuracy else []
+    return [*share, Column(("right", "answers"), "Correct", group, added=True)]
+
+
+def is_unsupported(row: Improvement) -> bool:
+    """Whether TRACE+ wins although the interval does not lie above zero."""
+    return row["difference"] is not None and row["difference"] > 0 and not row["supported"]
+
+
+def interval_level(improvements: Iterable[Improvement]) -> str:
+    """The level of the intervals, such as '95%'."""
+    return f"{100 * max(row['level'] for row in improvements):g}%"
+
+
+def explain_improvements(improvements: Iterable[Improvement], study: Study) -> list[str]:
+    """The notes on the comparisons and their intervals, and on the mark where a row has it."""
+    rows = [row for row in improvements if row["metric"] in CLAIMED]
+    if not rows or nothing_to_compare(study):
+        return []
+    chosen = [row for row in rows if row["against"] in CHOSEN]
+    n_resamples = max((row["resamples"] for row in chosen), default=0)
+    notes = [
+        "The selected baseline is, in each split, the one with the smallest log loss on the "
+        "calibration data, ranked by its calibrated probability; the prespecified one was chosen "
+        "before any result. The best baseline (Best Non-TRACE) is an oracle, the best of each "
+        "column in hindsight: a point without an interval.",
+        f"Intervals ({interval_level(rows)}): percentiles over {n_resamples} resamples of whole "
+        "groups of examples, both sides on the same splits; each stands by itself, uncorrected for "
+        "their number.",
+    ]
+    mark = (
+        f"{UNSUPPORTED} TRACE+ is better, but the interval does not lie above zero: this win is "
+        "not supported."
+    )
+    return notes + [mark] * any(map(is_unsupported, chosen))
+
+
+def explain_unscored_best(frame: pl.DataFrame, study: Study, *scope: str) -> list[str]:
+    """The note on the best baselines in `frame` that leave out answers."""
+
+    def is_best(pair: tuple[str, str, str]) -> bool:
+        marks = [is_unscored([pair], f"{metric}_{BEST}_id", *scope) for metric in METRICS]
+        return not frame.filter(pl.any_horizontal(marks)).is_empty()
+
+    shares = {pair: share for pair, share in study.scored_shares.items() if is_best(pair)}
+    return explain_unscored(study, shares)
+
+
+def explain_undefined(pairs: pl.DataFrame, study: Study) -> list[str]:
+    """A note on each metric that is undefined in some splits of some task."""
+    notes = []
+    for metric in METRICS:
+        undefined = pairs.filter(pl.col("undefined") > 0, metric=metric, against="oracle")
+        rows = undefined.sort(study.model_order, "task")
+        parts = [
+            f"{study.models[row['model']]} on {study.tasks[row['task']]} "
+            f"({row['undefined']} of {row['splits']} splits)"
+            for row in rows.iter_rows(named=True)
+        ]
+        if parts:
+            notes.append(f"{LEFT_OUT}: {METRIC_NAMES[metric]} of {'; '.join(parts)}.")
+    return notes
+
+
+def nothing_to_compare(study: Study) -> list[str]:
+    """A note where the run lacks TRACE+ or every baseline."""
+    if TRACE_PLUS not in study.labels:
+        return ["TRACE+ is not among the estimators of this run, so there is nothing to compare."]
+    if not study.with_role("baseline"):
+        return ["No baseline is among the estimators of this run, so there is nothing to compare."]
+    return []

@@ -1,0 +1,195 @@
+"""The form of both tables of localized errors: estimators by slices of the errors.
+
+Each table lists its columns as `SliceColumn` and calls `localized_table`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+from trace_workflow.analyses.localized_errors import GAIN, GAINER
+from trace_workflow.tables.marks import (
+    UNSUPPORTED,
+    estimator_column,
+    explain_unscored,
+    mark_where,
+)
+from trace_workflow.tables.ranking import BEST_OF_COLUMN, rank_columns
+from trace_workflow.tables.standing_notes import refer_to_counts
+from trace_workflow.tables.study import Study, frame_of, rows_by
+from trace_workflow.tables.table import Column, Table, format_number
+from trace_workflow.tables.wording import join_names
+
+SLICE_NAMES = {
+    "number": "Number/Arithmetic",
+    "entity": "Entity/Span",
+    "claim": "Factual Claim",
+    "localized": "Overall Localized",
+    "global": "Global",
+}
+MATCHING_NOTE = (
+    "Errors are compared with correct answers of the same task and nearest length, one for each "
+    "error and none twice; where a task has fewer correct answers than errors, as many errors. "
+    "Error = positive. Each value is the mean over {matchings} matchings, drawn among answers "
+    "equally near."
+)
+COUNTS = ("n", "errors", "length_gap")
+# With fewer matched errors a value would depend on single answers, and is not printed.
+FEWEST = 10
+SliceValues = Mapping[tuple[str, str, str], Mapping]  # rows by estimator, slice and metric
+
+
+class SliceColumn(NamedTuple):
+    """A column of values: its slice of the errors, its metric and its headings."""
+
+    slice: str
+    metric: str
+    label: str
+    group: str = ""
+
+    @property
+    def key(self) -> str:
+        return f"{self.slice}_{self.metric}"
+
+
+def localized_table(name: str, study: Study, columns: Sequence[SliceColumn]) -> Table:
+    """The table of an analysis of localized errors: a row per estimator, TRACE's last."""
+    analysis = study.frames[name]
+    values = rows_by(analysis, "estimator", "slice", "metric")
+    model, tasks = analysis.select("model", "tasks").row(0)
+    measured = set(analysis["estimator"])
+    entries = [entry for entry in study.estimators if entry.id in measured]
+    largest = {column.slice: largest_row(values, column.slice) for column in columns}
+    rows = [
+        {"estimator": entry.id, "label": entry.label}
+        | _row_values(entry.id, columns, values)
+        | {"sd_over": "matchings", "model": model, "tasks": tasks}
+        for entry in sorted(entries, key=lambda entry: entry.role == "trace")
+    ]
+    return Table(
+        frame=frame_of(rows),
+        columns=(
+            estimator_column(name, shares=study.scored_shares),
+            *rank_columns([_table_column(column, values) for column in columns]),
+        ),
+        emphasis=BEST_OF_COLUMN,
+        footnotes=(
+            *study.missing_tasks("main", tasks.split()),
+            *_explain_small_slices(largest),
+            *explain_unscored(study),
+        ),
+        notes=(
+            MATCHING_NOTE.format(matchings=analysis["matchings"][0]),
+            *_explain_matching(largest),
+            *_explain_gains(columns, values, study),
+            *refer_to_counts(study),
+        ),
+    )
+
+
+def largest_row(values: SliceValues, slice_name: str) -> Mapping:
+    """The AUROC of a slice by the estimator that is defined on most of its pairs."""
+    rows = [row for (_, *key), row in values.items() if key == [slice_name, "auroc"]]
+    return max(rows, key=lambda row: row["n"] or 0)
+
+
+def has_enough_errors(estimator: str, slice_name: str, values: SliceValues) -> bool:
+    """Whether an estimator is measured on enough matched errors of a slice."""
+    return (values[estimator, slice_name, "auroc"]["n"] or 0) >= FEWEST
+
+
+def _row_values(estimator: str, columns: Sequence[SliceColumn], values: SliceValues) -> dict:
+    cells = {
+        column.key: values[estimator, column.slice, column.metric]
+        if has_enough_errors(estimator, column.slice, values)
+        else {}
+        for column in columns
+    }
+    row = {key: cell.get("value") for key, cell in cells.items()}
+    row |= {f"{key}_sd": cell.get("sd") for key, cell in cells.items()}
+    for key in (column.key for column in columns if column.metric == "auroc"):
+        row |= {f"{key}_{end}": cells[key].get(end) for end in ("low", "high")}
+    for slice_name in dict.fromkeys(column.slice for column in columns):
+        counts = values[estimator, slice_name, "auroc"]
+        row |= {f"{slice_name}_{name}": counts[name] for name in COUNTS}
+    return row
+
+
+def _table_column(column: SliceColumn, values: SliceValues) -> Column:
+    unsupported = [GAINER] * _is_unsupported(column, values)
+    mark = mark_where((pl.col("estimator").is_in(unsupported), UNSUPPORTED))
+    return Column((column.key,), column.label, column.group, better="higher", added_mark=mark)
+
+
+def _is_unsupported(column: SliceColumn, values: SliceValues) -> bool:
+    """Whether TRACE+ is better than the prespecified baseline, and the interval contains zero."""
+    gain = values[GAIN, column.slice, column.metric]
+    if not _has_gain(column.slice, values):
+        return False
+    return None not in (gain["value"], gain["low"]) and gain["low"] <= 0 < gain["value"]
+
+
+def _has_gain(slice_name: str, values: SliceValues) -> bool:
+    """Whether TRACE+ is measured on enough matched errors of a slice."""
+    return (GAINER, slice_name, "auroc") in values and has_enough_errors(GAINER, slice_name, values)
+
+
+def _explain_matching(largest: Mapping[str, Mapping]) -> Iterator[str]:
+    """How many errors are matched, and how well."""
+    sizes = [
+        f"{SLICE_NAMES[slice_name].lower()} {format_number(row['n'], 0)} of {row['errors']} "
+        f"({format_number(row['length_gap'], 1)})"
+        for slice_name, row in largest.items()
+        if row["n"]
+    ]
+    if sizes:
+        yield (
+            "Errors matched, and by how many tokens the two of a pair differ on average: "
+            f"{', '.join(sizes)}."
+        )
+
+
+def _explain_small_slices(largest: Mapping[str, Mapping]) -> Iterator[str]:
+    """The slices with too few matched errors."""
+    small = [
+        f"{SLICE_NAMES[slice_name].lower()} ({format_number(row['n'] or 0.0, 0)})"
+        for slice_name, row in largest.items()
+        if (row["n"] or 0) < FEWEST
+    ]
+    if small:
+        yield f"– Fewer than {FEWEST} matched errors, too few for a value: {join_names(small)}."
+
+
+def _explain_gains(
+    columns: Sequence[SliceColumn], values: SliceValues, study: Study
+) -> Iterator[str]:
+    """By how much TRACE+ exceeds the prespecified baseline, with a bootstrap interval."""
+    gains = {
+        column.slice: values[GAIN, column.slice, "auroc"]
+        for column in columns
+        if column.metric == "auroc"
+    }
+    parts = [
+        f"{SLICE_NAMES[slice_name].lower()} {_signed(gain['value'])} "
+        f"[{_signed(gain['low'])}, {_signed(gain['high'])}]"
+        for slice_name, gain in gains.items()
+        if gain["value"] is not None and _has_gain(slice_name, values)
+    ]
+    if parts:
+        level = max(gain["level"] for gain in gains.values())
+        baseline = study.labels[study.options["named"]]
+        yield (
+            f"AUROC of TRACE+ minus that of {baseline}, prespecified, with a {100 * level:g}% "
+            "interval (bootstrap over groups of answers, each resample matched anew): "
+            f"{'; '.join(parts)}."
+        )
+    if any(_is_unsupported(column, values) for column in columns):
+        yield (
+            f"{UNSUPPORTED} TRACE+ is better than the prespecified baseline, but the interval of "
+            "the difference does not lie above zero."
+        )
+
+
+def _signed(value: float | None) -> str:
+    return format_number(value, 3, signed=True)
