@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from support.scripts import run_script
 from support.arrow_files import write_arrow
+from support.scripts import run_script
 from trace_workflow.figures.drawable_text import drawable, is_legible, token_label, wrap
 from trace_workflow.figures.framework import HEIGHT, draw_framework, peak_window
 from trace_workflow.figures.framework_example import FEATURES, FrameworkExample

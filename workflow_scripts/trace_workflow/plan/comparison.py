@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from trace_workflow.config.run import Run
 from trace_workflow.plan.comparison_table import comparison_table
 from trace_workflow.plan.entries import Analysis, Figure, PerPair, Result, Table, analysed
-from trace_workflow.tables.captions import ROWS
-from trace_workflow.tables.captions import shown as ids_of_rows
+from trace_workflow.tables.estimator_rows import ESTIMATOR_ROWS, estimators_of
 from tracecal.estimators.entry import entries
 from tracecal.estimators.feature_sets import LIKELIHOOD, TRACE_PLUS_FEATURES
 from tracecal.estimators.protocol import protocol_rows

@@ -72,7 +72,7 @@ class Figure(Result):
 class Table:
     """tables/<name>.{tex,csv,html}: what `table(study)` of a module returns.
 
-    The frames are those of `analyses`; the settings are the `studies` with their labels, the
+    The study has the frames of `analyses`, the `studies` with their labels, the
     `estimators`, and `more`. The module of `trace_workflow.tables` has the table's name, or is
     `made_by`. A table `of_subset` reads the analyses of a subset of the answers,
     analyses/subset_<name>.parquet.
