@@ -105,7 +105,7 @@ def test_undefined_splits_are_marked_and_counted():
 
 
 def test_right_answers_stand_beside_each_language_and_too_few_are_said_to_be():
-    made = table(replace("zh", frames="de"))
+    made = table("de", "zh")
     rows = {row[0].text: [cell.text for cell in row] for row in made.rows}
     assert rows["de"][2:4] == ["0.500", "30/60"]
     assert rows["zh"][2:4] == ["0.100", "4/40"]
