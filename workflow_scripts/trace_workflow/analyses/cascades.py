@@ -46,8 +46,8 @@ def analysis(
     """`cascade_table` of a small and a large model, from the files of the pairs.
 
     `estimators` of the small model route, `baselines` are rivals among them. `prices` are by model;
-    the files `models` are the folders of those that have one. There are no rows without a task that both have
-    answered.
+    the files `models` are the folders of those that have one. There are no rows without a task that
+    both have answered.
     """
     kinds = ("labels", "traces", "predictions", "splits", "questions")
     by_pair = {(model, task): paths for model, task, paths in files.by_pair(*kinds)}

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from trace_workflow.tables.marks import mark_where
+from trace_workflow.tables.marks import excludes_zero, mark_where
 from trace_workflow.tables.study import Study, frame_of
 from trace_workflow.tables.table import Column, Table
 from tracecal.calibration.cascade import (
@@ -139,8 +139,8 @@ def _columns() -> list[Column]:
         return Column((key,), label, group, decimals=0, printed=100 * pl.col(key))
 
     mark = mark_where(
-        (_excludes_zero("area_over_random"), SIGNIFICANT),
-        (_excludes_zero("area_trace_plus_over"), BEATEN),
+        (excludes_zero("area_over_random"), SIGNIFICANT),
+        (excludes_zero("area_trace_plus_over"), BEATEN),
     )
     return [
         Column(("area",), "Area", decimals=3, mark=mark),
@@ -151,10 +151,6 @@ def _columns() -> list[Column]:
         percent("needed", "share, %", f"Needed for −{100 * BELOW:g} point"),
         percent("needed_cost", "cost, %", f"Needed for −{100 * BELOW:g} point"),
     ]
-
-
-def _excludes_zero(key: str) -> pl.Expr:
-    return ((pl.col(f"{key}_low") > 0) | (pl.col(f"{key}_high") < 0)).fill_null(False)
 
 
 def _unit_note(worthwhile: pl.DataFrame) -> str:
