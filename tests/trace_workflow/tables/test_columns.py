@@ -1,6 +1,5 @@
 """The dictionary of the CSVs: something of every column of every table, nothing of others."""
 
-
 import pytest
 
 from tests.trace_workflow.tables import test_languages, test_risk_coverage

@@ -15,7 +15,7 @@ from tracecal.serving.monitoring.report import MAX_POINTS, page
 from tracecal.serving.monitoring.state import AlarmSettings
 from tracecal.serving.monitoring.traffic import calibrator_identity
 
-HOSTILE = "\"><b onclick=alert(1)>\u202e&{{ 7 * 7 }}"
+HOSTILE = '"><b onclick=alert(1)>\u202e&{{ 7 * 7 }}'
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pydantic import Field, NonNegativeFloat, PositiveInt
 
 from tracecal.io.settings import Strict, with_parameters
 
-# As in `formats.registry`, which takes Polars: every start of the workflow loads this file.
+# The names in `formats.registry`, in its order, where type checkers see them; a test compares both.
 FormatName = Literal[
     "auto",
     "inspect",
