@@ -23,7 +23,7 @@ BOOTSTRAP = Bootstrap(3, 12, 0.95)
 
 @pytest.fixture(autouse=True)
 def few_draws(monkeypatch):
-    monkeypatch.setattr(module, "MATCHINGS", 4)
+    monkeypatch.setattr(module, "N_MATCHINGS", 4)
 
 
 def made(n=160, kinds=KINDS, seed=0, tasks=("a", "b")):

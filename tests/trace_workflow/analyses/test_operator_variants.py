@@ -194,7 +194,7 @@ def test_how_many_answers_are_held_together_changes_nothing(monkeypatch):
     random = np.random.default_rng(0)
     traces = frame([random.exponential(size=(n, 2)).tolist() for n in (3, 9, 1, 5, 12)])
     whole = permuted_scores(traces, "task", 7, draws=3)
-    monkeypatch.setattr(operator_variants, "ANSWERS_AT_ONCE", 2)
+    monkeypatch.setattr(operator_variants, "BATCH_SIZE", 2)
     assert permuted_scores(traces, "task", 7, draws=3).equals(whole)
 
 

@@ -198,9 +198,7 @@ def test_transfer_takes_the_best_baseline_of_each_target_and_metric():
 def test_transfer_marks_the_wins_that_their_intervals_do_not_support():
     frame = TABLES["cross_task_transfer"][1]
     better = pl.when(estimator="trace_plus", metric="brier").then(pl.lit(0.001))
-    made = table(
-        replace(frame.with_columns(value=better.otherwise("value")), frames="cross_task_transfer")
-    )
+    made = table("cross_task_transfer", frame.with_columns(value=better.otherwise("value")))
     gain = [column.keys[0] for column in made.columns].index("brier_picked_improvement")
     marks = dict(zip(made.frame["task"], (row[gain].mark for row in made.rows), strict=True))
     assert marks == {"mlqa": "§", "svamp": "", "triviaqa": "§", "truthfulqa": "§"}
@@ -236,7 +234,7 @@ def undefined(frame, **where):
 
 def test_what_is_undefined_is_left_out_and_named():
     frame = undefined(LENGTHS, stratum="short", metric="auroc", task="svamp")
-    made = table(replace(frame, frames="length_stratified"))
+    made = table("length_stratified", frame)
     assert any(
         "AUROC of short answers" in n and "SVAMP (4 of 4 splits)" in n for n in made.footnotes
     )
@@ -294,7 +292,7 @@ def test_gains_are_paired_split_by_split():
     both = means.sort("split").pivot("estimator", index="split", values="value")
     for mark in marks:
         found = corrected_interval((both[mark.entry.id] - both[own.id]).to_list(), 0.2)
-        assert (mark.y, mark.half) == (pytest.approx(found[0]), pytest.approx(found[1]))
+        assert (mark.y, mark.half_width) == (pytest.approx(found[0]), pytest.approx(found[1]))
 
 
 def test_reliability_is_of_the_splits_own_bins():
@@ -306,8 +304,8 @@ def test_reliability_is_of_the_splits_own_bins():
     bins = pl.DataFrame(rows, schema=BINS, orient="row")
     first, last = reliability(bins, FEW, SHARE)
     assert (first.entry.id, first.x, first.y) == ("mars", pytest.approx(0.2), pytest.approx(0.1))
-    assert first.half == pytest.approx(corrected_interval([0.2, 0.0], SHARE)[1])
-    assert (last.y, last.half) == (1.0, None)
+    assert first.half_width == pytest.approx(corrected_interval([0.2, 0.0], SHARE)[1])
+    assert (last.y, last.half_width) == (1.0, None)
     assert "n ≈ 20 in a bin" in draw().axes[2].get_title(loc="left")
 
 
@@ -323,7 +321,7 @@ def test_risk_is_compared_with_trace_plus_in_the_same_split():
     own = gainer_of(FEW)
     (mars,) = risk_gains(curve, own, [entry for entry in FEW if entry != own], SHARE)
     assert (mars.entry.id, mars.x, mars.y) == ("mars", COVERAGES.index(0.5), pytest.approx(0.1))
-    assert mars.half == pytest.approx(corrected_interval([0.05, 0.15], SHARE)[1])
+    assert mars.half_width == pytest.approx(corrected_interval([0.05, 0.15], SHARE)[1])
 
 
 def test_without_trace_plus_the_last_one_is_compared_with():

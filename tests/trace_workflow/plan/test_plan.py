@@ -2,12 +2,14 @@
 
 import inspect
 import json
+import re
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 import yaml
 
+from trace_workflow.analyses import token_risks
 from trace_workflow.config.run import load_run
 from trace_workflow.plan import cascades, comparison, main_study
 from trace_workflow.plan.entries import PerPair, analysed
@@ -44,19 +46,24 @@ def results(made):
 
 @pytest.mark.parametrize("made", PLANS.values(), ids=PLANS)
 def test_each_module_takes_what_it_is_given(made):
-    """That of an analysis, a figure and a family its inputs and settings, by name."""
-    called = [("analysis", one, one.settings) for one in made.analyses.values()]
-    called += [("draw", one, one.settings) for one in made.figures.values()]
-    called += [("answers", one, one.settings_of("a")) for one in made.families.values()]
+    """That of a figure and a family its inputs and settings by name, that of an analysis its files
+    and settings; it names every kind of file that it is given.
+    """
+    for result in made.analyses.values():
+        module = import_module(result.module)
+        inspect.signature(module.analysis).bind("files", **result.settings)
+        source = inspect.getsource(module) + inspect.getsource(token_risks)
+        kinds = set(re.findall(r"files\.(labels|splits)\(\)", source))
+        kinds |= {kind for kind in result.inputs if f'"{kind}"' in source}
+        assert kinds >= {*result.inputs}, result.name
+    called = [("draw", figure, figure.settings) for figure in made.figures.values()]
+    called += [("answers", family, family.settings_of("a")) for family in made.families.values()]
     for name, result, settings in called:
         pairs = {"pairs": []} if getattr(result, "pairs", None) else {}
         function = getattr(import_module(result.module), name)
         inspect.signature(function).bind(**result.inputs, **pairs, **settings)
     for table in made.tables.values():
-        assert [*inspect.signature(import_module(table.module).table).parameters] == [
-            "frames",
-            "settings",
-        ]
+        assert [*inspect.signature(import_module(table.module).table).parameters] == ["study"]
 
 
 @pytest.mark.parametrize("made", PLANS.values(), ids=PLANS)

@@ -72,7 +72,7 @@ def test_the_spread_is_that_of_the_split_means():
 
 def test_rows_follow_the_definition_and_a_missing_estimator_is_named():
     some = [entry for entry in ENTRIES if entry.id != "learned_dml"]
-    made = table(replace(some, frames="operator_ablation"))
+    made = table("operator_ablation", some)
     assert list(rows_of(made)) == ["operator_d", "operator_m", "operator_l", "trace"]
     assert "Not in this run: learned_dml." in made.legend
 
@@ -96,11 +96,7 @@ def test_a_table_of_a_subset_says_so():
 
 def test_none_of_its_estimators_is_an_error():
     with pytest.raises(InputError, match="metrics hold no row"):
-        table(
-            replace(
-                [entry for entry in ENTRIES if entry.id == "seq_logp"], frames="operator_ablation"
-            )
-        )
+        table("operator_ablation", [entry for entry in ENTRIES if entry.id == "seq_logp"])
 
 
 def test_every_definition_names_estimators_or_future_ones_by_id():
