@@ -1,1 +1,0 @@
-"""What `import tracecal` offers: the commands as functions and classes."""
