@@ -2,24 +2,30 @@
 
 from trace_workflow.config.prompting import PromptSettings
 from trace_workflow.jobs.job import job
-from trace_workflow.models.self_evaluation import decoded_answers
-from trace_workflow.models.step import Step, record
+from trace_workflow.models.self_evaluation import ask_about_answers, decoded_answers
+from trace_workflow.models.step import Step
 from trace_workflow.models.verbalized import VERBALIZED, confidence_replies, second_turns
-from tracecal.capture.model import load_tokenizer
 from tracecal.io.log import LOGGER
 
 with job(snakemake):
-    paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
-    step = Step.of(snakemake)
+    paths, params = snakemake.input, snakemake.params
     asking = PromptSettings.model_validate_json(params.asking)
-    tokenizer = load_tokenizer(paths.model)
-    answers = decoded_answers(paths.traces, paths.task, asking.stop)
 
     def notes(replies):
         unstated = replies["confidence"].null_count
         LOGGER.info("%d of %d replies state no confidence", unstated, replies.num_rows)
         return {"prompt": params.prompt, "without_confidence": str(unstated)}
 
-    prompts = second_turns(tokenizer, answers, asking, params.prompt, params.chat)
-    arguments = tokenizer, asking.stop, resources.batch_size
-    record(step, prompts, VERBALIZED, "greedy", confidence_replies, *arguments, notes=notes)
+    ask_about_answers(
+        Step.of(snakemake),
+        decoded_answers(paths.traces, paths.task, asking.stop),
+        lambda tokenizer, answers: second_turns(
+            tokenizer, answers, asking, params.prompt, params.chat
+        ),
+        VERBALIZED,
+        "greedy",
+        confidence_replies,
+        asking.stop,
+        snakemake.resources.batch_size,
+        notes=notes,
+    )

@@ -8,7 +8,7 @@ from tracecal.io.traces import read_traces
 
 with job(snakemake):
     paths, params = snakemake.input, snakemake.params
-    arguments = audit_sample(read_traces(paths.traces), params.answers), params.tolerance
+    sample = audit_sample(read_traces(paths.traces), params.answers)
     gpus = snakemake.resources.gpu
-    report = on_model(audit_traces, paths.model, params.loading, gpus, *arguments)
+    report = on_model(audit_traces, paths.model, params.loading, gpus, sample, params.tolerance)
     write_json(report | {"dtype": params.loading["dtype"]}, snakemake.output[0])

@@ -12,9 +12,8 @@ with job(snakemake):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
     step = Step.of(snakemake)
     rows = read_parquet(paths.task, ["example_id", "role"])
-    wanted = rows.filter(pl.col("role").is_in(["evaluation", "training"]))
-    asked = read_arrow(paths.traces, ["example_id", "prompt_token_ids"])
-    prompts = asked.join(wanted, on="example_id", how="semi").to_dicts()
+    examples = rows.filter(pl.col("role").is_in(["evaluation", "training"]))
+    traces = read_arrow(paths.traces, ["example_id", "prompt_token_ids"])
+    prompts = traces.join(examples, on="example_id", how="semi").to_dicts()
     policy = f"prefill, hidden state of the last prompt token at depth {params.depth:g}"
-    arguments = params.depth, resources.batch_size
-    record(step, prompts, HIDDEN, policy, hidden_task, *arguments)
+    record(step, prompts, HIDDEN, policy, hidden_task, params.depth, resources.batch_size)

@@ -21,8 +21,8 @@ with job(snakemake):
 
         def compare(rows):
             decoded = {row["example_id"]: (row["question"], row["answer"]) for row in rows}
-            drawn = samples.filter(pl.col("example_id").is_in(list(decoded)))
-            return compare_samples(encoder, drawn, decoded, resources.batch_size)
+            compared = samples.filter(pl.col("example_id").is_in(list(decoded)))
+            return compare_samples(encoder, compared, decoded, resources.batch_size)
 
         return compare
 

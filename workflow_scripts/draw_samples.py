@@ -14,6 +14,16 @@ with job(snakemake):
     tokenizer = load_tokenizer(paths.model)
     prompts = ask_evaluated(tokenizer, paths.task, asking, params.chat)
     policy = f"{params.answers} samples at temperature {params.temperature:g}"
-    drawing = params.answers, params.temperature, params.seed
-    arguments = tokenizer, asking, resources.batch_size, *drawing
-    record(step, prompts, SAMPLES, policy, sample_task, *arguments)
+    record(
+        step,
+        prompts,
+        SAMPLES,
+        policy,
+        sample_task,
+        tokenizer,
+        asking,
+        resources.batch_size,
+        params.answers,
+        params.temperature,
+        params.seed,
+    )

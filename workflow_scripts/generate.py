@@ -17,5 +17,4 @@ with job(snakemake):
     tokenizer = load_tokenizer(paths.model)
     prompts = ask(tokenizer, task, asking, True if resources.template else params.chat)
     policy = f"greedy, at most {asking.max_new_tokens} tokens, stop strings {list(asking.stop)}"
-    arguments = tokenizer, asking, resources.batch_size
-    record(step, prompts, TRACES, policy, answer_task, *arguments)
+    record(step, prompts, TRACES, policy, answer_task, tokenizer, asking, resources.batch_size)

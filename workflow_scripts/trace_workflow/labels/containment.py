@@ -24,7 +24,7 @@ class Token(NamedTuple):
 
 
 def contains(text: str, example: Example) -> Verdict:
-    """Correct if the answer contains a reference as whole words and no distractor.
+    """Correct if the answer contains a reference as whole words, and no distractor.
 
     References and distractors that the question contains are ignored. Of overlapping matches the
     longest counts. A reference is not stated where a negation applies to it ("not Rome", "Rome is
@@ -87,43 +87,49 @@ def is_a_guess(
     if any(token.word in _OR for token in before + after):
         return True
     # An item of a list ends at a comma; read backwards, the comma is behind the word before it.
-    others = _items(tokens, last, tokens[last - 1].end, question_words)
+    guesses = _items(tokens, last, tokens[last - 1].end, question_words)
     if before:
-        others += _items(backwards, len(tokens) - first, before[0].end, question_words)
-    return others >= 2
+        guesses += _items(backwards, len(tokens) - first, before[0].end, question_words)
+    return guesses >= 2
 
 
-def _items(tokens: Sequence[Token], place: int, end: str, question_words: Sequence[str]) -> int:
-    """How many other items the list has from `place` on; a last one after "and" counts double.
+def _items(tokens: Sequence[Token], position: int, end: str, question_words: Sequence[str]) -> int:
+    """How many further items the list has from `position` on; a last item after "and" counts twice.
 
     `end` is the punctuation before the first of them.
     """
     count = 0
-    while place < len(tokens) and (end in (",", "、") or tokens[place].word in _AND):
-        joined = tokens[place].word in _AND
-        if joined and place == len(tokens) - 1:
+    while position < len(tokens) and (end in (",", "、") or tokens[position].word in _AND):
+        joined = tokens[position].word in _AND
+        if joined and position == len(tokens) - 1:
             return 2  # an unfinished list
-        start = place + joined
-        place = start
-        while place < len(tokens) and tokens[place].capital and place - start < _LONGEST_GUESS:
-            place += 1
-            if tokens[place - 1].end:
+        start = position + joined
+        position = start
+        while (
+            position < len(tokens)
+            and tokens[position].capital
+            and position - start < _LONGEST_GUESS
+        ):
+            position += 1
+            if tokens[position - 1].end:
                 break
-        item = tokens[start:place]
+        item = tokens[start:position]
         if not item or (
-            place < len(tokens) and not item[-1].end and tokens[place].word not in _AND | _OR
+            position < len(tokens) and not item[-1].end and tokens[position].word not in _AND | _OR
         ):
             return count + (2 if item and joined else 0)
         if not all(token.word in question_words for token in item):
             count += 2 if joined else 1
-        if place < len(tokens) and tokens[place].word in _OR:
+        if position < len(tokens) and tokens[position].word in _OR:
             return 2
         end = item[-1].end
     return count
 
 
-def _clause_ends(tokens: Sequence[Token], place: int) -> bool:
-    """Whether a clause ends before the token at `place`."""
+def _clause_ends(tokens: Sequence[Token], position: int) -> bool:
+    """Whether a clause ends before the token at `position`."""
     return (
-        bool(tokens[place - 1].end) or tokens[place].word in _BUT or tokens[place - 1].word in _BUT
+        bool(tokens[position - 1].end)
+        or tokens[position].word in _BUT
+        or tokens[position - 1].word in _BUT
     )

@@ -66,9 +66,9 @@ _STUTTER = re.compile(r"([^\d\s])\1{11}")
 
 
 def error_kind(prediction: str, answer: str, example: Example, rule: str) -> str:
-    """The kind of error of a wrong answer, by the rules in the module's docstring.
+    """The kind of error of a wrong answer: 'number', 'entity', 'claim' or 'global'.
 
-    `answer` is its whole extracted text, `prediction` the part that was judged.
+    `answer` is the extracted text, `prediction` the part that was judged.
     """
     if not has_substance(answer) or is_incoherent(answer, example.language):
         return "global"

@@ -14,8 +14,8 @@ def extract(answer: str, stop: Iterable[str] = (), pattern: str | None = None) -
     `InputError` where the pattern takes too long.
     """
     answer = until_stop(answer, stop)
-    if pattern is not None and (found := list(matches(pattern, answer))):
-        answer = found[-1].group(1) or ""
+    if pattern is not None and (all_matches := list(matches(pattern, answer))):
+        answer = all_matches[-1].group(1) or ""
     return answer.strip()
 
 

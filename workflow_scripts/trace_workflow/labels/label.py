@@ -28,10 +28,10 @@ NO_RULES: Rules = MappingProxyType({})
 def label_answers(
     traces: pl.DataFrame, task: pl.DataFrame, spec: CorrectnessSettings, custom: Rules = NO_RULES
 ) -> pl.DataFrame:
-    """One row per answer of `traces` (`example_id`, `answer`), sorted by `example_id`.
+    """Label the answers of `traces` (`example_id`, `answer`): a row each, sorted by `example_id`.
 
-    Where `traces` has `correct` for an answer, it replaces the task's rule. `custom` has the user's
-    rules by name. Where `spec` has a rule for each part, `task` has the column `part`. Raises
+    A verdict in the column `correct` of `traces` replaces the task's rule. `custom` maps a name to
+    the user's rule. Where `spec` has a rule for each part, `task` has the column `part`. Raises
     `InputError` where an answer has no example in `task`.
     """
     if isinstance(spec.correctness, dict):
@@ -56,7 +56,7 @@ def label_answers(
 def _label_by_part(
     traces: pl.DataFrame, task: pl.DataFrame, spec: CorrectnessSettings, custom: Rules
 ) -> pl.DataFrame:
-    """The labels of answers of which each part has a rule of its own."""
+    """The labels of parts of answers, each part judged by its own rule."""
     labels = [
         label_answers(
             traces.join(examples, on="example_id", how="semi"), examples, spec.of_part(part), custom
@@ -101,7 +101,7 @@ def label_answer(
     stated: bool | None = None,
     custom: Rules = NO_RULES,
 ) -> Label:
-    """The row of one answer; null counts as empty. A `stated` verdict replaces the rule's."""
+    """The row of an answer; None counts as an empty one. A `stated` verdict replaces the rule's."""
     text = extract(answer or "", spec.stop, spec.answer_pattern)
     verdict = judge(text, example, spec, custom)
     correct, kind = verdict.correct if stated is None else stated, None

@@ -38,7 +38,7 @@ class Number(NamedTuple):
 
 
 def answer_number(text: str) -> Number | None:
-    """The number that `text` gives as its answer; null without one.
+    """The number that `text` gives as its answer; None without one.
 
     After the last marker ("####", "\\boxed{", "answer is", "Answer:" ...) it is the next number,
     or the result where that begins an equation; without a marker it is the last number. Units,
@@ -66,7 +66,7 @@ def numbers_in(text: str) -> list[Number]:
 
 
 def only_number(text: str) -> Number | None:
-    """The number that `text` consists of, apart from a unit of one word; null for other texts."""
+    """The number that `text` consists of, apart from a unit of one word; None for other texts."""
     numbers = numbers_in(text)
     if len(numbers) == 1:
         rest = _plain(text).replace(numbers[0].text, " ", 1).strip(" .%$€£¥")

@@ -18,13 +18,13 @@ Span = tuple[int, int]  # first word and the one after the last
 
 def finds(words: Sequence[str], references: Sequence[str], language: str) -> set[Span]:
     """Where references occur in `words`, as (first, end)."""
-    places: dict[str, list[int]] = {}
-    for place, word in enumerate(words):
-        places.setdefault(word, []).append(place)
+    positions: dict[str, list[int]] = {}
+    for position, word in enumerate(words):
+        positions.setdefault(word, []).append(position)
     spans = set()
     for reference in references:
         reference_words = claim(reference, language)
-        for start in places.get(reference_words[0], ()) if reference_words else ():
+        for start in positions.get(reference_words[0], ()) if reference_words else ():
             end = start + len(reference_words)
             at_an_end = start == 0 or end == len(words)
             if list(words[start:end]) == reference_words and (
@@ -34,12 +34,12 @@ def finds(words: Sequence[str], references: Sequence[str], language: str) -> set
     return spans
 
 
-def not_inside(spans: set[Span], others: set[Span]) -> list[Span]:
-    """Those of `spans` that are in no larger one of `others`."""
-    ends: dict[int, int] = {}  # the last of those that start at a word
-    for start, end in others:
+def not_inside(spans: set[Span], enclosing: set[Span]) -> list[Span]:
+    """The `spans` that lie in no larger span of `enclosing`."""
+    ends: dict[int, int] = {}  # by first word: the end of the longest span from there
+    for start, end in enclosing:
         ends[start] = max(end, ends.get(start, 0))
-    longest = max((end - start for start, end in others), default=0)
+    longest = max((end - start for start, end in enclosing), default=0)
     return [
         (first, end)
         for first, end in spans
@@ -54,6 +54,6 @@ def negated_before(words: Sequence[str], span: Span) -> bool:
     """Whether a negation precedes `span` closely; an opening "No, ..." does not count."""
     first = max(0, span[0] - _NEGATION_REACH)
     return any(
-        words[place] in NEGATIONS and (place > 0 or words[place] not in ("no", "nein"))
-        for place in range(first, span[0])
+        words[position] in NEGATIONS and (position > 0 or words[position] not in ("no", "nein"))
+        for position in range(first, span[0])
     )

@@ -96,19 +96,19 @@ def search_beams(
         alive = ending.to(torch.int8).argsort(dim=-1, stable=True)[:, :width]
         tokens, logprobs = (_gather(history, alive) for history in steps)
         best = logprobs.sum(-1).max(-1).values / step
-        kept = [
+        unfinished = [
             index
             for index, row in enumerate(rows)
             if len(finished[row]) < width or finished[row][-1].normalised < best[index].item()
         ]
-        if step == max_new_tokens or not kept:
+        if step == max_new_tokens or not unfinished:
             break
         # The context's rows follow their hypotheses; rows of prompts that are done are dropped.
-        kept = [kept[number] for number in in_place(kept)]
-        selection = torch.tensor(kept, device=tokens.device)
+        unfinished = [unfinished[number] for number in in_place(unfinished)]
+        selection = torch.tensor(unfinished, device=tokens.device)
         origin = torch.arange(len(rows), device=tokens.device)[:, None] * width
         source = (origin + parents.gather(1, alive))[selection].flatten()
-        rows = [rows[index] for index in kept]
+        rows = [rows[index] for index in unfinished]
         tokens, logprobs = tokens[selection], logprobs[selection]
         context.keep(source.tolist())
         logits = context.read(tokens[:, :, -1:].flatten(0, 1))
@@ -176,7 +176,7 @@ def _finish(
         beam = Beam(tuple(ids[:count]), sum(logprobs[:count]))
         pool = finished[rows[index]]
         # Two hypotheses may differ only after a stop string.
-        if all(beam.token_ids != other.token_ids for other in pool):
+        if all(beam.token_ids != finished_beam.token_ids for finished_beam in pool):
             pool.append(beam)
         pool.sort(key=lambda beam: -beam.normalised)
         del pool[width:]

@@ -27,11 +27,11 @@ REFILL_SHARE = 0.1
 
 @dataclass(frozen=True)
 class Ending:
-    """What ends an answer: a token of `tokens`, a stop string, or `most` tokens."""
+    """What ends an answer: an end token, a stop string, or the largest number of tokens."""
 
     tokens: Sequence[int]
     stops: StopStrings
-    most: int
+    max_new_tokens: int
 
     def extend(self, answer: Answer, token: int, surprisal: float, entropy: float) -> None:
         """Append one step to an unfinished answer, and set its `finish_reason` if it ends there."""
@@ -44,7 +44,7 @@ class Ending:
             answer.finish_reason = "stop"
             for values in (answer.token_ids, answer.surprisal, answer.entropy):
                 del values[count:]
-        elif len(answer.token_ids) == self.most:
+        elif len(answer.token_ids) == self.max_new_tokens:
             answer.finish_reason = "length"
 
 
@@ -61,12 +61,12 @@ class Batch:
     tokens: torch.Tensor
 
 
-def joined(live: Batch, kept: list[int], others: list[tuple[Batch, list[int]]]) -> Batch | None:
-    """The answers of `live` that are `kept` and answers of other batches, a row for each.
+def joined(live: Batch, growing: list[int], waiting: list[tuple[Batch, list[int]]]) -> Batch | None:
+    """A batch of the `growing` answers of `live` and of `waiting` answers of other batches.
 
-    None where there are none; `live` itself may change.
+    Each answer has a row. None where there are no answers; `live` itself may change.
     """
-    parts = [part for part in [(live, kept), *others] if part[1]]
+    parts = [part for part in [(live, growing), *waiting] if part[1]]
     if not parts:
         return None
     sources = [(batch.context, batch.rows[i]) for batch, places in parts for i in places]
@@ -74,8 +74,8 @@ def joined(live: Batch, kept: list[int], others: list[tuple[Batch, list[int]]]) 
     if sources != [(context, row) for row in range(len(context.pads))]:
         if not context.splices:
             context = context.select([row for _, row in sources])
-        elif kept:
-            context, order = refilled(context, kept, sources[len(kept) :])
+        elif growing:
+            context, order = refilled(context, growing, sources[len(growing) :])
         else:
             context = gathered(sources)
     answers = [batch.answers[i] for batch, places in parts for i in places]
@@ -97,11 +97,12 @@ def decode(
 ) -> list[Answer]:
     """Decode `copies` answers to each prompt, in the prompts' order.
 
-    `choose` picks the tokens; None means the most likely ones. An answer ends with a token of
-    `ends` (kept), with the token in which a stop string begins (kept), or at `max_new_tokens`. At
+    `choose` picks the tokens; None means the most likely ones. An answer ends with an end token of
+    `ends`, with the token in which a stop string begins (it keeps both), or at `max_new_tokens`. At
     most `slots` answers (all where None) grow at once: prompts wait in their order and take the
-    places of finished answers. Their common prefix is read once. Each step's logits are reduced to
-    two floats immediately. Raises `NotFiniteError` where the model yields NaN or infinite logits.
+    places of finished answers. The prompts' common prefix is read once. Each step's logits are
+    reduced to two floats immediately. Raises `NotFiniteError` where the model yields NaN or
+    infinite logits.
     """
     ending = Ending(ends, stops, max_new_tokens)
     answers = [Answer() for _ in range(len(prompts) * copies)]
@@ -135,27 +136,27 @@ def decode(
         look(begun, [step])
         return Batch(context, begun, rows, step[0])
 
-    def growing(batch: Batch) -> list[int]:
-        return [i for i, one in enumerate(batch.answers) if answers[one].finish_reason is None]
+    def unfinished(batch: Batch) -> list[int]:
+        return [i for i, row in enumerate(batch.answers) if answers[row].finish_reason is None]
 
     live = ready = Batch(Context(model, []), [], [], torch.empty(0, device=model.device))
     splices = live.context.splices
-    place, spare = 0, []  # the first unread prompt; the answers of `ready` that wait
+    next_prompt, spare = 0, []  # the first unread prompt; the answers of `ready` that wait
     unseen: list[StepTrace] = []  # steps since the last look
     while True:
-        kept = growing(live)
-        if len(kept) <= (1 - REFILL_SHARE) * len(live.answers):
-            others, free = [], at_once * copies - len(kept)
-            if kept and not splices:
+        growing = unfinished(live)
+        if len(growing) <= (1 - REFILL_SHARE) * len(live.answers):
+            waiting, free = [], at_once * copies - len(growing)
+            if growing and not splices:
                 free = 0
-            while free and (spare or place < len(prompts)):
+            while free and (spare or next_prompt < len(prompts)):
                 if spare:
-                    others.append((ready, spare[:free]))
+                    waiting.append((ready, spare[:free]))
                     free, spare = free - len(spare[:free]) if splices else 0, spare[free:]
                 else:
-                    ready, place = begin(place), place + at_once
-                    spare = growing(ready)
-            live = joined(live, kept, others)
+                    ready, next_prompt = begin(next_prompt), next_prompt + at_once
+                    spare = unfinished(ready)
+            live = joined(live, growing, waiting)
             if live is None:
                 return answers
         unseen.append(emit(live.context.read(live.tokens[:, None]), live.answers, len(unseen)))

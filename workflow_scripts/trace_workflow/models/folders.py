@@ -72,7 +72,7 @@ def require_chat_template(folder: Path) -> None:
 
 
 def check_model_folder(folder: Path) -> None:
-    """Raise `InputError` unless `folder` holds config.json, *.safetensors, and no broken link."""
+    """Raise `InputError` unless `folder` holds config.json, *.safetensors and no broken link."""
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}{here(folder)}; name the model's.")
     if not (folder / "config.json").is_file():
@@ -100,17 +100,18 @@ def check_model_folder(folder: Path) -> None:
 
 
 def _require_shards(index: Path) -> None:
-    """Raise `InputError` where a list of weights names a file that is not beside it: one that is
-    missing, or one of another folder, which no fingerprint holds.
+    """Raise `InputError` where an index of weights names a file that is not in its folder.
+
+    No fingerprint would cover a file of another folder.
     """
     try:
-        named = {*parsed_json(index.read_bytes())["weight_map"].values()}
+        listed_files = {*parsed_json(index.read_bytes())["weight_map"].values()}
     except (ValueError, KeyError, TypeError, AttributeError):
         return  # whatever loads the model says what is wrong with the file
-    held = {path.name for path in index.parent.glob("*.safetensors")}
-    if odd := sorted(map(str, named - held)):
+    present = {path.name for path in index.parent.glob("*.safetensors")}
+    if missing := sorted(map(str, listed_files - present)):
         raise InputError(
-            f"{index} names weights that are not in its folder: {listed(odd)}. Give the whole "
+            f"{index} names weights that are not in its folder: {listed(missing)}. Give the whole "
             "model."
         )
 

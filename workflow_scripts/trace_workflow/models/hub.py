@@ -68,7 +68,7 @@ class Contents(NamedTuple):
     parameters: dict[str, int]  # counts by data type ('BF16'), where the hub knows them
 
 
-def contents(source: Source) -> Contents:
+def read_contents(source: Source) -> Contents:
     """The contents at the source's revision, from metadata only; warns of a revision that can move.
 
     Raises `InputError` where the hub has no such repository or revision, or cannot be reached.
@@ -100,12 +100,12 @@ def stage_model(repository: str, revision: str, target: str | Path) -> str:
     too small.
     """
     disable_progress_bars()
-    there = contents(Source("model", repository, revision))
-    commit = there.source.revision
-    names = model_files(there)
-    check_disk(repository, missing_bytes(there, names))
+    contents = read_contents(Source("model", repository, revision))
+    commit = contents.source.revision
+    names = model_files(contents)
+    check_disk(repository, missing_bytes(contents, names))
     folder = request(
-        there.source,
+        contents.source,
         # The names are exact; a pattern such as *.safetensors would fetch second copies of weights.
         lambda: snapshot_download(
             repository,
@@ -119,26 +119,32 @@ def stage_model(repository: str, revision: str, target: str | Path) -> str:
     return commit
 
 
-def model_files(there: Contents) -> set[str]:
+def model_files(contents: Contents) -> set[str]:
     """The files to fetch: settings, tokenizer and one set of safetensors weights.
 
     Raises `InputError` where there are none.
     """
-    _, repository, revision = there.source
-    names = SETTINGS & there.sizes.keys()
+    _, repository, revision = contents.source
+    names = SETTINGS & contents.sizes.keys()
     if "config.json" not in names:
         raise InputError(
             f"model {repository} holds no config.json at {revision}; it is not a Transformers "
             "model."
         )
-    if WEIGHTS in there.sizes:
+    if WEIGHTS in contents.sizes:
         return {*names, WEIGHTS}
-    if INDEX in there.sizes:
-        return {*names, INDEX, *fetched_json(there.source, INDEX)["weight_map"].values()}
-    others = sorted(name for name in there.sizes if name.endswith((".bin", ".pt", ".pth", ".gguf")))
+    if INDEX in contents.sizes:
+        return {
+            *names,
+            INDEX,
+            *fetched_json(contents.source, INDEX)["weight_map"].values(),
+        }
+    unsafe = sorted(
+        name for name in contents.sizes if name.endswith((".bin", ".pt", ".pth", ".gguf"))
+    )
     raise InputError(
         f"model {repository} holds no {WEIGHTS} or {INDEX} at {revision}"
-        f"{', only ' + ', '.join(others[:3]) if others else ''}; other formats can run code when "
+        f"{', only ' + ', '.join(unsafe[:3]) if unsafe else ''}; other formats can run code when "
         "loaded and are refused. Convert with model.save_pretrained(folder) and give it as 'path'."
     )
 
@@ -149,11 +155,11 @@ def fetched_json(source: Source, name: str) -> Any:
     return read_json(request(source, lambda: hf_hub_download(repository, name, revision=revision)))
 
 
-def missing_bytes(there: Contents, names: Collection[str]) -> int:
+def missing_bytes(contents: Contents, names: Collection[str]) -> int:
     """Size of those of the files `names` that are not in the hub's cache yet."""
-    _, repository, revision = there.source
+    _, repository, revision = contents.source
     return sum(
-        there.sizes.get(name, 0)
+        contents.sizes.get(name, 0)
         for name in names
         if not isinstance(try_to_load_from_cache(repository, name, revision=revision), str)
     )

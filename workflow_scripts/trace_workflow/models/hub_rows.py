@@ -11,7 +11,7 @@ from datasets.exceptions import DatasetsError
 from huggingface_hub.errors import LocalEntryNotFoundError
 from huggingface_hub.utils import disable_progress_bars
 
-from trace_workflow.models.hub import Contents, Source, contents, gated, request
+from trace_workflow.models.hub import Contents, Source, gated, read_contents, request
 from tracecal.errors import InputError
 from tracecal.io.checksums import write_sum
 from tracecal.io.files import atomic_write
@@ -29,12 +29,12 @@ def stage_rows(
     """
     disable_progress_bars()
     datasets.disable_progress_bars()
-    there = contents(Source("dataset", repository, revision))
-    commit = there.source.revision
+    contents = read_contents(Source("dataset", repository, revision))
+    commit = contents.source.revision
     # A cache of its own: from a shared one, `datasets` serves other revisions when the hub fails.
     Path(target).parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=Path(target).parent, prefix=".") as cache:
-        rows = _load(there, config, split, cache)
+        rows = _load(contents, config, split, cache)
         _write(rows, target, {"hub": repository, "revision": commit})
         LOGGER.info(
             "staged %d row(s) of %s %s %s at commit %s",
@@ -47,22 +47,22 @@ def stage_rows(
     return commit
 
 
-def converted_files(there: Contents) -> dict[str, dict[str, list[str]]]:
+def converted_files(contents: Contents) -> dict[str, dict[str, list[str]]]:
     """Configuration -> split -> files, as the hub converts them: <config>/<split>/0000.parquet.
 
     Empty where there is a README: conversions have none, and it may declare other configurations.
     """
     files: dict[str, dict[str, list[str]]] = {}
-    for name in sorted(there.sizes) if "README.md" not in there.sizes else ():
+    for name in sorted(contents.sizes) if "README.md" not in contents.sizes else ():
         if match := re.fullmatch(r"([^/]+)/([^/]+)/\d{4}\.parquet", name):
             files.setdefault(match[1], {}).setdefault(match[2], []).append(name)
     return files
 
 
-def _load(there: Contents, config: str | None, split: str, cache: str) -> datasets.Dataset:
-    source = there.source
+def _load(contents: Contents, config: str | None, split: str, cache: str) -> datasets.Dataset:
+    source = contents.source
     settings = {"revision": source.revision, "cache_dir": cache}
-    if converted := converted_files(there):
+    if converted := converted_files(contents):
         files = converted.get(config or "default", {})
         if split not in files:
             raise InputError(_absent(source, config, sorted(converted), split, sorted(files)))
@@ -76,17 +76,19 @@ def _load(there: Contents, config: str | None, split: str, cache: str) -> datase
         except LocalEntryNotFoundError:
             raise  # the hub failed; `request` handles it
         except (ValueError, RuntimeError, DatasetsError, FileNotFoundError) as error:
-            raise InputError(_sentence(error, there, config, split, cache)) from None
+            raise InputError(_sentence(error, contents, config, split, cache)) from None
 
     return request(source, load)
 
 
-def _sentence(error: Exception, there: Contents, config: str | None, split: str, cache: str) -> str:
+def _sentence(
+    error: Exception, contents: Contents, config: str | None, split: str, cache: str
+) -> str:
     """What is wrong with the request, and what to write instead."""
-    source = there.source
+    source = contents.source
     if "is a gated dataset" in str(error):
         return gated(source)
-    if f"{source.repository.split('/')[1]}.py" in there.sizes:
+    if f"{source.repository.split('/')[1]}.py" in contents.sizes:
         return (
             f"dataset {source.repository} is a loading script, which is never run; set 'revision' "
             "to refs/convert/parquet, the hub's own conversion of it, if the hub has made one."

@@ -82,8 +82,8 @@ def with_bin_tokens(
     ids = [i for piece, number in pieces for i in (*piece, layout.first_bin + number)]
     ids = ids[: layout.room - 4]
     spare = layout.room - 4 - len(ids)
-    kept = list(question)[max(0, len(question) - spare) :]
-    return [layout.start, *kept, layout.end, layout.end, *ids, layout.end]
+    shortened = list(question)[max(0, len(question) - spare) :]
+    return [layout.start, *shortened, layout.end, layout.end, *ids, layout.end]
 
 
 def encoded(

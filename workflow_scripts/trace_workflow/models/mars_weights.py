@@ -9,8 +9,12 @@ from time import monotonic
 import pyarrow as pa
 import torch
 
-from trace_workflow.models.text_encoders import Encoder, read_all, truncated_questions
-from trace_workflow.models.weighing import visible_texts
+from trace_workflow.models.text_encoders import (
+    Encoder,
+    read_all,
+    truncated_questions,
+    visible_texts,
+)
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 
@@ -38,32 +42,32 @@ def token_phrases(
 ) -> tuple[list[int | None], list[float]]:
     """The phrase of each token, and the importance of each phrase.
 
-    `texts` are what the tokens add to the answer; tokens that are not `visible` add nothing and
-    have the phrase null. A token belongs to the phrase of its first character that is not a space;
-    a token of spaces only, or of part of a character, to the phrase of what follows it. Phrases in
-    which no token begins are merged into the one before, and their importances averaged.
+    `texts` are what the tokens add to the answer; a token that is not `visible` adds nothing and
+    has the phrase None. A token belongs to the phrase of its first character that is not a space; a
+    token of spaces alone, or of part of a character, belongs to the phrase that follows. A phrase
+    in which no token begins joins the phrase before it, and their importances are averaged.
     """
     phrase_of_token: list[int | None] = []
-    place = started = 0  # characters passed; phrases that begin at `place` or before
-    for text, seen in zip(texts, visible, strict=True):
+    offset = started = 0  # characters passed; phrases that begin at `offset` or before
+    for text, is_visible in zip(texts, visible, strict=True):
         spaces = len(text) - len(text.lstrip())
-        while started < len(phrases.starts) and phrases.starts[started] <= place + spaces:
+        while started < len(phrases.starts) and phrases.starts[started] <= offset + spaces:
             started += 1
-        phrase_of_token.append(max(started - 1, 0) if seen else None)
-        place += len(text)
+        phrase_of_token.append(max(started - 1, 0) if is_visible else None)
+        offset += len(text)
     return _merged(phrase_of_token, phrases.importance)
 
 
 def _merged(
     phrase_of_token: list[int | None], importance: list[float]
 ) -> tuple[list[int | None], list[float]]:
-    """Phrases renumbered without gaps: one without a token joins the one before (or after)."""
-    used = sorted({phrase for phrase in phrase_of_token if phrase is not None})
-    if not used:
+    """Phrases renumbered without gaps: a phrase without a token joins its neighbour."""
+    nonempty = sorted({phrase for phrase in phrase_of_token if phrase is not None})
+    if not nonempty:
         return phrase_of_token, []
-    number = {phrase: index for index, phrase in enumerate(used)}
-    ends = [*used[1:], max(len(importance), used[-1] + 1)]
-    begins = [0, *used[1:]]
+    number = {phrase: index for index, phrase in enumerate(nonempty)}
+    ends = [*nonempty[1:], max(len(importance), nonempty[-1] + 1)]
+    begins = [0, *nonempty[1:]]
     means = [
         sum(members) / len(members) if (members := importance[begin:end]) else 0.0
         for begin, end in zip(begins, ends, strict=True)
@@ -88,7 +92,7 @@ def phrase_weights(
     temperature: float,
     batch_size: int,
 ) -> list[dict[str, object]]:
-    """`example_id`, the `phrase` of each token (null: special) and the `weight` of each phrase.
+    """`example_id`, the `phrase` of each token (None: special) and the `weight` of each phrase.
 
     `answers` have `example_id`, `question`, `language`, `token_ids` and `tokens`. In languages
     other than `languages` every word is a phrase of equal weight.
@@ -168,7 +172,7 @@ def phrases_of(
 
 
 def softmax(importance: Sequence[float], temperature: float) -> list[float]:
-    """The phrases' weights, which sum to 1; empty without phrases."""
+    """The weights of the phrases, which sum to 1; empty without phrases."""
     largest = max(importance, default=0.0)
     powers = [math.exp((value - largest) / temperature) for value in importance]
     return [power / sum(powers) for power in powers]

@@ -10,11 +10,11 @@ from trace_workflow.config.prompting import PromptSettings
 from trace_workflow.models.folders import check_model_folder
 from trace_workflow.models.hub import (
     Source,
-    contents,
     fetched_json,
     free_bytes,
     missing_bytes,
     model_files,
+    read_contents,
 )
 from tracecal.errors import InputError
 from tracecal.io.files import read_json
@@ -50,7 +50,8 @@ def needs(models: Sequence[Mapping[str, Any]], tasks: Mapping[str, str]) -> pl.D
     """One row per model: GB on disk and to fetch, GB of weights and KV cache in GPU memory.
 
     Each of `models` has slug, hub and revision or path, dtype, batch_size and the names of its
-    tasks; `tasks` holds each one's `Asking` as JSON. Values that the metadata lacks are null.
+    tasks; `tasks` maps a task to its `PromptSettings` as JSON. A value is None where the metadata
+    lacks it.
     Raises `InputError` where a model is missing.
     """
     rows = [_row(model, tasks) for model in models]
@@ -113,28 +114,28 @@ def _row(model: Mapping[str, Any], tasks: Mapping[str, str]) -> dict[str, Any]:
         "cache_gb": cache,
         "memory_gb": weights + cache if weights and cache else None,
     }
-    shown = {name: "?" if value is None else value for name, value in row.items()}
+    printed = {name: "?" if value is None else value for name, value in row.items()}
     LOGGER.info(
         "%(model)s: %(disk_gb).1f GB on disk, %(to_fetch_gb).1f GB of it to fetch; GPU memory "
         "%(weights_gb).4s GB for weights and %(cache_gb).4s GB for %(batch_size)d answers of at "
         "most %(tokens)d tokens; allow a fifth more for activations",
-        shown,
+        printed,
     )
     return row
 
 
 def _of_hub(model: Mapping[str, Any]) -> Files:
-    there = contents(Source("model", model["hub"], model["revision"]))
+    contents = read_contents(Source("model", model["hub"], model["revision"]))
     try:
-        names = model_files(there)
-        config = fetched_json(there.source, "config.json")
+        names = model_files(contents)
+        config = fetched_json(contents.source, "config.json")
     except InputError as error:
         # Sizes are public even where a licence must be accepted first.
         LOGGER.warning("warning: %s", error)
-        names = {name for name in there.sizes if name.startswith("model")}
+        names = {name for name in contents.sizes if name.startswith("model")}
         config = {}
-    sizes = {name: there.sizes.get(name, 0) for name in names}
-    return Files(sizes, missing_bytes(there, names), there.parameters, config)
+    sizes = {name: contents.sizes.get(name, 0) for name in names}
+    return Files(sizes, missing_bytes(contents, names), contents.parameters, config)
 
 
 def _of_folder(folder: Path) -> Files:

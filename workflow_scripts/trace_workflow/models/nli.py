@@ -29,16 +29,18 @@ def compare_samples(
 ) -> list[dict[str, object]]:
     """One row per premise and hypothesis, with the probabilities of the three relations.
 
-    Every sample is compared with every other one of its example and with the decoded answer,
-    whose `hypothesis` is null. `samples` have `example_id`, `sample` and `text`; `answers` maps an
+    Every sample is compared with every other sample of its example and with the decoded answer,
+    whose `hypothesis` is None. `samples` have `example_id`, `sample` and `text`; `answers` maps an
     example to its question and decoded answer. Among samples both sides begin with the question, as
     in semantic entropy's code; with the decoded answer neither does, as in SelfCheckGPT's.
     """
     started = monotonic()
     rows, texts = [], []
-    for (example,), drawn in samples.sort("sample").group_by("example_id", maintain_order=True):
+    for (example,), of_example in samples.sort("sample").group_by(
+        "example_id", maintain_order=True
+    ):
         question, answer = answers[example]
-        sampled = dict(zip(drawn["sample"], drawn["text"], strict=True))
+        sampled = dict(zip(of_example["sample"], of_example["text"], strict=True))
         pairs = [*permutations(sampled, 2), *((sample, None) for sample in sampled)]
         for premise, hypothesis in pairs:
             rows.append({"example_id": example, "premise": premise, "hypothesis": hypothesis})

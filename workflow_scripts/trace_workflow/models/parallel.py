@@ -24,7 +24,7 @@ from tracecal.io.checksums import require_sum
 from tracecal.io.digests import state_of
 from tracecal.io.log import LOGGER
 
-# Seconds for the job's process to fail by itself after another did, which it usually does
+# Seconds that the job's process gets to fail by itself after another process failed
 GRACE = 30.0
 # Long, because the slices of a large model are not read equally fast
 JOIN_TIMEOUT = timedelta(hours=2)
@@ -91,18 +91,18 @@ def in_parallel(
     store = distributed.TCPStore("127.0.0.1", 0, count, is_master=True, wait_for_workers=False)
     code = RUNNING.get()
     task = pickle.dumps((store.port, count, code, work, str(folder), dict(loading), arguments))
-    others = [_started(rank, task) for rank in range(1, count)]
+    processes = [_started(rank, task) for rank in range(1, count)]
     over = threading.Event()
-    for other in others:
-        threading.Thread(target=_watch, args=(other, over), daemon=True).start()
+    for process in processes:
+        threading.Thread(target=_watch, args=(process, over), daemon=True).start()
     try:
         _join(store, 0, count)
         return work(load_model(folder, **loading, slices=count), *arguments, **local)
     finally:
         over.set()
-        for other in others:
-            other.kill()
-            other.wait()
+        for process in processes:
+            process.kill()
+            process.wait()
         if distributed.is_initialized():
             distributed.destroy_process_group()
 
@@ -112,14 +112,14 @@ def _started(rank: int, task: bytes) -> subprocess.Popen:
     paths = os.pathsep.join(filter(None, sys.path))
     environment = os.environ | {"LOCAL_RANK": str(rank), "PYTHONPATH": paths}
     command = [sys.executable, "-m", __name__, str(rank)]
-    other = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)
-    other.stdin.write(task)
-    other.stdin.flush()
-    return other
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)
+    process.stdin.write(task)
+    process.stdin.flush()
+    return process
 
 
-def _watch(other: subprocess.Popen, over: threading.Event) -> None:
-    if other.wait() and not over.wait(GRACE):
+def _watch(process: subprocess.Popen, over: threading.Event) -> None:
+    if process.wait() and not over.wait(GRACE):
         LOGGER.error("error: a process that shares the model failed; its message is above")
         os._exit(1)
 
@@ -144,7 +144,7 @@ def _end_with_parent() -> None:
 
 
 def main() -> None:
-    """One of the other processes; the job's process sends the arguments through a pipe."""
+    """Run the work in a process beside the job's, which sends the arguments through a pipe."""
     rank = int(sys.argv[1])
     port, count, code, work, folder, loading, arguments = pickle.load(sys.stdin.buffer)
     if code:

@@ -87,16 +87,16 @@ def _first_lost(turns: list[dict[str, str]], text: str) -> dict[str, str] | None
     start = 0
     for turn in turns:
         content, system = turn["content"].strip(), turn["role"] == "system"
-        place = text.find(content, 0 if system else start)
-        if place < 0:
+        position = text.find(content, 0 if system else start)
+        if position < 0:
             return turn
-        start = start if system else place + len(content)
+        start = start if system else position + len(content)
     return None
 
 
 def _system_before_question(turns: list[dict[str, str]]) -> list[dict[str, str]]:
-    system, first, *others = turns
-    return [{"role": "user", "content": f"{system['content']}\n\n{first['content']}"}, *others]
+    system, first, *rest = turns
+    return [{"role": "user", "content": f"{system['content']}\n\n{first['content']}"}, *rest]
 
 
 def _plain(turns: list[dict[str, str]]) -> str:
@@ -135,7 +135,7 @@ def ask_evaluated(
 def tokenised_prompts(
     tokenizer: PreTrainedTokenizerBase,
     conversations: Iterable[tuple[str, list[dict[str, str]]]],
-    most: int,
+    max_new_tokens: int,
     chat: bool | None = None,
     start: str = "",
 ) -> list[dict[str, Any]]:
@@ -143,8 +143,8 @@ def tokenised_prompts(
 
     `chat` says whether to use the chat template; None: where the tokenizer has one. The template
     writes its special tokens itself, so only plain prompts get the tokenizer's. The model's reply
-    begins with `start` and has at most `most` further tokens. Raises `InputError` where the
-    template is missing, or prompt and reply exceed the model's context.
+    begins with `start` and has at most `max_new_tokens` further tokens. Raises `InputError` where
+    the template is missing, or prompt and reply exceed the model's context.
     """
     chat = tokenizer.chat_template is not None if chat is None else chat
     if chat and tokenizer.chat_template is None:
@@ -153,21 +153,22 @@ def tokenised_prompts(
     for example, turns in conversations:
         text = render(tokenizer, turns, chat) + start
         ids = tokenizer(text, add_special_tokens=not chat)["input_ids"]
-        _require_fit(ids, most, tokenizer, example)
+        _require_fit(ids, max_new_tokens, tokenizer, example)
         prompts.append({"example_id": example, "prompt": text, "prompt_token_ids": list(ids)})
     return prompts
 
 
 def _require_fit(
-    ids: list[int], most: int, tokenizer: PreTrainedTokenizerBase, example: str
+    ids: list[int], max_new_tokens: int, tokenizer: PreTrainedTokenizerBase, example: str
 ) -> None:
     """Raise `InputError` where a model's context or vocabulary is too small for a prompt."""
     context, vocabulary = _limits(tokenizer.name_or_path)
-    if len(ids) + most > context:
+    if len(ids) + max_new_tokens > context:
         raise InputError(
-            f"the prompt of example {example!r} has {len(ids)} tokens, its answer up to {most}, "
-            f"and {tokenizer.name_or_path} reads {context:g}; leave long rows out with the task's "
-            "'max_characters', ask for shorter answers, or use a model with a larger context."
+            f"the prompt of example {example!r} has {len(ids)} tokens, its answer up to "
+            f"{max_new_tokens}, and {tokenizer.name_or_path} reads {context:g}; leave long rows "
+            "out with the task's 'max_characters', ask for shorter answers, or use a model with a "
+            "larger context."
         )
     if max(ids, default=0) >= vocabulary:
         raise InputError(

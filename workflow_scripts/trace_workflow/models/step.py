@@ -59,11 +59,11 @@ def record(
 ) -> None:
     """Run a language model on a task's prompts, and write all rows to the step's output.
 
-    The step's settings are all that the rows depend on besides the prompts and the model: the
-    code's hash, the arguments' values and, read here, `loading`, the `seed`, the `engine` where it
-    is not Transformers, and `journal`, the folder of finished batches. `work(model, prompts,
-    *arguments, keep=...)` gets the prompts that are not finished, and passes each batch's rows to
-    `keep`; where none are left no model is loaded. `notes` returns further metadata of the file.
+    Besides the prompts and the model, the rows depend on the step's settings alone: the code's
+    hash, the arguments' values and, read here, `loading`, `seed`, `engine` (unless it is
+    Transformers) and `journal`, the folder of finished batches. `work(model, prompts, *arguments,
+    keep=...)` gets the unfinished prompts and passes each batch's rows to `keep`; where every
+    prompt is finished, no model is loaded. `notes(table)` returns further metadata of the file.
     """
     settings = step.settings
     engine, loading = settings.get("engine"), settings["loading"]
@@ -94,8 +94,9 @@ def recorded(prompts: Sequence[Prompt], journal: Journal, work: Work) -> pa.Tabl
 def identity(
     settings: Mapping[str, object], metadata: Mapping[str, str], prompts: Sequence[Prompt]
 ) -> dict[str, object]:
-    """All that a step's rows depend on: its rule's parameters (including the code's hash), its
-    file's metadata, and a hash of all prompts of the task.
+    """What a step's rows depend on: its settings, its file's metadata and the task's prompts.
+
+    The settings are the rule's parameters, the code's hash among them; the prompts are hashed.
     """
     digest = hashlib.sha256()
     for prompt in sorted(prompts, key=lambda prompt: prompt["example_id"]):
@@ -105,9 +106,9 @@ def identity(
 
 
 def share_of(prompts: Sequence[Prompt], shard: str | None) -> list[Prompt]:
-    """The prompts of one job of several, or all of them.
+    """The prompts of one of several jobs, or all prompts where `shard` is None.
 
-    They are dealt out like cards, longest first, so that all jobs take about as long.
+    They are dealt out like cards, longest first, so that all jobs take about equally long.
     """
     if shard is None:
         return list(prompts)

@@ -49,9 +49,9 @@ class Encoder:
 def load_encoder(folder: str | Path, task: str | None = None) -> Encoder:
     """The encoder in `folder`, on the GPU where there is one.
 
-    `task` is 'token' or 'sequence' for a classifier of these; with null the folder decides: a
-    classifier of sequence pairs, or an embedding model. Raises `InputError`
-    where the folder holds no such model with safetensors weights.
+    `task` is 'token' or 'sequence' for a classifier of tokens or of sequences; None lets the folder
+    decide between a classifier of sequence pairs and an embedding model. Raises `InputError` where
+    the folder holds no such model with safetensors weights.
     """
     config = loaded(AutoConfig, folder)
     declared = (config.architectures or [""])[0]
@@ -142,3 +142,10 @@ def read_all(
 
     by_index = dict(in_batches(rows, batch_size, "texts", work))
     return [by_index[index] for index in range(len(rows))]
+
+
+def visible_texts(
+    token_ids: Sequence[int], tokens: Sequence[str], special: frozenset[int]
+) -> list[str]:
+    """The text that each token adds to the answer: none for special tokens."""
+    return ["" if token in special else text for token, text in zip(token_ids, tokens, strict=True)]

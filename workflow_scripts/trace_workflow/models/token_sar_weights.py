@@ -11,8 +11,8 @@ from trace_workflow.models.text_encoders import (
     is_cross_encoder,
     read_all,
     truncated_questions,
+    visible_texts,
 )
-from trace_workflow.models.weighing import visible_texts
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 
@@ -24,8 +24,8 @@ def similarities(encoder: Encoder, pairs: Sequence[Pair], batch_size: int) -> di
     distinct = list(dict.fromkeys(pairs))
     if not distinct:
         return {}
-    read = _cross_similarities if is_cross_encoder(encoder) else _cosines
-    return dict(zip(distinct, read(encoder, distinct, batch_size), strict=True))
+    compare = _cross_similarities if is_cross_encoder(encoder) else _cosines
+    return dict(zip(distinct, compare(encoder, distinct, batch_size), strict=True))
 
 
 def _cross_similarities(encoder: Encoder, pairs: list[Pair], batch_size: int) -> list[float]:
@@ -48,8 +48,8 @@ def _cosines(encoder: Encoder, pairs: list[Pair], batch_size: int) -> list[float
 
     embedded = torch.stack(read_all(encoder, texts, batch_size, embed))
     row = {text: index for index, text in enumerate(texts)}
-    left, right = (embedded[[row[pair[side]] for pair in pairs]] for side in (0, 1))
-    return (left * right).sum(-1).tolist()
+    first, second = (embedded[[row[pair[side]] for pair in pairs]] for side in (0, 1))
+    return (first * second).sum(-1).tolist()
 
 
 def embeddings(states: torch.Tensor, mask: torch.Tensor, pooling: str = "mean") -> torch.Tensor:
@@ -78,15 +78,17 @@ def token_weights(
     joined = ["".join(visible).strip() for visible in texts]
     room = encoder.room(2 if is_cross_encoder(encoder) else 1)
     questions = truncated_questions(encoder, [row["question"] for row in answers], joined, room)
-    seen = [[token not in special for token in row["token_ids"]] for row in answers]
+    visible_tokens = [[token not in special for token in row["token_ids"]] for row in answers]
     pairs = [
         [
-            (f"{question} {whole}", f"{question} {shortened if visible else whole}")
+            (f"{question} {answer}", f"{question} {shortened if visible else answer}")
             for shortened, visible in zip(without_each(tokens), is_visible, strict=True)
         ]
-        for question, whole, tokens, is_visible in zip(questions, joined, texts, seen, strict=True)
+        for question, answer, tokens, is_visible in zip(
+            questions, joined, texts, visible_tokens, strict=True
+        )
     ]
-    changed = [pair for answer in pairs for pair in answer if pair[0] != pair[1]]
+    changed = [pair for row in pairs for pair in row if pair[0] != pair[1]]
     alike = similarities(encoder, changed, batch_size)
     LOGGER.info(
         "%d answers, %d tokens, %d distinct pairs compared in %.1f s",
@@ -98,9 +100,11 @@ def token_weights(
     return [
         {
             "example_id": row["example_id"],
-            "weight": normalised_relevance([1 - alike.get(pair, 1.0) for pair in answer], visible),
+            "weight": normalised_relevance(
+                [1 - alike.get(pair, 1.0) for pair in pairs_of_answer], visible
+            ),
         }
-        for row, answer, visible in zip(answers, pairs, seen, strict=True)
+        for row, pairs_of_answer, visible in zip(answers, pairs, visible_tokens, strict=True)
     ]
 
 
@@ -120,10 +124,12 @@ def without_each(texts: Sequence[str]) -> list[str]:
 def normalised_relevance(relevance: Sequence[float], visible: Sequence[bool]) -> list[float]:
     """R̃ = R / ΣR over the visible tokens; uniform over them where ΣR = 0.
 
-    A negative R, as rounding makes, counts as 0. All are 0 where no token is visible.
+    A negative R, an effect of rounding, counts as 0. All weights are 0 where no token is visible.
     """
-    kept = [max(value, 0.0) * seen for value, seen in zip(relevance, visible, strict=True)]
-    if not sum(kept):
-        kept = [float(seen) for seen in visible]
-    total = sum(kept) or 1.0
-    return [value / total for value in kept]
+    weights = [
+        max(value, 0.0) * is_visible for value, is_visible in zip(relevance, visible, strict=True)
+    ]
+    if not sum(weights):
+        weights = [float(is_visible) for is_visible in visible]
+    total = sum(weights) or 1.0
+    return [weight / total for weight in weights]

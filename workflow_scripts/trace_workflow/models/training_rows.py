@@ -70,13 +70,13 @@ def _marked(rows: pl.DataFrame) -> pl.DataFrame:
 Read = Callable[[str], pl.DataFrame]
 
 
-def all_rows(tasks: Sequence[str], artefacts: Sequence[str], read: Read) -> pl.DataFrame:
-    """`task`, `question` and the columns that `read` returns, for every answer of both roles.
+def all_rows(tasks: Sequence[str], artefacts: Sequence[str], reader: Read) -> pl.DataFrame:
+    """`task`, `question` and the columns that `reader` returns, for every answer of both roles.
 
     `tasks` and `artefacts` hold one file per task, named `<task>.<kind>`.
     """
     questions = _read_all(tasks, _reader(TASK_COLUMNS)).select("example_id", "question", "task")
-    rows = _read_all(artefacts, read)
+    rows = _read_all(artefacts, reader)
     joined = questions.join(rows, on=["task", "example_id"], how="inner", validate="1:1")
     return joined.sort("task", "example_id")
 
@@ -103,6 +103,6 @@ def _reader(columns: list[str]) -> Read:
     return lambda path: read_parquet(path, columns)
 
 
-def _read_all(paths: Sequence[str], read: Read) -> pl.DataFrame:
+def _read_all(paths: Sequence[str], reader: Read) -> pl.DataFrame:
     """The rows of all files, with the slug of their `task`."""
-    return pl.concat(read(path).with_columns(task=pl.lit(Path(path).stem)) for path in paths)
+    return pl.concat(reader(path).with_columns(task=pl.lit(Path(path).stem)) for path in paths)

@@ -44,8 +44,8 @@ def _value(match: re.Match[str]) -> float | None:
     if match["percent"]:
         return number / 100
     if match["of"]:
-        whole = _number(match["of"])
-        return number / whole if whole else None
+        largest = _number(match["of"])
+        return number / largest if largest else None
     if number <= 1:
         return number
     return number / 100 if number >= 2 else None
@@ -89,7 +89,7 @@ def confidence_replies(
     batch_size: int,
     keep: Keep = forget,
 ) -> list[Row]:
-    """One row per prompt: the greedy `reply` and the `confidence` that it states, or null.
+    """One row per prompt: the greedy `reply` and the `confidence` that it states, or None.
 
     A reply ends like the task's answers, or after REPLY_TOKENS tokens. Finished rows go to `keep`.
     """

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from trace_workflow.models import text_encoders as module
+from trace_workflow.models import weighing
 from trace_workflow.models.weighing import write_output
 from tracecal.io.traces import read_arrow
 
@@ -12,7 +12,7 @@ METADATA = {"schema_version": "1"}
 
 
 def test_what_was_weighed_is_not_weighed_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "CHUNK", 4)
+    monkeypatch.setattr(weighing, "CHUNK", 4)
     answers = [{"example_id": f"e{index}"} for index in range(10)]
     source = tmp_path / "traces.arrow"
     source.write_bytes(b"traces")
@@ -28,8 +28,8 @@ def test_what_was_weighed_is_not_weighed_again(tmp_path, monkeypatch):
         return weigh
 
     def run(name):
-        params = {"code": "c", "journal": str(tmp_path / "journal")}
-        write_output(tmp_path / name, answers, SCHEMA, params, METADATA, [source], start)
+        settings = {"code": "c", "journal": str(tmp_path / "journal")}
+        write_output(tmp_path / name, answers, SCHEMA, settings, METADATA, [source], start)
 
     with pytest.raises(KeyboardInterrupt):
         run("out.arrow")
