@@ -1,7 +1,10 @@
 # Questions to a model about its own answers. Two rules, so that a change to one question never
 # asks the other again.
-# reads   models/{model}/, work/revisions/{model}.txt, traces/, tasks/
-# writes  asked/{p_true,verbalized}/{model}/{task}.arrow
+#
+# ask_p_true      models/{model}/, traces/, rows of the task, or a subset -> asked/p_true/{model}/{task}.arrow
+# ask_verbalized  the same                                                -> asked/verbalized/{model}/{task}.arrow
+#
+# Both also read work/revisions/{model}.txt.
 
 
 rule ask_p_true:

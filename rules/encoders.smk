@@ -1,6 +1,11 @@
 # What text encoders say of answers: weights of tokens and phrases, comparisons of samples.
-# reads   encoders/{encoder}/, models/{model}/ (its tokenizer), traces/, samples/, tasks/
-# writes  weights/{token_sar,mars}/{model}/{task}.arrow, comparisons/{model}/{task}.arrow
+#
+# weigh_token_sar  encoders/similarity/, models/{model}/ (its tokenizer), traces/, rows or a subset
+#                                                        -> weights/token_sar/{model}/{task}.arrow
+# weigh_mars       encoders/importance/, models/{model}/ (its tokenizer), traces/, tasks/{task}.parquet
+#                                                        -> weights/mars/{model}/{task}.arrow
+# compare_samples  encoders/entailment/, samples/, traces/, rows or a subset
+#                                                        -> comparisons/{model}/{task}.arrow
 
 # The languages in which a model finds phrases, and how sharply it weighs them.
 IMPORTANCE = CONFIG.encoders.importance

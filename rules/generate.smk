@@ -1,12 +1,18 @@
 # What a language model computes: answers with their traces, their audit, beams, samples, hidden
 # states. Answers made elsewhere are read or replayed; parts of answers are cut from their traces.
-# reads   models/{model}/, work/revisions/{model}.txt, tasks/{task}.parquet, the files of models'
-#         source.answers
-# writes  traces/{model}/{task}.arrow, audits/{model}/{task}.json, beams/{model}/{task}.arrow,
-#         samples/{model}/{task}.arrow, hidden/{model}/{task}.arrow, work/answered/{model}/{task}.parquet
 #
-# Of a model with `shards`, and of what it is asked (ask.smk), several jobs write a task's files in
-# parts, such as work/shards/1-of-4/traces/{model}/{task}.arrow, which are gathered.
+# generate        models/{model}/, tasks/{task}.parquet              -> traces/{model}/{task}.arrow
+# audit_traces    models/{model}/, traces/                           -> audits/{model}/{task}.json
+# search_beams    models/{model}/, rows of the task, or a subset     -> beams/{model}/{task}.arrow
+# draw_samples    models/{model}/, rows of the task, or a subset     -> samples/{model}/{task}.arrow
+# capture_hidden  models/{model}/, traces/, rows or a subset         -> hidden/{model}/{task}.arrow
+# gather_shards   work/shards/{number}-of-{count}/<any of these>     -> the same file without its folder
+# read_answers    the files of a model's source.answers, tasks/      -> traces/, work/answered/
+# replay_answers  the same, and models/{model}/                      -> traces/, work/answered/
+# cut_parts       traces/ and rows of the whole answers, tasks/      -> traces/, work/answered/
+#
+# What runs a language model also reads work/revisions/{model}.txt. Of a model with `shards`, and of what it is
+# asked (ask.smk), several jobs write a task's files in parts, which are gathered.
 
 from trace_workflow.config.task_digests import digest_given
 
@@ -20,16 +26,46 @@ if VLLM_MODELS:
 
 VLLM = "vllm " + re.search(r"vllm==(\S+)", (ROOT / "envs/vllm.yaml").read_text())[1]
 
-# For a rule that vLLM can do: its environment, the modules that it loads by name, its version.
-ENGINES = (
-    lambda wildcards: f"../envs/{'vllm' if wildcards.model in VLLM_MODELS else 'inference'}.yaml"
-)
-ENGINE_MODULES = lambda wildcards: (
-    ["trace_workflow.models.vllm_engine", "tracecal.capture.vllm_capture"]
-    if wildcards.model in VLLM_MODELS
-    else []
-)
-ENGINE = lambda wildcards: VLLM if wildcards.model in VLLM_MODELS else None
+
+def environment_of_engine(wildcards):
+    """The environment of a rule that vLLM can do."""
+    return f"../envs/{'vllm' if wildcards.model in VLLM_MODELS else 'inference'}.yaml"
+
+
+def engine_modules(wildcards):
+    """The modules that a job loads by name: those of the model's engine, where it is vLLM."""
+    if wildcards.model not in VLLM_MODELS:
+        return []
+    return ["trace_workflow.models.vllm_engine", "tracecal.capture.vllm_capture"]
+
+
+def engine_version(wildcards):
+    """The name and version of the model's engine; None for Transformers."""
+    return VLLM if wildcards.model in VLLM_MODELS else None
+
+
+def shards_of_file(wildcards):
+    """work/shards/{number}-of-{count}/{kind}/{model}/{task}.arrow, for each of the model's shards."""
+    return expand(
+        "<results>/work/shards/{number}-of-{count}/{{kind}}/{{model}}/{{task}}.arrow",
+        number=range(1, MODELS[wildcards.model].shards + 1),
+        count=MODELS[wildcards.model].shards,
+    )
+
+
+def answers_file(wildcards):
+    """The file of answers made elsewhere of a model to a task."""
+    return MODELS[wildcards.model].source.answers.format(task=wildcards.task)
+
+
+def traces_of_whole_answers(wildcards):
+    """traces/{model}/{task}.arrow of the task whose answers a task's are parts of."""
+    return f"<results>/traces/{{model}}/{PARENTS[wildcards.task]}.arrow"
+
+
+def rows_of_whole_answers(wildcards):
+    """The rows of the task whose answers a task's are parts of."""
+    return PLAN.path(QUESTIONS, model=wildcards.model, task=PARENTS[wildcards.task])
 
 
 ruleorder: gather_shards > generate > search_beams > capture_hidden > draw_samples
@@ -56,16 +92,16 @@ rule generate:
     # Everything else waits for answers: the longest of these jobs would run alone at the end.
     priority: 1
     conda:
-        ENGINES
+        environment_of_engine
     resources:
         **requests(),
         template=lambda wildcards: int(MODELS[wildcards.model].chat is True),
     params:
         **settings(
             "generate.py",
-            loads=ENGINE_MODULES,
+            loads=engine_modules,
             **PROMPTING,
-            engine=ENGINE,
+            engine=engine_version,
             journal=f"{JOURNALS}/traces/{{model}}/{{task}}",
             asking=task_settings(PromptSettings),
         ),
@@ -169,15 +205,15 @@ rule draw_samples:
     wildcard_constraints:
         model=one_of(DECODED_MODELS),
     conda:
-        ENGINES
+        environment_of_engine
     resources:
         **requests(share=2),
     params:
         **settings(
             "draw_samples.py",
-            loads=ENGINE_MODULES,
+            loads=engine_modules,
             **PROMPTING,
-            engine=ENGINE,
+            engine=engine_version,
             journal=f"{JOURNALS}/samples/{{model}}/{{task}}",
             asking=task_settings(PromptSettings),
             answers=CONFIG.sampling.answers,
@@ -191,11 +227,7 @@ rule draw_samples:
 
 rule gather_shards:
     input:
-        lambda wildcards: expand(
-            "<results>/work/shards/{number}-of-{count}/{{kind}}/{{model}}/{{task}}.arrow",
-            number=range(1, MODELS[wildcards.model].shards + 1),
-            count=MODELS[wildcards.model].shards,
-        ),
+        shards_of_file,
     output:
         "<results>/{kind}/{model}/{task}.arrow",
     log:
@@ -218,11 +250,10 @@ LOGGED_MODELS = sorted(slug for slug in ANSWERED_MODELS if not MODELS[slug].sour
 REPLAYED_MODELS = sorted({*ANSWERED_MODELS} - {*LOGGED_MODELS})
 
 
-# A model's answers to a task; what the file holds says whether they changed, not its time.
-ANSWERS_FILE = lambda wildcards: MODELS[wildcards.model].source.answers.format(task=wildcards.task)
+# What a file of answers holds, and not its time, says whether it changed.
 READING_ANSWERS = {
     "reading": lambda wildcards: CONFIG.reading(wildcards.model).model_dump_json(),
-    "held": lambda wildcards: or_stop(digest_given, ANSWERS_FILE(wildcards)),
+    "held": lambda wildcards: or_stop(digest_given, answers_file(wildcards)),
 }
 # `questions` are the task's rows; those that the file has no usable answer to are 'unanswered'.
 READ_TO = {
@@ -233,7 +264,7 @@ READ_TO = {
 
 rule read_answers:
     input:
-        answers=lambda wildcards: ancient(ANSWERS_FILE(wildcards)),
+        answers=lambda wildcards: ancient(answers_file(wildcards)),
         task="<results>/tasks/{task}.parquet",
     output:
         **READ_TO,
@@ -258,7 +289,7 @@ rule read_answers:
 rule replay_answers:
     input:
         **MODEL_FILES,
-        answers=lambda wildcards: ancient(ANSWERS_FILE(wildcards)),
+        answers=lambda wildcards: ancient(answers_file(wildcards)),
         task="<results>/tasks/{task}.parquet",
     output:
         **READ_TO,
@@ -288,10 +319,8 @@ rule replay_answers:
 
 rule cut_parts:
     input:
-        traces=lambda wildcards: f"<results>/traces/{{model}}/{PARENTS[wildcards.task]}.arrow",
-        questions=lambda wildcards: PLAN.path(
-            QUESTIONS, model=wildcards.model, task=PARENTS[wildcards.task]
-        ),
+        traces=traces_of_whole_answers,
+        questions=rows_of_whole_answers,
         task="<results>/tasks/{task}.parquet",
     output:
         **READ_TO,

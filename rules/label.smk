@@ -1,6 +1,7 @@
 # Correctness: the prediction that each answer states, and whether it is correct.
-# reads   traces/{model}/{task}.arrow, tasks/{task}.parquet
-# writes  labels/{model}/{task}.parquet, analyses/accuracy.parquet, analyses/language_accuracy.parquet
+#
+# label_answers  traces/{model}/{task}.arrow, tasks/{task}.parquet -> labels/{model}/{task}.parquet
+# accuracy       labels/ and rows of all pairs -> analyses/accuracy.parquet, analyses/language_accuracy.parquet
 
 from trace_workflow.config.custom import custom_code
 from trace_workflow.config.correctness import CorrectnessSettings

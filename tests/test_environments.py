@@ -51,7 +51,9 @@ def jobs():
                     for one in getattr(PLAN, results).values()
                 }
                 # Where it is a function, one of the engine: the tested one is Transformers'.
-                stated = re.search(r'conda:\n +(?:"\.\./envs/(\w+)\.yaml"|ENGINES)', body)
+                stated = re.search(
+                    r'conda:\n +(?:"\.\./envs/(\w+)\.yaml"|environment_of_engine)', body
+                )
                 yield stated[1] or "inference", ROOT / script[1], sorted(modules)
 
 

@@ -3,12 +3,12 @@
 from trace_workflow.jobs.job import job
 from trace_workflow.models.p_true import P_TRUE, judge_answers, judging_prompts
 from trace_workflow.models.self_evaluation import ask_about_answers, decoded_answers
-from trace_workflow.models.step import Step
+from trace_workflow.models.step import DecodingStep
 
 with job(snakemake):
     paths, params = snakemake.input, snakemake.params
     ask_about_answers(
-        Step.of(snakemake),
+        DecodingStep.of(snakemake),
         decoded_answers(paths.traces, paths.task, params.stop),
         lambda tokenizer, answers: judging_prompts(
             tokenizer, answers, params.prompt, params.start, params.chat

@@ -3,7 +3,7 @@
 from trace_workflow.config.prompting import PromptSettings
 from trace_workflow.jobs.job import job
 from trace_workflow.models.self_evaluation import ask_about_answers, decoded_answers
-from trace_workflow.models.step import Step
+from trace_workflow.models.step import DecodingStep
 from trace_workflow.models.verbalized import VERBALIZED, confidence_replies, second_turns
 from tracecal.io.log import LOGGER
 
@@ -17,7 +17,7 @@ with job(snakemake):
         return {"prompt": params.prompt, "without_confidence": str(unstated)}
 
     ask_about_answers(
-        Step.of(snakemake),
+        DecodingStep.of(snakemake),
         decoded_answers(paths.traces, paths.task, asking.stop),
         lambda tokenizer, answers: second_turns(
             tokenizer, answers, asking, params.prompt, params.chat

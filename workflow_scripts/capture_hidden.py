@@ -4,13 +4,13 @@ import polars as pl
 
 from trace_workflow.jobs.job import job
 from trace_workflow.models.hidden_states import HIDDEN, hidden_task
-from trace_workflow.models.step import Step, record
+from trace_workflow.models.step import DecodingStep, record
 from tracecal.io.files import read_parquet
 from tracecal.io.traces import read_arrow
 
 with job(snakemake):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
-    step = Step.of(snakemake)
+    step = DecodingStep.of(snakemake)
     rows = read_parquet(paths.task, ["example_id", "role"])
     examples = rows.filter(pl.col("role").is_in(["evaluation", "training"]))
     traces = read_arrow(paths.traces, ["example_id", "prompt_token_ids"])

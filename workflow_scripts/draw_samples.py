@@ -4,12 +4,12 @@ from trace_workflow.config.prompting import PromptSettings
 from trace_workflow.jobs.job import job
 from trace_workflow.models.prompts import ask_evaluated
 from trace_workflow.models.sampling import SAMPLES, sample_task
-from trace_workflow.models.step import Step, record
+from trace_workflow.models.step import DecodingStep, record
 from tracecal.capture.model import load_tokenizer
 
 with job(snakemake):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
-    step = Step.of(snakemake)
+    step = DecodingStep.of(snakemake)
     asking = PromptSettings.model_validate_json(params.asking)
     tokenizer = load_tokenizer(paths.model)
     prompts = ask_evaluated(tokenizer, paths.task, asking, params.chat)

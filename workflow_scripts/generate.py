@@ -4,14 +4,14 @@ from trace_workflow.config.prompting import PromptSettings
 from trace_workflow.jobs.job import job
 from trace_workflow.models.answers import answer_task
 from trace_workflow.models.prompts import ask
-from trace_workflow.models.step import Step, record
+from trace_workflow.models.step import DecodingStep, record
 from tracecal.capture.model import load_tokenizer
 from tracecal.io.files import read_parquet
 from tracecal.io.traces import TRACES
 
 with job(snakemake):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
-    step = Step.of(snakemake)
+    step = DecodingStep.of(snakemake)
     asking = PromptSettings.model_validate_json(params.asking)
     task = read_parquet(paths.task, ["example_id", "question", "context"])
     tokenizer = load_tokenizer(paths.model)

@@ -3,7 +3,7 @@
 import polars as pl
 
 from trace_workflow.jobs.job import job
-from trace_workflow.models.step import Step, record
+from trace_workflow.models.step import DecodingStep, record
 from tracecal.answers.imported_traces import IMPORTED, kind_metadata
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import RECORDS
@@ -14,7 +14,7 @@ from tracecal.io.files import write_parquet
 
 with job(snakemake):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
-    step = Step.of(snakemake)
+    step = DecodingStep.of(snakemake)
     reading = Reading.model_validate_json(params.reading)
     answers, questions = answers_to(paths.task, paths.answers, params.held, reading, NOT_REPLAYABLE)
     tokenizer = load_tokenizer(paths.model)

@@ -24,12 +24,13 @@ ON_GPUS = {
 PAIR = ("demo-small", "arithmetic")
 FOREVER = "time.sleep(3600)"
 DISTURBED = {
-    "train_model": (FOREVER, FOREVER),  # by Ctrl-C, then with its node
+    "fingerprint_model": (FOREVER, FOREVER),  # by Ctrl-C, then with its node
     "generate": (FOREVER,),  # by a signal, or scancel
     "search_beams": (FOREVER,),  # by its time limit
     "capture_hidden": (f"hog = b'x' * 2_000_000_000; {FOREVER}",),  # by its memory
     "audit_traces": ("refuse()",),  # by an error of the user's, as jobs report it
 }
+FINISHED = "rule_fingerprint_model_wildcards_demo-medium"  # before Ctrl-C comes
 # The plugin does not understand what sacct says of a cancelled job, and would wait for ever.
 END = {"squeue": ["scancel"], "sacct": ["scancel", "--signal=TERM"]}[STATUS]
 ENDED = {"squeue": "CANCELLED", "sacct": "FAILED"}[STATUS]
@@ -60,6 +61,11 @@ for number, harm in enumerate({harms} if ours else ()):
     script.write_text(first + script.read_text(encoding="utf-8"), encoding="utf-8")
 
 
+def completed(jobs) -> set[str]:
+    """The names of the jobs that ended well."""
+    return {job.name for job in jobs if job.state == "COMPLETED"}
+
+
 def rendered(root: Path) -> dict[str, bytes]:
     files = [
         *(root / "results/smoke/tables").iterdir(),
@@ -80,11 +86,12 @@ def config(site):
 
 @pytest.fixture(scope="module")
 def interrupted(site, config):
-    """The jobs of a run that Ctrl-C ended while a model was trained, and how it ended."""
+    """The jobs of a run that Ctrl-C ended while a model was fingerprinted, and how it ended."""
     for rule, harms in DISTURBED.items():
         disturb(site.root, rule, harms)
     with Submission(site, config) as run:
-        run.wait_for((site.root / "train_model.begun-0").exists)
+        run.wait_for((site.root / "fingerprint_model.begun-0").exists)
+        run.wait_for(lambda: FINISHED in completed(submitted()))
         run.interrupt()
         return run.end(), submitted()
 
@@ -93,13 +100,13 @@ def interrupted(site, config):
 def finished(site, config, interrupted):
     """The jobs of the next run, which ends by itself.
 
-    A machine of it is lost while it trains. While it decodes, its configuration is edited, `generate`
-    is killed and the time of `search_beams` is up.
+    The machine of a fingerprint is lost. While the run decodes, its configuration is edited,
+    `generate` is killed and the time of `search_beams` is up.
     """
 
     with Submission(site, config) as run:
-        run.wait_for((site.root / "train_model.begun-1").exists)
-        subprocess.run([SCRIPT, "lose", latest("train_model").node], check=True)
+        run.wait_for((site.root / "fingerprint_model.begun-1").exists)
+        subprocess.run([SCRIPT, "lose", latest("fingerprint_model").node], check=True)
         run.wait_for((site.root / "generate.begun-0").exists)
         run.wait_for((site.root / "search_beams.begun-0").exists)
         site.variant("gpus", models=on_gpus(site), **EDITED)
@@ -133,12 +140,12 @@ def test_ctrl_c_cancels_what_was_submitted(interrupted):
     status, jobs = interrupted
     assert status != 0
     assert {job.state for job in jobs} <= {"COMPLETED", "CANCELLED"}
-    assert [job.state for job in attempts(jobs, "train_model")] == ["CANCELLED"]
+    assert [job.state for job in attempts(jobs, "fingerprint_model")] == ["CANCELLED"]
 
 
 def test_a_rerun_submits_what_was_not_finished(interrupted, finished):
-    done = {job.name for job in interrupted[1] if job.state == "COMPLETED"}
-    assert "rule_make_world" in done
+    done = completed(interrupted[1])
+    assert FINISHED in done
     assert done.isdisjoint(job.name for job in finished)
     cancelled = {job.name for job in interrupted[1] if job.state == "CANCELLED"}
     assert cancelled <= {job.name for job in finished}
@@ -156,7 +163,7 @@ def test_an_edit_while_jobs_run_is_for_the_next_run(site, config, finished):
             site.root / f"results/smoke/{kind}/demo-small/arithmetic.arrow"
         ) as file:
             assert file.schema.metadata[b"seed"] == b"2026"
-    assert site.scheduled(config)["make_world"] == 1
+    assert site.scheduled(config)["draw_splits"] == 2
 
 
 def test_what_runs_a_model_asks_for_its_gpus_and_nothing_else_does(interrupted, finished):
@@ -164,10 +171,10 @@ def test_what_runs_a_model_asks_for_its_gpus_and_nothing_else_does(interrupted, 
     jobs = [*interrupted[1], *finished]
     asked = {job.rule: (job.partition, job.gpu_type, job.gpus) for job in jobs}
     assert {asked.pop(rule) for rule in ON_GPUS} == {("gpu", "toy", 1)}
-    # No model, or one that is trained here: CPUs are enough.
+    # No model, or an encoder that asks for no GPU.
     assert asked.keys() == {
-        *("make_world", "train_tokenizer", "train_model", "train_encoder", "fingerprint_model"),
-        *("weigh_token_sar", "weigh_mars", "compare_samples", "vary_operators"),
+        *("fingerprint_model", "weigh_token_sar", "weigh_mars", "compare_samples"),
+        *("vary_operators",),
         *("calibrate", "measure", "resample", "analyse", "cross_task_transfer", "make_explorer"),
     }
     assert {gpus for _, _, gpus in asked.values()} == {0}
@@ -192,7 +199,7 @@ def test_a_job_that_was_killed_is_retried_with_twice_as_much(site, finished, rul
 
 
 def test_a_job_whose_machine_is_lost_is_submitted_again_and_runs_once(finished):
-    states = [job.state for job in attempts(finished, "train_model")]
+    states = [job.state for job in attempts(finished, "fingerprint_model")]
     assert states == ["NODE_FAIL", "COMPLETED"]
 
 
@@ -209,16 +216,15 @@ def test_adding_a_model_submits_only_its_jobs(site, finished):
     study["cross"]["models"].append("another")
     wider = site.variant("wider", models=[first, *others, another], study=study)
     scheduled = site.scheduled(wider)
-    assert scheduled["train_model"] == scheduled["measure"] == 1
+    assert scheduled["fingerprint_model"] == scheduled["measure"] == 1
     assert scheduled["generate"] == 2
-    assert not {"make_world", "train_tokenizer", "train_encoder"} & scheduled.keys()
+    assert not {"prepare_task", "link_encoder"} & scheduled.keys()
 
     before = len(submitted())
     trace = "results/smoke/traces/another/arithmetic.arrow"
     with Submission(site, wider, trace) as run:
         assert run.end() == 0, run.output()[-6000:]
     assert [(job.rule, job.gpus) for job in submitted()[before:]] == [
-        ("train_model", 0),
         ("fingerprint_model", 0),
         ("generate", 2),
         ("generate", 2),

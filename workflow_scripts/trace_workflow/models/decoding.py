@@ -26,7 +26,7 @@ REFILL_SHARE = 0.1
 
 
 @dataclass(frozen=True)
-class Ending:
+class AnswerEnd:
     """What ends an answer: an end token, a stop string, or the largest number of tokens."""
 
     tokens: Sequence[int]
@@ -49,7 +49,7 @@ class Ending:
 
 
 @dataclass
-class Batch:
+class GrowingBatch:
     """Answers that grow together: their indices, their rows of the context, and their last tokens.
 
     Answers to one prompt share a row until they grow.
@@ -61,7 +61,9 @@ class Batch:
     tokens: torch.Tensor
 
 
-def joined(live: Batch, growing: list[int], waiting: list[tuple[Batch, list[int]]]) -> Batch | None:
+def joined(
+    live: GrowingBatch, growing: list[int], waiting: list[tuple[GrowingBatch, list[int]]]
+) -> GrowingBatch | None:
     """A batch of the `growing` answers of `live` and of `waiting` answers of other batches.
 
     Each answer has a row. None where there are no answers; `live` itself may change.
@@ -81,7 +83,7 @@ def joined(live: Batch, growing: list[int], waiting: list[tuple[Batch, list[int]
     answers = [batch.answers[i] for batch, places in parts for i in places]
     tokens = torch.cat([batch.tokens[places] for batch, places in parts])
     rows = list(range(len(order)))
-    return Batch(context, [answers[number] for number in order], rows, tokens[order])
+    return GrowingBatch(context, [answers[number] for number in order], rows, tokens[order])
 
 
 @torch.inference_mode()
@@ -104,7 +106,7 @@ def decode(
     reduced to two floats immediately. Raises `NotFiniteError` where the model yields NaN or
     infinite logits.
     """
-    ending = Ending(ends, stops, max_new_tokens)
+    ending = AnswerEnd(ends, stops, max_new_tokens)
     answers = [Answer() for _ in range(len(prompts) * copies)]
     at_once = max(1, (slots or len(answers)) // copies)
     look_every = LOOK_EVERY.get(model.device.type, 1)
@@ -126,7 +128,7 @@ def decode(
                         raise NotFiniteError(row // copies, where)
                     ending.extend(answers[row], token, *values)
 
-    def begin(first: int) -> Batch:
+    def begin(first: int) -> GrowingBatch:
         """Read the prompts from `first` on, and choose their answers' first tokens."""
         context, ids = padded_context(model, prompts[first : first + at_once], shared)
         logits = context.read(ids)
@@ -134,12 +136,12 @@ def decode(
         begun = list(range(first * copies, (first + len(ids)) * copies))
         step = emit(logits[rows] if copies > 1 else logits, begun, 0)
         look(begun, [step])
-        return Batch(context, begun, rows, step[0])
+        return GrowingBatch(context, begun, rows, step[0])
 
-    def unfinished(batch: Batch) -> list[int]:
+    def unfinished(batch: GrowingBatch) -> list[int]:
         return [i for i, row in enumerate(batch.answers) if answers[row].finish_reason is None]
 
-    live = ready = Batch(Context(model, []), [], [], torch.empty(0, device=model.device))
+    live = ready = GrowingBatch(Context(model, []), [], [], torch.empty(0, device=model.device))
     splices = live.context.splices
     next_prompt, spare = 0, []  # the first unread prompt; the answers of `ready` that wait
     unseen: list[StepTrace] = []  # steps since the last look

@@ -47,7 +47,7 @@ SETTINGS = frozenset(
 HEADROOM = 2**30  # bytes that staging leaves free on the disk
 
 
-class Source(NamedTuple):
+class HubSource(NamedTuple):
     """A repository of the hub at a revision."""
 
     kind: Literal["model", "dataset"]
@@ -63,12 +63,12 @@ class Source(NamedTuple):
 class Contents(NamedTuple):
     """A repository at a commit: its files' sizes in bytes."""
 
-    source: Source  # its revision is the commit
+    source: HubSource  # its revision is the commit
     sizes: dict[str, int]
     parameters: dict[str, int]  # counts by data type ('BF16'), where the hub knows them
 
 
-def read_contents(source: Source) -> Contents:
+def read_contents(source: HubSource) -> Contents:
     """The contents at the source's revision, from metadata only; warns of a revision that can move.
 
     Raises `InputError` where the hub has no such repository or revision, or cannot be reached.
@@ -100,7 +100,7 @@ def stage_model(repository: str, revision: str, target: str | Path) -> str:
     too small.
     """
     disable_progress_bars()
-    contents = read_contents(Source("model", repository, revision))
+    contents = read_contents(HubSource("model", repository, revision))
     commit = contents.source.revision
     names = model_files(contents)
     check_disk(repository, missing_bytes(contents, names))
@@ -149,7 +149,7 @@ def model_files(contents: Contents) -> set[str]:
     )
 
 
-def fetched_json(source: Source, name: str) -> Any:
+def fetched_json(source: HubSource, name: str) -> Any:
     """The content of a model's JSON file on the hub."""
     _, repository, revision = source
     return read_json(request(source, lambda: hf_hub_download(repository, name, revision=revision)))
@@ -185,7 +185,7 @@ def check_disk(repository: str, needed: int) -> None:
         )
 
 
-def request(source: Source, call: Callable[[], T]) -> T:
+def request(source: HubSource, call: Callable[[], T]) -> T:
     """The result of `call`, a request to the hub, retried after temporary failures.
 
     Raises `InputError` that states what is wrong with the source, the token or the network.
@@ -212,7 +212,7 @@ def _is_temporary(error: BaseException) -> bool:
     )
 
 
-def _sentence(error: BaseException, source: Source) -> str:
+def _sentence(error: BaseException, source: HubSource) -> str:
     """What is wrong and what to do."""
     kind, repository, revision = source
     if _among(error, GatedRepoError):
@@ -251,7 +251,7 @@ def _sentence(error: BaseException, source: Source) -> str:
     return f"{kind} {repository} could not be fetched from {constants.ENDPOINT} ({_reason(error)})."
 
 
-def gated(source: Source) -> str:
+def gated(source: HubSource) -> str:
     """What to do about a repository whose licence must be accepted first."""
     return (
         f"{source.kind} {source.repository} is gated: accept its licence at {source.page} with "

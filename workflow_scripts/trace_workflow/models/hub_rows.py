@@ -11,7 +11,7 @@ from datasets.exceptions import DatasetsError
 from huggingface_hub.errors import LocalEntryNotFoundError
 from huggingface_hub.utils import disable_progress_bars
 
-from trace_workflow.models.hub import Contents, Source, gated, read_contents, request
+from trace_workflow.models.hub import Contents, HubSource, gated, read_contents, request
 from tracecal.errors import InputError
 from tracecal.io.checksums import write_sum
 from tracecal.io.files import atomic_write
@@ -29,7 +29,7 @@ def stage_rows(
     """
     disable_progress_bars()
     datasets.disable_progress_bars()
-    contents = read_contents(Source("dataset", repository, revision))
+    contents = read_contents(HubSource("dataset", repository, revision))
     commit = contents.source.revision
     # A cache of its own: from a shared one, `datasets` serves other revisions when the hub fails.
     Path(target).parent.mkdir(parents=True, exist_ok=True)
@@ -114,7 +114,7 @@ def _sentence(
 
 
 def _absent(
-    source: Source, config: str | None, configs: list[str], split: str, splits: list[str]
+    source: HubSource, config: str | None, configs: list[str], split: str, splits: list[str]
 ) -> str:
     """Names the existing `configs` where `config` is none of them, else the existing `splits`."""
     name = config or "default"

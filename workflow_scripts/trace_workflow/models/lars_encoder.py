@@ -53,7 +53,7 @@ HEADS = ("classifier", "lm_head", "pooler")
 
 
 @dataclass(frozen=True)
-class Layout:
+class TokenLayout:
     """The ids of an encoder's special and bin tokens, and how many tokens fit into its input."""
 
     start: int
@@ -63,7 +63,7 @@ class Layout:
     edges: tuple[float, ...]
 
     @classmethod
-    def of(cls, config: PretrainedConfig) -> "Layout":
+    def of(cls, config: PretrainedConfig) -> "TokenLayout":
         edges = tuple(config.edges)
         room = config.max_position_embeddings - config.pad_token_id - 1
         first = config.vocab_size - len(edges)
@@ -71,7 +71,10 @@ class Layout:
 
 
 def with_bin_tokens(
-    question: Sequence[int], answer: Sequence[Sequence[int]], bins: Sequence[int], layout: Layout
+    question: Sequence[int],
+    answer: Sequence[Sequence[int]],
+    bins: Sequence[int],
+    layout: TokenLayout,
 ) -> list[int]:
     """`<s> question </s></s> answer </s>` with a bin token after each answer token.
 
@@ -92,7 +95,7 @@ def encoded(
     """The encoder's input of each answer (`question`, `token_ids`, `tokens`, `surprisal`,
     `finish_reason`).
     """
-    layout, shift = Layout.of(config), getattr(config, "own_tokens", None)
+    layout, shift = TokenLayout.of(config), getattr(config, "own_tokens", None)
     questions = _ids(tokenizer, answers["question"].to_list())
     inputs = []
     for question, row in zip(questions, answers.iter_rows(named=True), strict=True):

@@ -10,7 +10,7 @@ import pyarrow as pa
 import torch
 
 from trace_workflow.models.text_encoders import (
-    Encoder,
+    TextEncoder,
     read_all,
     truncated_questions,
     visible_texts,
@@ -85,7 +85,7 @@ PHRASE_WEIGHTS = pa.schema(
 
 
 def phrase_weights(
-    encoder: Encoder | None,
+    encoder: TextEncoder | None,
     answers: Sequence[dict],
     special: frozenset[int],
     languages: Sequence[str],
@@ -125,7 +125,7 @@ def _covers(languages: Sequence[str], language: str | None) -> bool:
 
 
 def model_phrases(
-    encoder: Encoder, pairs: Sequence[tuple[str, str]], batch_size: int
+    encoder: TextEncoder, pairs: Sequence[tuple[str, str]], batch_size: int
 ) -> list[Phrases]:
     """The importance model's phrases of each (question, answer)."""
     if encoder.model.config.num_labels != 3:

@@ -9,7 +9,7 @@ import polars as pl
 from trace_workflow.config.prompting import PromptSettings
 from trace_workflow.models.folders import check_model_folder
 from trace_workflow.models.hub import (
-    Source,
+    HubSource,
     fetched_json,
     free_bytes,
     missing_bytes,
@@ -37,7 +37,7 @@ SCHEMA = {
 }
 
 
-class Files(NamedTuple):
+class ModelFiles(NamedTuple):
     """A model's files: their sizes and what is still to fetch (bytes), parameter counts, config."""
 
     sizes: Mapping[str, int]
@@ -84,7 +84,7 @@ def cache_bytes_per_token(config: Mapping[str, Any], dtype: str) -> int | None:
     return 2 * layers * (config.get("num_key_value_heads") or heads) * width * BYTES[dtype]
 
 
-def parameter_count(files: Files) -> int | None:
+def parameter_count(files: ModelFiles) -> int | None:
     """The hub's count, else derived from the size of the weights and their data type."""
     if files.counted:
         return sum(files.counted.values())
@@ -124,8 +124,8 @@ def _row(model: Mapping[str, Any], tasks: Mapping[str, str]) -> dict[str, Any]:
     return row
 
 
-def _of_hub(model: Mapping[str, Any]) -> Files:
-    contents = read_contents(Source("model", model["hub"], model["revision"]))
+def _of_hub(model: Mapping[str, Any]) -> ModelFiles:
+    contents = read_contents(HubSource("model", model["hub"], model["revision"]))
     try:
         names = model_files(contents)
         config = fetched_json(contents.source, "config.json")
@@ -135,10 +135,10 @@ def _of_hub(model: Mapping[str, Any]) -> Files:
         names = {name for name in contents.sizes if name.startswith("model")}
         config = {}
     sizes = {name: contents.sizes.get(name, 0) for name in names}
-    return Files(sizes, missing_bytes(contents, names), contents.parameters, config)
+    return ModelFiles(sizes, missing_bytes(contents, names), contents.parameters, config)
 
 
-def _of_folder(folder: Path) -> Files:
+def _of_folder(folder: Path) -> ModelFiles:
     check_model_folder(folder)
     sizes = {file.name: file.stat().st_size for file in folder.iterdir() if file.is_file()}
-    return Files(sizes, 0, {}, read_json(folder / "config.json"))
+    return ModelFiles(sizes, 0, {}, read_json(folder / "config.json"))

@@ -7,7 +7,7 @@ from time import monotonic
 import polars as pl
 import pyarrow as pa
 
-from trace_workflow.models.text_encoders import Encoder, read_all, truncated_questions
+from trace_workflow.models.text_encoders import TextEncoder, read_all, truncated_questions
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 
@@ -25,7 +25,10 @@ _RELATIONS = ("entailment", "neutral", "contradiction")
 
 
 def compare_samples(
-    encoder: Encoder, samples: pl.DataFrame, answers: Mapping[str, tuple[str, str]], batch_size: int
+    encoder: TextEncoder,
+    samples: pl.DataFrame,
+    answers: Mapping[str, tuple[str, str]],
+    batch_size: int,
 ) -> list[dict[str, object]]:
     """One row per premise and hypothesis, with the probabilities of the three relations.
 
@@ -67,7 +70,7 @@ def compare_samples(
 
 
 def _probabilities(
-    encoder: Encoder, texts: Sequence[tuple[str, str, str]], batch_size: int
+    encoder: TextEncoder, texts: Sequence[tuple[str, str, str]], batch_size: int
 ) -> list[list[float]]:
     """Entailment, neutral and contradiction of each (question, premise, hypothesis)."""
     order = relation_columns(encoder.model.config.id2label)

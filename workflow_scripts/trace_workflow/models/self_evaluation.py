@@ -8,7 +8,7 @@ import pyarrow as pa
 from transformers import PreTrainedTokenizerBase
 
 from trace_workflow.config.prompting import until_stop
-from trace_workflow.models.step import Step, record
+from trace_workflow.models.step import DecodingStep, record
 from tracecal.capture.batches import Prompt
 from tracecal.capture.model import load_tokenizer
 from tracecal.io.evaluated import evaluated
@@ -16,7 +16,7 @@ from tracecal.io.traces import read_traces
 
 
 def ask_about_answers(
-    step: Step,
+    step: DecodingStep,
     answers: pl.DataFrame,
     prompts_of: Callable[[PreTrainedTokenizerBase, pl.DataFrame], list[Prompt]],
     schema: pa.Schema,

@@ -16,7 +16,7 @@ from tracecal.io.traces import provenance, write_table
 
 
 @dataclass(frozen=True)
-class Step:
+class DecodingStep:
     """A job that runs a language model on a task's prompts, or on a share of them."""
 
     model: str  # its slug
@@ -49,7 +49,7 @@ Work = Callable[[list[Prompt], Keep], object]
 
 
 def record(
-    step: Step,
+    step: DecodingStep,
     prompts: Sequence[Prompt],
     schema: pa.Schema,
     policy: str,

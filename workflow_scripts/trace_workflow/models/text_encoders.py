@@ -32,7 +32,7 @@ Text = str | tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Encoder:
+class TextEncoder:
     """A model with its tokenizer; `window` is its input length in tokens, special ones included."""
 
     model: PreTrainedModel
@@ -46,7 +46,7 @@ class Encoder:
         return (self.window - special) // texts
 
 
-def load_encoder(folder: str | Path, task: str | None = None) -> Encoder:
+def load_encoder(folder: str | Path, task: str | None = None) -> TextEncoder:
     """The encoder in `folder`, on the GPU where there is one.
 
     `task` is 'token' or 'sequence' for a classifier of tokens or of sequences; None lets the folder
@@ -73,7 +73,9 @@ def load_encoder(folder: str | Path, task: str | None = None) -> Encoder:
     positions = config.max_position_embeddings
     if config.model_type in _TYPES_WITH_OFFSET:
         positions -= config.pad_token_id + 1
-    return Encoder(model, tokenizer, min(positions, tokenizer.model_max_length), _pooling(folder))
+    return TextEncoder(
+        model, tokenizer, min(positions, tokenizer.model_max_length), _pooling(folder)
+    )
 
 
 def _pooling(folder: str | Path) -> str:
@@ -97,13 +99,13 @@ def _pooling(folder: str | Path) -> str:
     return modes[0]
 
 
-def is_cross_encoder(encoder: Encoder) -> bool:
+def is_cross_encoder(encoder: TextEncoder) -> bool:
     """Whether it reads a pair of texts at once instead of embedding each."""
     return type(encoder.model).__name__.endswith("ForSequenceClassification")
 
 
 def truncated_questions(
-    encoder: Encoder, questions: Sequence[str], answers: Sequence[str], room: int
+    encoder: TextEncoder, questions: Sequence[str], answers: Sequence[str], room: int
 ) -> list[str]:
     """The questions, truncated on the left to fit into `room` tokens with their answers."""
     joined = [f"{question} {answer}" for question, answer in zip(questions, answers, strict=True)]
@@ -118,7 +120,7 @@ def truncated_questions(
 
 @torch.inference_mode()
 def read_all(
-    encoder: Encoder,
+    encoder: TextEncoder,
     texts: Sequence[Text],
     batch_size: int,
     reduce: Callable[[dict[str, torch.Tensor], Any], Sequence[Any]],

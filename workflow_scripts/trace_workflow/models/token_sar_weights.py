@@ -7,7 +7,7 @@ import pyarrow as pa
 import torch
 
 from trace_workflow.models.text_encoders import (
-    Encoder,
+    TextEncoder,
     is_cross_encoder,
     read_all,
     truncated_questions,
@@ -19,7 +19,7 @@ from tracecal.io.log import LOGGER
 Pair = tuple[str, str]
 
 
-def similarities(encoder: Encoder, pairs: Sequence[Pair], batch_size: int) -> dict[Pair, float]:
+def similarities(encoder: TextEncoder, pairs: Sequence[Pair], batch_size: int) -> dict[Pair, float]:
     """The similarity of every distinct pair, at most 1; each is computed once."""
     distinct = list(dict.fromkeys(pairs))
     if not distinct:
@@ -28,7 +28,7 @@ def similarities(encoder: Encoder, pairs: Sequence[Pair], batch_size: int) -> di
     return dict(zip(distinct, compare(encoder, distinct, batch_size), strict=True))
 
 
-def _cross_similarities(encoder: Encoder, pairs: list[Pair], batch_size: int) -> list[float]:
+def _cross_similarities(encoder: TextEncoder, pairs: list[Pair], batch_size: int) -> list[float]:
     if encoder.model.config.num_labels != 1:
         raise InputError(
             f"{encoder.model.name_or_path} has {encoder.model.config.num_labels} outputs per "
@@ -40,7 +40,7 @@ def _cross_similarities(encoder: Encoder, pairs: list[Pair], batch_size: int) ->
     )
 
 
-def _cosines(encoder: Encoder, pairs: list[Pair], batch_size: int) -> list[float]:
+def _cosines(encoder: TextEncoder, pairs: list[Pair], batch_size: int) -> list[float]:
     texts = list(dict.fromkeys(text for pair in pairs for text in pair))
 
     def embed(inputs: dict[str, torch.Tensor], output) -> torch.Tensor:
@@ -66,7 +66,7 @@ TOKEN_WEIGHTS = pa.schema({"example_id": pa.string(), "weight": pa.list_(pa.floa
 
 
 def token_weights(
-    encoder: Encoder, answers: Sequence[dict], special: frozenset[int], batch_size: int
+    encoder: TextEncoder, answers: Sequence[dict], special: frozenset[int], batch_size: int
 ) -> list[dict[str, object]]:
     """`example_id` and `weight` R̃ of every answer.
 

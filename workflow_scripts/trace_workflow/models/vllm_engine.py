@@ -15,7 +15,7 @@ import torch
 from transformers import AutoConfig, GenerationConfig, PretrainedConfig, PreTrainedTokenizerBase
 
 from trace_workflow.config.prompting import PromptSettings
-from trace_workflow.models.decoding import Ending
+from trace_workflow.models.decoding import AnswerEnd
 from tracecal.capture.answer import Answer
 from tracecal.capture.batches import NotFiniteError, Prompt
 from tracecal.capture.draws import Draws
@@ -41,7 +41,7 @@ GPU_MEMORY = 0.9  # share of a GPU's memory that vLLM takes: its default
 
 
 @dataclass
-class Model:
+class VllmModel:
     """A model loaded by vLLM, with its folder's configurations as a Transformers model has them."""
 
     engine: "LLMEngine"
@@ -80,7 +80,7 @@ def on_model(
 
 def load(
     folder: str, dtype: str, gpus: int, memory_mb: float, batch_size: int, longest: int
-) -> Model:
+) -> VllmModel:
     """The model in `folder`, each of its layers split over the job's `gpus`.
 
     At most `batch_size` answers grow at once, each of `longest` tokens including its prompt. On a
@@ -123,7 +123,7 @@ def load(
             "it does not fit, give the model more 'gpus' (on a CPU 'memory_gb') or a smaller "
             "'batch_size', else leave 'engine: vllm' out."
         ) from error
-    return Model(engine, config, _generation_config(folder, config), str(folder))
+    return VllmModel(engine, config, _generation_config(folder, config), str(folder))
 
 
 @contextmanager
@@ -145,7 +145,7 @@ def _generation_config(folder: str, config: PretrainedConfig) -> GenerationConfi
     return GenerationConfig.from_model_config(config)
 
 
-def _step(model: Model) -> list[Any]:
+def _step(model: VllmModel) -> list[Any]:
     try:
         return model.engine.step()
     except torch.OutOfMemoryError as error:
@@ -156,7 +156,7 @@ def _step(model: Model) -> list[Any]:
 
 
 def decode(
-    model: Model,
+    model: VllmModel,
     prompts: Sequence[list[int]],
     ends: Sequence[int],
     stops: StopStrings,
@@ -165,11 +165,11 @@ def decode(
     copies: int = 1,
     slots: int | None = None,
 ) -> list[Answer]:
-    """As `greedy.decode`, with vLLM's scheduler in place of slots."""
+    """As `decoding.decode`, with vLLM's scheduler in place of slots."""
     from vllm import SamplingParams
     from vllm.sampling_params import RequestOutputKind
 
-    engine, ending = model.engine, Ending(ends, stops, max_new_tokens)
+    engine, ending = model.engine, AnswerEnd(ends, stops, max_new_tokens)
     answers = [Answer() for _ in range(len(prompts) * copies)]
     for row in range(len(answers)):
         extra = {"trace": str(row)}

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from trace_workflow.models.folders import fingerprint
 from trace_workflow.models.step import recorded
-from trace_workflow.models.text_encoders import Encoder, load_encoder
+from trace_workflow.models.text_encoders import TextEncoder, load_encoder
 from tracecal.capture.batches import Keep
 from tracecal.capture.model import load_tokenizer
 from tracecal.capture.special_tokens import special_ids
@@ -18,7 +18,7 @@ from tracecal.io.traces import arrow_metadata, read_traces, write_table
 
 # Answers per entry of the journal: many, so that batches hold texts of similar length.
 CHUNK = 256
-Weigh = Callable[[Encoder | None, list[Row], frozenset[int]], list[Row]]
+Weigh = Callable[[TextEncoder | None, list[Row], frozenset[int]], list[Row]]
 
 
 def weigh_answers(

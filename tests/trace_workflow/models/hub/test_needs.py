@@ -7,7 +7,7 @@ import pytest
 
 from trace_workflow.config.prompting import PromptSettings
 from trace_workflow.models.needs import (
-    Files,
+    ModelFiles,
     cache_bytes_per_token,
     parameter_count,
     tokens_at_most,
@@ -32,10 +32,10 @@ def test_the_cache_holds_keys_and_values_of_every_layer():
 
 def test_parameters_are_as_the_hub_counted_or_as_the_weights_weigh():
     sizes = {"model.safetensors": 100, "tokenizer.json": 7}
-    assert parameter_count(Files(sizes, 0, {"BF16": 7, "F32": 1}, {})) == 8
-    assert parameter_count(Files(sizes, 0, {}, QWEN)) == 50
-    assert parameter_count(Files(sizes, 0, {}, {"dtype": "float32"})) == 25
-    assert parameter_count(Files(sizes, 0, {}, {})) is None
+    assert parameter_count(ModelFiles(sizes, 0, {"BF16": 7, "F32": 1}, {})) == 8
+    assert parameter_count(ModelFiles(sizes, 0, {}, QWEN)) == 50
+    assert parameter_count(ModelFiles(sizes, 0, {}, {"dtype": "float32"})) == 25
+    assert parameter_count(ModelFiles(sizes, 0, {}, {})) is None
 
 
 def test_tokens_allow_for_question_context_and_answer():

@@ -13,7 +13,7 @@ from transformers import RobertaConfig, RobertaForSequenceClassification
 from support.supervised_frames import FITTING, UNICODE, answers
 from trace_workflow.models.lars import lars_probabilities, logits, train_lars
 from trace_workflow.models.lars_encoder import (
-    Layout,
+    TokenLayout,
     adopted_encoder,
     bin_numbers,
     encoded,
@@ -26,7 +26,7 @@ from trace_workflow.models.lars_encoder import (
 from tracecal.errors import InputError
 
 SCRATCH = {"layers": 1, "width": 32}
-LAYOUT = Layout(start=0, end=2, first_bin=100, room=14, edges=(0.25, 0.5, 0.75, 1.0))
+LAYOUT = TokenLayout(start=0, end=2, first_bin=100, room=14, edges=(0.25, 0.5, 0.75, 1.0))
 
 
 def test_bins_of_a_worked_case():
@@ -76,7 +76,7 @@ def test_what_is_too_long_loses_the_questions_beginning_then_the_answers_end():
 
 def test_a_single_token_and_every_script_are_read_in_both_ways(tokenizer):
     model = small_encoder(len(tokenizer), 1, 32, LAYOUT.edges)
-    layout = Layout.of(model.config)
+    layout = TokenLayout.of(model.config)
     assert layout.first_bin == 3 + len(tokenizer)
     rows = answers(tokenizer, 20)
     own = encoded(rows, tokenizer, model.config)
@@ -184,7 +184,7 @@ def test_a_given_roberta_gets_bins_and_is_trained_on_texts(
 ):
     model = adopted_encoder(roberta, LAYOUT.edges)
     assert model.config.vocab_size == len(tokenizer) + 9
-    assert Layout.of(model.config).room == 64
+    assert TokenLayout.of(model.config).room == 64
     vectors = model.get_input_embeddings().weight[-4:].detach()
     norm = model.get_input_embeddings().weight[:-4].norm(dim=-1).mean().item()
     torch.testing.assert_close(vectors, few_hot(4, 32, norm))

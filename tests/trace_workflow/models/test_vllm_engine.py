@@ -155,7 +155,7 @@ def test_a_drawn_token_is_the_only_one_left_and_its_surprisal_the_models(make):
 def model_of(make, make_model, seed=0):
     model = make_model("llama")
     served = Engine(model, make(), seed)
-    return model, engine.Model(served, model.config, model.generation_config, "tiny")
+    return model, engine.VllmModel(served, model.config, model.generation_config, "tiny")
 
 
 def same(one, other):

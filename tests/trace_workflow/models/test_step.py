@@ -6,7 +6,7 @@ import pytest
 
 from support.decoding_attempt import ASKING, model_and_prompts
 from trace_workflow.models.answers import answer_task
-from trace_workflow.models.step import Step, record
+from trace_workflow.models.step import DecodingStep, record
 from tracecal.io.files import write_checked
 from tracecal.io.traces import TRACES, arrow_metadata, read_table
 
@@ -24,7 +24,7 @@ def decode(tmp_path):
     model.save_pretrained(weights)
     tokenizer.save_pretrained(weights)
     write_checked("sha256:7\n", tmp_path / "tiny.txt")
-    whole = Step(
+    whole = DecodingStep(
         model="tiny",
         weights=str(weights),
         revision=str(tmp_path / "tiny.txt"),
