@@ -66,7 +66,7 @@ def _add_large(rated: pl.DataFrame, labels: str) -> pl.DataFrame:
 def _rate_answers(files: Mapping[str, str], inputs: Sequence[str], method: Method) -> pl.DataFrame:
     """A model's answers to a task in the first split.
 
-    Columns `example_id`, `rank`, `part`, `small` (whether it is correct) and `probability` (null
+    Columns `example_id`, `rank`, `part`, `small` (whether it is correct) and `probability` (missing
     where TRACE+ is undefined).
     """
     answers = read_answers(files["labels"], files["questions"], files["scores"], files["features"])

@@ -81,13 +81,13 @@ def table(study: Study) -> Table:
 
 def _router_labels(study: Study) -> dict[str, str]:
     """The label of each router that may have a row, in the order of rows."""
-    named = study.options["named"]
+    baseline = study.options["named"]
     estimators = {
         estimator.id: estimator.label
         for estimator in study.estimators
-        if estimator.role == "trace" or estimator.id == named
+        if estimator.role == "trace" or estimator.id == baseline
     }
-    first = {named: estimators.pop(named)} if named in estimators else {}
+    first = {baseline: estimators.pop(baseline)} if baseline in estimators else {}
     labels = {**first, PICKED: "", BEST: "", **estimators, RANDOM: "", ORACLE: ""}
     return labels | LABELS
 

@@ -45,7 +45,7 @@ def accuracy_by_language(
     by_language = labelled.partition_by("language", as_dict=True)
     rows = [pl.DataFrame(schema=ACCURACY | {"language": pl.String})]
     for (language,) in sorted(by_language) if len(by_language) > 1 else ():
-        asked = questions.filter(language=language)
-        row = accuracy_row(by_language[language,], asked, model, task)
+        in_language = questions.filter(language=language)
+        row = accuracy_row(by_language[language,], in_language, model, task)
         rows.append(row.with_columns(language=pl.lit(language)))
     return pl.concat(rows)

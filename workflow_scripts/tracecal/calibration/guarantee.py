@@ -161,14 +161,14 @@ def _last_passed(
     if not n_passed:
         return Guarantee(error_rate, error_rate, None, n, 0, 0, 0.0, None)
     last = n_passed - 1
-    kept = evaluation.probability >= thresholds[last]
+    is_kept = evaluation.probability >= thresholds[last]
     return Guarantee(
         error_rate,
         error_rate,
         float(thresholds[last]),
         n,
-        int(kept.sum()),
-        int((kept & ~evaluation.correct).sum()),
+        int(is_kept.sum()),
+        int((is_kept & ~evaluation.correct).sum()),
         float(evidence.kept[:, last].sum() / weight),
         float(evidence.wrong[:, last].sum() / evidence.kept[:, last].sum()),
     )
@@ -208,9 +208,9 @@ def threshold_sequence(
     # Rounding may lift the last step above 1.
     shares = np.append(np.arange(min(start_share, 1.0), 1.0, STEP), 1.0).clip(max=1)
     thresholds = ranked[np.ceil(shares * len(ranked)).astype(int) - 1]
-    kept = np.searchsorted(-ranked, -thresholds, side="right")
-    wrong = np.append(0, np.cumsum(~calibration.correct[order]))[kept]
-    observed = (wrong + PRIOR_LABELS * error_rate) / (kept + PRIOR_LABELS)
+    n_kept = np.searchsorted(-ranked, -thresholds, side="right")
+    n_wrong = np.append(0, np.cumsum(~calibration.correct[order]))[n_kept]
+    observed = (n_wrong + PRIOR_LABELS * error_rate) / (n_kept + PRIOR_LABELS)
     growth = xlogy(observed, observed / error_rate) + xlogy(
         1 - observed, (1 - observed) / (1 - error_rate)
     )

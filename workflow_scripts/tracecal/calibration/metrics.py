@@ -46,7 +46,7 @@ def all_metrics(
     `answers` has `example_id` and `correct`. The ranking metrics 'auroc', 'aurc' and 'prr' use the
     estimator's column of `scores` where there is one, else the probability, which
     'auroc_calibrated' ranks for every estimator. `n` counts the answers with a prediction; without
-    any, all values are null. Sorted by estimator, split and metric.
+    any, all values are missing. Sorted by estimator, split and metric.
     """
     estimators, splits = sorted(estimators), sorted(splits)
     answers = answers.join(scores, on="example_id", how="left", validate="1:1").sort("example_id")

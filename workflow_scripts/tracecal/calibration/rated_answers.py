@@ -101,11 +101,11 @@ class PairedAnswers(RatedAnswers):
 
     def loss(self, thresholds: np.ndarray, bound: Bound, largest_group: int) -> np.ndarray:
         """The weighted loss in each group that a guarantee bounds, [groups, t]."""
-        kept = self.is_kept(thresholds)
+        is_kept = self.is_kept(thresholds)
         small, large = (right.astype(float)[:, None] for right in (self.small, self.large))
         if bound == "below":
-            return self.sum_by_group((large - small) * kept, largest_group)
-        return self.sum_by_group(1 - np.where(kept, small, large), largest_group)
+            return self.sum_by_group((large - small) * is_kept, largest_group)
+        return self.sum_by_group(1 - np.where(is_kept, small, large), largest_group)
 
 
 def split_answers(

@@ -105,7 +105,7 @@ def resample_metrics(
     splits in which it is defined, as in `averages`; a resampled value is the mean over
     SPLITS_PER_RESAMPLE splits, the same for all estimators. 'auroc' ranks the estimator's column of
     `scores` where there is one, 'auroc_calibrated' its probability. Examples without a prediction
-    count for no metric. Undefined values (one class in every split) are null.
+    count for no metric. Undefined values (one class in every split) are missing.
     """
     answers = answers.join(scores, on="example_id", how="left", validate="1:1").sort("example_id")
     correct = answers["correct"].to_numpy()

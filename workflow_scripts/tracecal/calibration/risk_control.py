@@ -150,9 +150,9 @@ def explain_failure(
             f"{weight:.1f}: label more, or state a smaller risk_control.largest_group"
         )
     first = threshold_sequence(calibration, n_groups, error_rate, level, largest_group)[0]
-    kept = evaluation.probability >= first
-    wrong = int((kept & ~evaluation.correct).sum())
-    observed = f"{wrong} of the {kept.sum()} most confident answers tested first are incorrect"
+    is_kept = evaluation.probability >= first
+    n_wrong = int((is_kept & ~evaluation.correct).sum())
+    observed = f"{n_wrong} of the {is_kept.sum()} most confident answers tested first are incorrect"
     if not forecast:
         return f"{observed}, which does not show an error rate of at most {error_rate:g}"
     if needed is None:
@@ -171,7 +171,7 @@ def risk_coverage(evaluation: LabelledAnswers, largest_group: int) -> list[tuple
         return []
     indices = -(-len(ranked) * np.arange(1, 11) // 10) - 1
     thresholds = np.unique(ranked[indices])[::-1]
-    kept = evaluation.kept_weight(thresholds, largest_group).sum(axis=0)
-    coverage = kept / evaluation.group_weights(largest_group).sum()
-    risk = evaluation.wrong_weight(thresholds, largest_group).sum(axis=0) / kept
+    kept_weight = evaluation.kept_weight(thresholds, largest_group).sum(axis=0)
+    coverage = kept_weight / evaluation.group_weights(largest_group).sum()
+    risk = evaluation.wrong_weight(thresholds, largest_group).sum(axis=0) / kept_weight
     return [*zip(coverage.round(4).tolist(), risk.round(4).tolist(), strict=True)]

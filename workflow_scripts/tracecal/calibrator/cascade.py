@@ -101,8 +101,8 @@ class Cascade:
         labels = dict(zip(("small", "large"), self.models, strict=True))
         table = self.table.with_columns(small=pl.lit("small"), large=pl.lit("large"))
         routers = {*table["router"]}
-        shown = [Entry(**entry) for entry in entries(ESTIMATORS) if entry["id"] in routers]
-        figure = cost_and_accuracy.draw(table, shown, labels, "seq_logp", every=True)
+        estimators = [Entry(**entry) for entry in entries(ESTIMATORS) if entry["id"] in routers]
+        figure = cost_and_accuracy.draw(table, estimators, labels, "seq_logp", every=True)
         with figure_style.applied(), atomic_write(path) as part:
             figure.savefig(part, format=suffix[1:], metadata=PICTURE_METADATA[suffix])
 

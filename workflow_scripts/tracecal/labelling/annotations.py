@@ -30,7 +30,7 @@ def read_annotations(
     require_regular(path, MOST_BYTES)
     labels: dict[str, bool | None] = {}
     errors = []
-    for place, row in json_rows(Path(path)):
+    for where, row in json_rows(Path(path)):
         try:
             example_id, values = _read_row(row, question)
             if not values:
@@ -39,7 +39,7 @@ def read_annotations(
                 raise WrongRow(f"duplicate id {example_id!r}")
             labels[example_id] = _combine(example_id, values)
         except WrongRow as error:
-            errors.append(f"{place}: {error}")
+            errors.append(f"{where}: {error}")
     if errors and not skip:
         raise InputError(
             f"{path}: {describe_wrong_rows(errors)}. Correct them, or leave them out "

@@ -83,9 +83,9 @@ def random_order(answers: pl.DataFrame, seed: int) -> pl.DataFrame:
     """
     groups = group_answers(answers)
     names = groups["group_id"].unique().sort()
-    place = np.argsort(seeded(seed, "pick").permutation(len(names)))
+    places = np.argsort(seeded(seed, "pick").permutation(len(names)))
     return groups.select(
-        "example_id", place=pl.col("group_id").replace_strict(names, place, return_dtype=pl.Int64)
+        "example_id", place=pl.col("group_id").replace_strict(names, places, return_dtype=pl.Int64)
     ).sort("place", "example_id")
 
 

@@ -20,18 +20,18 @@ class RecordFile:
         """Open a record, if there is one. Raises `InputError` where `path` is another file."""
         self.path = Path(path)
         try:
-            tried = [
+            earlier = [
                 search
                 for search in _searches(self.path)
                 if search["labels"] and not _has_settings(search, settings)
             ]
-            doubt = 1 - settings["confidence"] + sum(1 - search["confidence"] for search in tried)
+            doubt = 1 - settings["confidence"] + sum(1 - search["confidence"] for search in earlier)
         except (AttributeError, KeyError, TypeError) as error:
             raise InputError(
                 f"{path} is not a record as this 'tracecal label' writes it: move it away, or name "
                 "another --output."
             ) from error
-        self._history = {"joint_confidence": round(max(0.0, 1 - doubt), 12), "tried": tried}
+        self._history = {"joint_confidence": round(max(0.0, 1 - doubt), 12), "tried": earlier}
 
     def save(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """Write the state of the search with the earlier ones, and return both."""
@@ -63,9 +63,9 @@ def describe_record(record: Mapping[str, Any]) -> str:
             f"{record['coverage']:.1%} of {_population(record)} from {record['threshold']:.4g} on "
             f"({record['confidence']:.0%} confidence)"
         ]
-    if tried := record.get("tried"):
+    if earlier := record.get("tried"):
         clauses.append(
-            f"search {len(tried) + 1} on these labels: whoever chooses among them has at "
+            f"search {len(earlier) + 1} on these labels: whoever chooses among them has at "
             f"least {record['joint_confidence']:.0%} confidence"
         )
     if record["next"] is not None:

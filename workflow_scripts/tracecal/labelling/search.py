@@ -223,7 +223,7 @@ class LabelSearch:
         >>> search.state({})["labels"]
         0
         """
-        used: set[str] = set()
+        used_ids: set[str] = set()
         missing: list[str] = []
 
         def is_wrong(index: int) -> bool:
@@ -231,7 +231,7 @@ class LabelSearch:
             if example_id not in labels:
                 missing.append(example_id)
                 raise NoMoreLabels
-            used.add(example_id)
+            used_ids.add(example_id)
             return labels[example_id] is not True
 
         level = significance_level(self._target.confidence)
@@ -244,7 +244,7 @@ class LabelSearch:
             "coverage": float((self._score >= threshold).mean()),
             "tested": result.tested,
             "ended": result.ended,
-            "labels": len(used),
+            "labels": len(used_ids),
             "next": missing[0] if missing else None,
         }
         return state if self._file is None else self._file.save(state)
