@@ -21,12 +21,14 @@ SETTINGS = {"draws": 5, "confidence": 0.9, "calibration_share": 0.35, "seed": 1}
 
 
 def test_a_guess_draws_answers_of_its_accuracy_and_auroc_with_exact_probabilities():
-    part = BinormalPopulation(0.7, 0.85).draw(np.random.default_rng(0), 100_000)
-    assert part.correct.mean() == pytest.approx(0.7, abs=0.005)
-    assert roc_auc_score(part.correct, part.probability) == pytest.approx(0.85, abs=0.005)
+    answers = BinormalPopulation(0.7, 0.85).draw(np.random.default_rng(0), 100_000)
+    assert answers.correct.mean() == pytest.approx(0.7, abs=0.005)
+    assert roc_auc_score(answers.correct, answers.probability) == pytest.approx(0.85, abs=0.005)
     for low in np.arange(0.05, 0.95, 0.1):
-        own = (part.probability >= low) & (part.probability < low + 0.1)
-        assert part.correct[own].mean() == pytest.approx(part.probability[own].mean(), abs=0.02)
+        rows = (answers.probability >= low) & (answers.probability < low + 0.1)
+        assert answers.correct[rows].mean() == pytest.approx(
+            answers.probability[rows].mean(), abs=0.02
+        )
 
 
 def test_scores_are_ranks_within_folds():
@@ -48,19 +50,21 @@ def test_the_curve_is_scikit_learns_and_its_spread_that_of_other_samples():
     x = np.column_stack([np.ones(250), score]) * scales
     penalised = LogisticRegression(fit_intercept=False, tol=1e-10).fit(x, correct)
     assert fitted[-1].coefficients == pytest.approx(penalised.coef_[0] * scales, abs=1e-5)
-    between = np.cov([one.coefficients for one in fitted], rowvar=False)
-    stated = np.mean([one.covariance for one in fitted], axis=0)
+    between = np.cov([item.coefficients for item in fitted], rowvar=False)
+    stated = np.mean([item.covariance for item in fitted], axis=0)
     deviation = np.sqrt(np.diag(between))
     assert np.abs(stated - between).max() < 0.25 * np.outer(deviation, deviation).max()
 
 
 def test_a_curve_is_finite_where_all_are_right():
-    found = LabelledPopulation.from_labels(
+    population = LabelledPopulation.from_labels(
         np.arange(40), np.linspace(-2, 2, 40), np.ones(40, dtype=bool)
     )
-    drawn = [found.draw(np.random.default_rng(seed), 500).correct.mean() for seed in range(50)]
+    sample = [
+        population.draw(np.random.default_rng(seed), 500).correct.mean() for seed in range(50)
+    ]
     # Uniform on [0, 1] before, the chance of a right answer would be 41 in 42 on average.
-    assert 0.9 < np.mean(drawn) < 0.99
+    assert 0.9 < np.mean(sample) < 0.99
 
 
 def test_how_alike_the_answers_of_a_group_are():
@@ -76,15 +80,15 @@ def test_groups_that_are_right_or_wrong_as_a_whole_are_drawn_so_and_leave_more_o
     rng = np.random.default_rng(1)
     group, score = np.repeat(np.arange(200), 3), rng.normal(size=600)
     whole = rng.random(200)[group] < expit(score * 0.3)
-    alone = rng.random(600) < expit(score * 0.3)
+    guarantees = rng.random(600) < expit(score * 0.3)
     together, apart = (
         LabelledPopulation.from_labels(group, score, whole),
-        LabelledPopulation.from_labels(group, score, alone),
+        LabelledPopulation.from_labels(group, score, guarantees),
     )
     assert together.correlation > 0.7 > 0.15 > apart.correlation
     assert np.trace(together.covariance) > 2 * np.trace(apart.covariance)
-    drawn = together.draw(rng, 5000)
-    agree = np.diff(drawn.correct.astype(int))[np.diff(drawn.group) == 0] == 0
+    sample = together.draw(rng, 5000)
+    agree = np.diff(sample.correct.astype(int))[np.diff(sample.group) == 0] == 0
     assert agree.mean() > 0.8
 
 
@@ -95,11 +99,11 @@ def test_groups_at_hand_are_drawn_whole(sizes, groups, seed):
     group = np.repeat(np.arange(len(sizes)), sizes)
     order = rng.permutation(len(group))  # a file's answers come in any order
     within = np.concatenate([np.arange(size) for size in sizes])
-    told = (group + within / 10)[order]
-    drawn = LabelledPopulation.from_labels(group[order], told, told > 1).draw(rng, groups)
-    assert drawn.n_groups == groups
+    scores = (group + within / 10)[order]
+    sample = LabelledPopulation.from_labels(group[order], scores, scores > 1).draw(rng, groups)
+    assert sample.n_groups == groups
     for number in range(groups):
-        values = np.sort(drawn.probability[drawn.group == number])
+        values = np.sort(sample.probability[sample.group == number])
         first = int(values[0])
         assert np.allclose(values, first + np.arange(sizes[first]) / 10)
 
@@ -114,10 +118,10 @@ def certain(n, correct):
 
 def test_right_answers_are_guaranteed_from_the_number_that_suffices_on():
     """A third calibrates; the others must hold as many as suffice where none is wrong."""
-    enough = min_groups(0.1, 0.1)
-    few, many = int(enough / 0.65) - 2, 4 * enough
-    drawn = forecast.simulate_draws(certain(40, True), [few, many], error_rate=0.1, **SETTINGS)
-    summary = forecast.summarise_draws(drawn)
+    needed = min_groups(0.1, 0.1)
+    few, many = int(needed / 0.65) - 2, 4 * needed
+    sample = forecast.simulate_draws(certain(40, True), [few, many], error_rate=0.1, **SETTINGS)
+    summary = forecast.summarise_draws(sample)
     assert summary["guaranteed"].to_list() == [0, 1]
     assert summary["median"].to_list() == [0, 1]
 
@@ -128,9 +132,9 @@ def test_where_no_number_suffices_the_labels_at_hand_do_not_tell():
         forecast.simulate_draws(population, [40, 80], error_rate=0.1, **SETTINGS)
     )
     assert questions_needed(forecast.POWER, table) is None
-    said = forecast.describe_forecast(population, table, 0.1)
-    assert "With 80 labelled questions" in said and "in 0% of the simulated draws" in said
-    assert "the labels at hand do not tell how many are needed" in said
+    sentence = forecast.describe_forecast(population, table, 0.1)
+    assert "With 80 labelled questions" in sentence and "in 0% of the simulated draws" in sentence
+    assert "the labels at hand do not tell how many are needed" in sentence
 
 
 def summary(*shares):
@@ -143,9 +147,9 @@ def test_the_number_is_interpolated_along_the_running_maximum():
     assert questions_needed(0.8, table) == pytest.approx(200 * 2**0.75)
     assert questions_needed(0.5, table) == questions_needed(0.3, table) == pytest.approx(50)
     assert questions_needed(0.95, table) is None
-    said = forecast.describe_forecast(BinormalPopulation(0.8, 0.8), table, 0.1)
-    assert "About 340 labelled questions are needed for an error rate of at most 10%" in said
-    assert "in 50% with 50, in 95% with more than 400." in said
+    sentence = forecast.describe_forecast(BinormalPopulation(0.8, 0.8), table, 0.1)
+    assert "About 340 labelled questions are needed for an error rate of at most 10%" in sentence
+    assert "in 50% with 50, in 95% with more than 400." in sentence
 
 
 def test_draws_depend_on_the_seed_alone():
@@ -164,18 +168,18 @@ def test_draws_are_certified_at_once_as_one_by_one():
     )
     pairs = [forecast.split_groups(groups.draw(rng, 150), 50) for _ in range(8)]
     for rate in (0.1, 0.3):
-        alone = [find_guarantee(*pair, rate, 0.1) for pair in pairs]
-        assert forecast.coverages(pairs, rate, 0.1, False) == [one.coverage for one in alone]
+        guarantees = [find_guarantee(*pair, rate, 0.1) for pair in pairs]
+        assert forecast.coverages(pairs, rate, 0.1, False) == [item.coverage for item in guarantees]
         first = forecast.coverages(pairs, rate, 0.1, True)
-        assert [one > 0 for one in first] == [one.coverage > 0 for one in alone]
+        assert [item > 0 for item in first] == [item.coverage > 0 for item in guarantees]
 
 
 def test_a_score_that_ranks_the_wrong_way_round_is_turned_as_a_fit_would():
-    part = BinormalPopulation(0.7, 0.9).draw(np.random.default_rng(0), 200)
-    wrong_way = LabelledAnswers(part.group, 1 - part.probability, part.correct)
-    for own in (part, wrong_way):
-        for one in forecast.orient_probabilities(*forecast.split_groups(own, 80)):
-            assert roc_auc_score(one.correct, one.probability) > 0.8
+    answers = BinormalPopulation(0.7, 0.9).draw(np.random.default_rng(0), 200)
+    wrong_way = LabelledAnswers(answers.group, 1 - answers.probability, answers.correct)
+    for rows in (answers, wrong_way):
+        for item in forecast.orient_probabilities(*forecast.split_groups(rows, 80)):
+            assert roc_auc_score(item.correct, item.probability) > 0.8
 
 
 @pytest.mark.parametrize("accuracy, auroc", [(0, 0.8), (1, 0.8), (0.5, 0.5), (0.5, 1)])

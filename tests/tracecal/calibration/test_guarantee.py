@@ -34,8 +34,8 @@ def single(probability, correct):
 
 def evidence(kept, wrong, n):
     """Of n single answers the first `kept` are kept and the first `wrong` wrong, at one threshold."""
-    place = np.arange(n)[:, None]
-    return Evidence((place < kept) * 1.0, (place < wrong) * 1.0, np.zeros((0, 1)), ungrouped=True)
+    index = np.arange(n)[:, None]
+    return Evidence((index < kept) * 1.0, (index < wrong) * 1.0, np.zeros((0, 1)), ungrouped=True)
 
 
 @settings(max_examples=200)
@@ -71,15 +71,15 @@ def test_bets_are_made_before_their_group_is_seen_and_wealth_follows_them_by_han
     # The same bets one by one, with the standard library's normal distribution.
     from statistics import NormalDist
 
-    normal, wealth, seen = NormalDist(), 1.0, [(1 - rate) ** 2]
-    for place, own in enumerate(z):
+    normal, wealth, calibration = NormalDist(), 1.0, [(1 - rate) ** 2]
+    for index, part_answers in enumerate(z):
         if LEVEL * wealth >= 1 - 1e-12:
             break
         inside = max(LEVEL * wealth, 1e-12)
         drift = normal.pdf(normal.inv_cdf(inside)) / inside
-        bet = drift / math.sqrt((len(z) - place) * sum(seen) / len(seen))
-        wealth *= max(1 - min(bet, 1 / (1 - rate)) * own, 0.0)
-        seen.append(own**2)
+        bet = drift / math.sqrt((len(z) - index) * sum(calibration) / len(calibration))
+        wealth *= max(1 - min(bet, 1 / (1 - rate)) * part_answers, 0.0)
+        calibration.append(part_answers**2)
     assert betting_test(z[:, None], np.zeros((0, 1)), rate, LEVEL) == (LEVEL * wealth >= 1 - 1e-12)
 
 
@@ -99,10 +99,10 @@ def test_bets_find_more_than_one_answer_of_each_group_would():
     runs, groups, rate = 400, 65, 0.2
     wrong = rng.random((groups, runs, 4)) < 0.13
     whole = betting_test(wrong.mean(axis=2) - rate, np.zeros((0, runs)), rate, LEVEL).mean()
-    one = np.array(
+    item = np.array(
         [binomtest(int(k), groups, rate, "less").pvalue <= LEVEL for k in wrong[:, :, 0].sum(0)]
     ).mean()
-    assert whole > one + 0.2
+    assert whole > item + 0.2
 
 
 def test_a_group_counts_with_its_answers_up_to_the_most():
@@ -145,38 +145,38 @@ def answers(rng, groups, variants, risk):
     )
 
 
-def split_of(frame, seed=0):
+def make_split(frame, seed=0):
     return make_splits(frame.select("example_id", "group_id"), "task", seed, 1, 0.35)
 
 
-def controlled(frame, seed=0, rates=(0.3,), confidence=0.9):
-    return control_risk(logistic(), frame, split_of(frame, seed), rates, confidence)
+def control_frame(frame, seed=0, rates=(0.3,), confidence=0.9):
+    return control_risk(logistic(), frame, make_split(frame, seed), rates, confidence)
 
 
 def test_every_answer_of_the_evaluation_part_is_tested_and_no_group_was_seen():
     frame = answers(np.random.default_rng(3), 60, 3, 0.2)
-    split = split_of(frame)
+    split = make_split(frame)
     calibrator = from_json(logistic()["splits"]["0"])
-    seen, tested = split_answers(calibrator, ["a", "b"], frame, split)
-    assert not set(seen.group) & set(tested.group)
-    assert len(tested.probability) == split.filter(part="evaluation").height
-    assert tested.n_groups == len(tested.probability) / 3 == controlled(frame)["groups"]
+    calibration, evaluation = split_answers(calibrator, ["a", "b"], frame, split)
+    assert not set(calibration.group) & set(evaluation.group)
+    assert len(evaluation.probability) == split.filter(part="evaluation").height
+    assert evaluation.n_groups == len(evaluation.probability) / 3 == control_frame(frame)["groups"]
 
 
 @settings(max_examples=50)
 @given(
-    seen=st.lists(st.floats(0, 1), min_size=1, max_size=60),
+    calibration=st.lists(st.floats(0, 1), min_size=1, max_size=60),
     n=st.integers(0, 500),
     rate=st.sampled_from([0.01, 0.05, 0.3, 0.9]),
 )
-def test_thresholds_fall_to_the_lowest_and_the_first_keeps_more_than_suffices(seen, n, rate):
-    part = single(seen, np.ones(len(seen), dtype=bool))
+def test_thresholds_fall_to_the_lowest_and_the_first_keeps_more_than_suffices(calibration, n, rate):
+    part = single(calibration, np.ones(len(calibration), dtype=bool))
     thresholds = threshold_sequence(part, n, rate, LEVEL)
-    assert set(thresholds) <= set(seen)
+    assert set(thresholds) <= set(calibration)
     assert (np.diff(thresholds) < 0).all()
-    assert thresholds[-1] == min(seen)
+    assert thresholds[-1] == min(calibration)
     suffice = next(k for k in range(1, 1000) if (1 - rate) ** k <= LEVEL)
-    first = np.mean(np.array(seen) >= thresholds[0])
+    first = np.mean(np.array(calibration) >= thresholds[0])
     assert first >= min(START_FACTOR * suffice / max(n, 1), 1) - 1e-9
 
 
@@ -190,8 +190,8 @@ def test_every_number_of_groups_has_a_sequence():
 
 def test_the_sizes_of_tested_groups_choose_no_threshold(monkeypatch):
     """Sizes may go with errors. As many groups, of one answer or of five, are tested alike."""
-    rng, tried, of = np.random.default_rng(8), [], Evidence.from_answers
-    follow = staticmethod(lambda *given: tried.append(given[2]) or of(*given))
+    rng, sequences, of = np.random.default_rng(8), [], Evidence.from_answers
+    follow = staticmethod(lambda *given: sequences.append(given[2]) or of(*given))
     monkeypatch.setattr(Evidence, "from_answers", follow)
 
     def sized(sizes):
@@ -199,25 +199,25 @@ def test_the_sizes_of_tested_groups_choose_no_threshold(monkeypatch):
         group = np.repeat(np.arange(len(sizes)), sizes)
         return LabelledAnswers(group, probability, probability > 0.75)
 
-    seen = sized([1, 5] * 45)
-    for tested in (sized([1] * 60), sized([5] * 60)):
-        find_guarantee(seen, tested, 0.3, LEVEL)
-    assert len(tried[0]) > 20 and np.array_equal(*tried)
+    calibration = sized([1, 5] * 45)
+    for evaluation in (sized([1] * 60), sized([5] * 60)):
+        find_guarantee(calibration, evaluation, 0.3, LEVEL)
+    assert len(sequences[0]) > 20 and np.array_equal(*sequences)
     # Sixty groups that weigh (1/5 + 1) / 2 each begin where 36 single ones do.
-    begin = {groups: threshold_sequence(seen, groups, 0.3, LEVEL)[0] for groups in (36, 60)}
-    assert tried[0][0] == begin[36] < begin[60]
+    begin = {groups: threshold_sequence(calibration, groups, 0.3, LEVEL)[0] for groups in (36, 60)}
+    assert sequences[0][0] == begin[36] < begin[60]
 
 
 def test_the_sequence_begins_where_the_calibration_labels_say_most():
-    seen = np.repeat([0.95, 0.9, 0.4], [10, 40, 50])
+    calibration = np.repeat([0.95, 0.9, 0.4], [10, 40, 50])
     wrong = np.zeros(100, dtype=bool)
     wrong[[12, 20, 30]] = True
     wrong[60:] = True
     # Errors of 0 of 10, 3 of 50 or 43 of 100: the second speaks loudest against 0.3.
-    assert threshold_sequence(single(seen, ~wrong), 260, 0.3, LEVEL).tolist() == [0.9, 0.4]
+    assert threshold_sequence(single(calibration, ~wrong), 260, 0.3, LEVEL).tolist() == [0.9, 0.4]
     # With none below the target, the lowest error rate comes first.
-    every = single(seen, np.arange(100) >= 80)
-    assert threshold_sequence(every, 260, 0.3, LEVEL).tolist() == [0.4]
+    lowest = single(calibration, np.arange(100) >= 80)
+    assert threshold_sequence(lowest, 260, 0.3, LEVEL).tolist() == [0.4]
 
 
 def test_a_fit_that_saturates_below_the_target_is_certified_by_its_labels():
@@ -229,43 +229,45 @@ def test_a_fit_that_saturates_below_the_target_is_certified_by_its_labels():
         right = draw.random(n) < np.where(best, 0.99, 0.5)
         return single(np.where(best, 0.9 - 0.01 * draw.random(n), 0.5 * draw.random(n)), right)
 
-    found = find_guarantee(part(3000), part(5000), 0.05, LEVEL, ungrouped=True)
-    assert found.threshold is not None
-    assert found.coverage > 0.4 and found.error < 0.05
+    guarantee = find_guarantee(part(3000), part(5000), 0.05, LEVEL, ungrouped=True)
+    assert guarantee.threshold is not None
+    assert guarantee.coverage > 0.4 and guarantee.error < 0.05
 
 
 def test_the_test_follows_the_declared_groups_and_not_those_that_happen_to_be_tested():
-    seen = single(np.full(60, 0.9), np.ones(60, dtype=bool))
-    tested = single(np.full(40, 0.9), np.arange(40) >= 3)
-    exact = find_guarantee(seen, tested, 0.2, LEVEL, ungrouped=True)
-    bets = find_guarantee(seen, tested, 0.2, LEVEL)
+    calibration = single(np.full(60, 0.9), np.ones(60, dtype=bool))
+    evaluation = single(np.full(40, 0.9), np.arange(40) >= 3)
+    exact = find_guarantee(calibration, evaluation, 0.2, LEVEL, ungrouped=True)
+    bets = find_guarantee(calibration, evaluation, 0.2, LEVEL)
     assert exact.threshold == 0.9, "P(Bin(40, 0.2) <= 3) = 0.028"
-    evidence_of = Evidence.from_answers(
-        seen, tested, np.array([0.9]), 0.2, ungrouped=False, largest_group=1
+    evidence_at = Evidence.from_answers(
+        calibration, evaluation, np.array([0.9]), 0.2, ungrouped=False, largest_group=1
     )
-    z = tested.wrong_weight(np.array([0.9]), 1) - 0.2 * tested.kept_weight(np.array([0.9]), 1)
-    assert evidence_of.passes(0.2, LEVEL) == betting_test(
-        z, evidence_of.calibration_excess, 0.2, LEVEL
+    z = evaluation.wrong_weight(np.array([0.9]), 1) - 0.2 * evaluation.kept_weight(
+        np.array([0.9]), 1
     )
-    assert (bets.threshold is None) == (not evidence_of.passes(0.2, LEVEL)[0])
+    assert evidence_at.passes(0.2, LEVEL) == betting_test(
+        z, evidence_at.calibration_excess, 0.2, LEVEL
+    )
+    assert (bets.threshold is None) == (not evidence_at.passes(0.2, LEVEL)[0])
 
 
 def test_why_there_is_no_guarantee_is_said():
-    seen = single(np.full(50, 0.9), np.ones(50, dtype=bool))
-    few, wrong = single(np.full(8, 0.9), np.ones(8, dtype=bool)), np.arange(40) % 4 > 0
-    assert explain_failure(seen, few, 0.2, LEVEL, 11) == (
+    calibration = single(np.full(50, 0.9), np.ones(50, dtype=bool))
+    small_part, wrong = single(np.full(8, 0.9), np.ones(8, dtype=bool)), np.arange(40) % 4 > 0
+    assert explain_failure(calibration, small_part, 0.2, LEVEL, 11) == (
         "needs at least 11 tested groups even if every answer is correct, has 8"
     )
-    assert explain_failure(seen, single(np.full(40, 0.9), wrong), 0.2, LEVEL, None) == (
+    assert explain_failure(calibration, single(np.full(40, 0.9), wrong), 0.2, LEVEL, None) == (
         "10 of the 40 most confident answers tested first are incorrect, too many for an error "
         "rate of 0.2"
     )
     eighth = single(np.full(40, 0.9), np.arange(40) % 8 > 0)
-    assert explain_failure(seen, eighth, 0.2, LEVEL, 60).endswith(
+    assert explain_failure(calibration, eighth, 0.2, LEVEL, 60).endswith(
         "too few answers to tell; if more groups are like these, 60 will do"
     )
     empty = single(np.array([]), np.array([], dtype=bool))
-    assert explain_failure(seen, empty, 0.2, LEVEL, None) == "no answer has been tested"
+    assert explain_failure(calibration, empty, 0.2, LEVEL, None) == "no answer has been tested"
 
 
 @pytest.mark.parametrize("size", [1, 4])
@@ -281,21 +283,23 @@ def test_equal_groups_are_tested_by_their_means(size):
             draw.random(groups * size) < 0.5 + probability / 2,
         )
 
-    seen, tested = part(80), part(150)
-    found = find_guarantee(seen, tested, 0.3, LEVEL)
-    thresholds = threshold_sequence(seen, 150, 0.3, LEVEL)
+    calibration, evaluation = part(80), part(150)
+    guarantee = find_guarantee(calibration, evaluation, 0.3, LEVEL)
+    thresholds = threshold_sequence(calibration, 150, 0.3, LEVEL)
 
-    def means(own, wrong):
-        kept = (own.probability[:, None] >= thresholds) & (~own.correct[:, None] | (not wrong))
+    def means(part_answers, wrong):
+        kept = (part_answers.probability[:, None] >= thresholds) & (
+            ~part_answers.correct[:, None] | (not wrong)
+        )
         return kept.reshape(-1, size, len(thresholds)).sum(axis=1) / size
 
-    kept, wrong = means(tested, False), means(tested, True)
+    kept, wrong = means(evaluation, False), means(evaluation, True)
     z = wrong - 0.3 * kept
-    passed = betting_test(z, means(seen, True) - 0.3 * means(seen, False), 0.3, LEVEL)
+    passed = betting_test(z, means(calibration, True) - 0.3 * means(calibration, False), 0.3, LEVEL)
     last = np.flatnonzero(np.cumprod(passed))[-1]
-    assert found.threshold == thresholds[last]
-    assert found.coverage == kept[:, last].mean()
-    assert found.error == wrong[:, last].sum() / kept[:, last].sum()
+    assert guarantee.threshold == thresholds[last]
+    assert guarantee.coverage == kept[:, last].mean()
+    assert guarantee.error == wrong[:, last].sum() / kept[:, last].sum()
 
 
 def unequal(groups, large_wrong):
@@ -310,11 +314,11 @@ def test_what_is_promised_is_the_share_of_all_kept_answers_that_is_wrong():
     part = unequal(600, 1)
     assert (~part.correct).mean() == pytest.approx(1 / 6)
     assert find_guarantee(part, part, 0.15, LEVEL).threshold is None
-    found = find_guarantee(part, part, 0.2, LEVEL)
-    assert (found.threshold, found.error) == (0.9, pytest.approx(1 / 6))
+    guarantee = find_guarantee(part, part, 0.2, LEVEL)
+    assert (guarantee.threshold, guarantee.error) == (0.9, pytest.approx(1 / 6))
     # Counted with one answer each, the groups are as many as they are.
-    alike = find_guarantee(part, part, 0.15, LEVEL, largest_group=1)
-    assert (alike.threshold, alike.error) == (0.9, pytest.approx(0.1))
+    counted_once = find_guarantee(part, part, 0.15, LEVEL, largest_group=1)
+    assert (counted_once.threshold, counted_once.error) == (0.9, pytest.approx(0.1))
 
 
 def test_few_large_groups_decide_and_that_is_said():
@@ -334,15 +338,17 @@ def test_few_large_groups_decide_and_that_is_said():
 def test_a_laxer_rate_has_at_least_the_threshold_of_a_stricter_one():
     """At .1 the best answers pass; at .3 the sequence begins with others, which do not."""
     probability = np.repeat([0.9, 0.5], [60, 120])
-    seen = single(probability, np.arange(180) < 165)
-    tested = single(probability, np.arange(180) < 60)
-    strict, lax = (find_guarantee(seen, tested, rate, LEVEL, True) for rate in (0.1, 0.3))
+    calibration = single(probability, np.arange(180) < 165)
+    evaluation = single(probability, np.arange(180) < 60)
+    strict, lax = (
+        find_guarantee(calibration, evaluation, rate, LEVEL, True) for rate in (0.1, 0.3)
+    )
     assert strict.threshold == 0.9 and lax.threshold is None, "what this test needs"
-    found = find_guarantees(seen, tested, (0.3, 0.1), LEVEL, True)
-    assert [one.error_rate for one in found] == [0.1, 0.3]
-    assert [one.threshold for one in found] == [0.9, 0.9]
-    assert [one.tested_rate for one in found] == [0.1, 0.1]
-    assert find_guarantees(seen, tested, (0.3,), LEVEL, True)[0].threshold is None
+    guarantees = find_guarantees(calibration, evaluation, (0.3, 0.1), LEVEL, True)
+    assert [item.error_rate for item in guarantees] == [0.1, 0.3]
+    assert [item.threshold for item in guarantees] == [0.9, 0.9]
+    assert [item.tested_rate for item in guarantees] == [0.1, 0.1]
+    assert find_guarantees(calibration, evaluation, (0.3,), LEVEL, True)[0].threshold is None
 
 
 def test_the_first_split_has_the_guarantees():
@@ -360,43 +366,45 @@ def test_the_first_split_has_the_guarantees():
 
 
 def test_what_cannot_be_certified_is_none_and_what_is_always_right_is_kept_whole():
-    seen = single(np.linspace(0, 1, 101), np.ones(101, dtype=bool))
+    calibration = single(np.linspace(0, 1, 101), np.ones(101, dtype=bool))
     scores = np.linspace(0.01, 1, 100)
-    none = find_guarantee(
-        seen, single(scores, np.zeros(100, dtype=bool)), 0.2, LEVEL, ungrouped=True
+    missing = find_guarantee(
+        calibration, single(scores, np.zeros(100, dtype=bool)), 0.2, LEVEL, ungrouped=True
     )
-    assert (none.threshold, none.n, none.kept, none.wrong) == (None, 100, 0, 0)
+    assert (missing.threshold, missing.n, missing.kept, missing.wrong) == (None, 100, 0, 0)
     right = find_guarantee(
-        seen, single(scores, np.ones(100, dtype=bool)), 0.2, LEVEL, ungrouped=True
+        calibration, single(scores, np.ones(100, dtype=bool)), 0.2, LEVEL, ungrouped=True
     )
     assert (right.threshold, right.n, right.kept, right.wrong) == (0.0, 100, 100, 0)
     assert (right.coverage, right.error) == (1.0, 0.0)
-    few = single(scores[:10], np.ones(10, dtype=bool))
-    assert find_guarantee(seen, few, 0.2, LEVEL, ungrouped=True).threshold is None
+    small_part = single(scores[:10], np.ones(10, dtype=bool))
+    assert find_guarantee(calibration, small_part, 0.2, LEVEL, ungrouped=True).threshold is None
     assert (
         find_guarantee(
-            seen, single(scores[:11], np.ones(11, dtype=bool)), 0.2, LEVEL, ungrouped=True
+            calibration, single(scores[:11], np.ones(11, dtype=bool)), 0.2, LEVEL, ungrouped=True
         ).threshold
         == 0.0
     )
     empty = single(np.array([]), np.array([], dtype=bool))
-    assert find_guarantee(seen, empty, 0.2, LEVEL, ungrouped=True).threshold is None
-    assert find_guarantee(empty, few, 0.2, LEVEL, ungrouped=True).threshold is None
-    assert groups_needed(empty, few, 0.2, LEVEL, ungrouped=True) is None
+    assert find_guarantee(calibration, empty, 0.2, LEVEL, ungrouped=True).threshold is None
+    assert find_guarantee(empty, small_part, 0.2, LEVEL, ungrouped=True).threshold is None
+    assert groups_needed(empty, small_part, 0.2, LEVEL, ungrouped=True) is None
 
 
 def test_enough_is_how_many_like_these_would_have_passed():
-    seen = single(np.full(50, 0.9), np.ones(50, dtype=bool))
-    few = single(np.full(8, 0.9), np.ones(8, dtype=bool))
-    assert groups_needed(seen, few, 0.2, LEVEL, ungrouped=True) in (
+    calibration = single(np.full(50, 0.9), np.ones(50, dtype=bool))
+    small_part = single(np.full(8, 0.9), np.ones(8, dtype=bool))
+    assert groups_needed(calibration, small_part, 0.2, LEVEL, ungrouped=True) in (
         11,
         12,
         13,
     )  # 11 suffice where none is wrong
     wrong = single(np.full(40, 0.9), np.arange(40) % 4 > 0)
-    assert groups_needed(seen, wrong, 0.2, LEVEL, ungrouped=True) is None  # one in four is wrong
+    assert (
+        groups_needed(calibration, wrong, 0.2, LEVEL, ungrouped=True) is None
+    )  # one in four is wrong
     half = single(np.full(40, 0.9), np.arange(40) % 8 > 0)
-    needed = groups_needed(seen, half, 0.2, LEVEL, ungrouped=True)
+    needed = groups_needed(calibration, half, 0.2, LEVEL, ungrouped=True)
     assert 40 < needed < 100
     assert binomtest(5, 40, 0.2, "less").pvalue > LEVEL
     assert binomtest(math.ceil(needed / 8), needed, 0.2, "less").pvalue <= LEVEL
@@ -407,8 +415,8 @@ def test_a_user_can_apply_the_json_by_hand():
     frame = answers(rng, 300, 1, 0.5).with_columns(
         correct=pl.Series(rng.random(300)) < 1 / (1 + (-3 * pl.col("a")).exp())
     )
-    split = split_of(frame)
-    stored = json.loads(json.dumps(controlled(frame, rates=(0.1, 0.2, 0.3))))
+    split = make_split(frame)
+    stored = json.loads(json.dumps(control_frame(frame, rates=(0.1, 0.2, 0.3))))
     assert (stored["split"], stored["confidence"]) == (0, 0.9)
     evaluated = frame.join(split.filter(part="evaluation"), on="example_id")
     fits = logistic()["splits"]["0"]
@@ -419,27 +427,27 @@ def test_a_user_can_apply_the_json_by_hand():
         )
     )
     probability = 1 / (1 + (-z).exp())
-    assert [one["error_rate"] for one in stored["thresholds"]] == [0.1, 0.2, 0.3]
+    assert [item["error_rate"] for item in stored["thresholds"]] == [0.1, 0.2, 0.3]
     assert stored["thresholds"][2]["threshold"] is not None
-    for one in stored["thresholds"]:
-        bar = 2 if one["threshold"] is None else one["threshold"]
+    for item in stored["thresholds"]:
+        bar = 2 if item["threshold"] is None else item["threshold"]
         kept = evaluated.filter(probability >= bar)
-        assert (one["n"], one["kept"]) == (195, kept.height)
-        assert one["wrong"] == (~kept["correct"]).sum()
+        assert (item["n"], item["kept"]) == (195, kept.height)
+        assert item["wrong"] == (~kept["correct"]).sum()
         # Single answers: what is guaranteed is estimated by plain shares.
-        assert one["coverage"] == pytest.approx(kept.height / 195)
-        if one["threshold"] is not None:
-            assert one["error"] == pytest.approx(one["wrong"] / one["kept"])
-            assert one["enough"] is None
+        assert item["coverage"] == pytest.approx(kept.height / 195)
+        if item["threshold"] is not None:
+            assert item["error"] == pytest.approx(item["wrong"] / item["kept"])
+            assert item["enough"] is None
 
 
 def test_row_order_changes_nothing_and_null_features_are_left_out():
     frame = answers(np.random.default_rng(5), 200, 2, 0.05)
-    plain = controlled(frame)
-    assert controlled(frame.sample(fraction=1, shuffle=True, seed=1)) == plain
+    plain = control_frame(frame)
+    assert control_frame(frame.sample(fraction=1, shuffle=True, seed=1)) == plain
     assert plain["thresholds"][0]["threshold"] is not None
     holed = frame.with_columns(b=pl.when(pl.int_range(pl.len()) % 4 > 0).then("b"))
-    assert 0 < controlled(holed)["thresholds"][0]["n"] < 200
+    assert 0 < control_frame(holed)["thresholds"][0]["n"] < 200
 
 
 @pytest.mark.parametrize(

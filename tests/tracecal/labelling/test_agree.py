@@ -24,19 +24,21 @@ def judged(labels):
 @given(verdicts)
 def test_kappa_is_scikit_learns(pairs):
     a, b = map(list, zip(*pairs, strict=True))
-    found = measure_agreement(judged(a), judged(b), 1)
-    assert found.share[0] == pytest.approx(np.mean(np.equal(a, b)))
+    agreement = measure_agreement(judged(a), judged(b), 1)
+    assert agreement.share[0] == pytest.approx(np.mean(np.equal(a, b)))
     if len({*a, *b}) == 1:
-        assert found.kappa[0] is None
+        assert agreement.kappa[0] is None
     else:
-        assert found.kappa[0] == pytest.approx(cohen_kappa_score(a, b))
-        assert found.disagreements.height == sum(one != other for one, other in pairs)
+        assert agreement.kappa[0] == pytest.approx(cohen_kappa_score(a, b))
+        assert agreement.disagreements.height == sum(
+            first_label != second_label for first_label, second_label in pairs
+        )
 
 
 def test_unsure_and_missing_answers_are_left_out():
-    found = measure_agreement(judged([True, None, False]), judged([True, True, True, False]), 1)
-    assert (found.n, found.n_unpaired) == (2, 2)
-    assert found.disagreements.rows() == [("a0002", False, True)]
+    agreement = measure_agreement(judged([True, None, False]), judged([True, True, True, False]), 1)
+    assert (agreement.n, agreement.n_unpaired) == (2, 2)
+    assert agreement.disagreements.rows() == [("a0002", False, True)]
 
 
 def test_intervals_resample_questions():
@@ -56,9 +58,9 @@ def test_two_who_agree_on_all_may_yet_disagree_on_others():
     """Of 20 answers on which all agree, the truth may be 84 % (the exact interval's lower end is
     .83): an interval from 100 to 100 % would be wrong in a third of files where 95 % is true.
     """
-    same = [place % 3 > 0 for place in range(20)]
-    found = measure_agreement(judged(same), judged(same), 1)
-    (share, low, high), (kappa, kappa_low, kappa_high) = found.share, found.kappa
+    labels = [place % 3 > 0 for place in range(20)]
+    agreement = measure_agreement(judged(labels), judged(labels), 1)
+    (share, low, high), (kappa, kappa_low, kappa_high) = agreement.share, agreement.kappa
     assert share == high == kappa == kappa_high == 1
     assert 0.75 < low < 0.95 and 0.4 < kappa_low < 0.95
 

@@ -79,11 +79,11 @@ def test_verdicts_are_read_by_the_answers_own_ids(export, made):
 def test_a_file_of_label_itself_is_read_like_an_export(tmp_path):
     path = tmp_path / "labelled.jsonl"
     rows = {"x": {"id": "x", "answer": "1", "correct": True}, "y": {"id": "y"}, "z": {"id": "z"}}
-    held = VerdictFile(path, rows, {"z": "capital"})
-    held.append("x", Verdict(False))
-    held.append("y", Verdict(None, "which?"))
-    held.append("z", Verdict(True))
-    held.close()
+    verdicts = VerdictFile(path, rows, {"z": "capital"})
+    verdicts.append("x", Verdict(False))
+    verdicts.append("y", Verdict(None, "which?"))
+    verdicts.append("z", Verdict(True))
+    verdicts.close()
     assert read_annotations(path) == {"x": False, "y": None, "z": True}
 
 
@@ -114,7 +114,7 @@ def test_one_of_several_questions_is_named(export):
 
 
 @pytest.mark.parametrize(
-    "row, told",
+    "row, message",
     [
         (task("a", "good"), "its verdict 'good' is none of"),
         (task("a", "right", data={"text": "x"}), "its data hold no example_id"),
@@ -125,8 +125,8 @@ def test_one_of_several_questions_is_named(export):
         ({"labelled": {"example_id": "a", "correct": "yes"}}, "does not say whether it is"),
     ],
 )
-def test_what_cannot_be_read_is_said(export, row, told):
-    with pytest.raises(InputError, match=told):
+def test_what_cannot_be_read_is_said(export, row, message):
+    with pytest.raises(InputError, match=message):
         read_annotations(export(row, task("z", "right")))
 
 

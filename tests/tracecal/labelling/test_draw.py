@@ -37,25 +37,25 @@ def test_the_order_depends_on_the_seed_alone_and_keeps_groups_whole():
 def test_every_prefix_is_a_random_sample():
     """Each group is among the first five of twenty as often as any other."""
     frame = TWINS.gather_every(2)
-    first = Counter(
+    from_file = Counter(
         example
         for seed in range(120)
         for example in random_order(frame, seed).filter(pl.col("place") < 5)["example_id"]
     )
-    assert len(first) == 20
+    assert len(from_file) == 20
     # Draws without replacement vary less than a multinomial: the test is on the safe side.
-    assert chisquare(list(first.values())).pvalue > 0.01
+    assert chisquare(list(from_file.values())).pvalue > 0.01
 
 
 def test_a_larger_draw_begins_with_a_smaller_one(folder):
     TWINS.write_ndjson("all.jsonl")
     for number in (7, 20):
-        told = ["--number", str(number), "--output", f"{number}.jsonl"]
-        assert main(["pick", "--answers", "all.jsonl", *told]) == 0
-    few, many = (ids(folder / f"{number}.jsonl") for number in (7, 20))
-    assert len(few) == 8  # the fourth pair is whole
-    assert many[:8] == few
-    assert len(many) == 20
+        options = ["--number", str(number), "--output", f"{number}.jsonl"]
+        assert main(["pick", "--answers", "all.jsonl", *options]) == 0
+    fewer, more = (ids(folder / f"{number}.jsonl") for number in (7, 20))
+    assert len(fewer) == 8  # the fourth pair is whole
+    assert more[:8] == fewer
+    assert len(more) == 20
 
 
 def test_rows_are_those_of_the_file_whatever_its_format(folder):
@@ -78,14 +78,20 @@ def test_traces_keep_what_their_file_says_of_them(folder):
     traces.write_parquet("all.parquet", metadata=stated)
     assert main("pick --answers all.parquet --number 6 --output pick.jsonl".split()) == 0
     known = ["model", "stop_token", "processed", "surprisal", "entropy"]
-    first, second = (read_file(folder / name).frame for name in ("all.parquet", "pick.jsonl"))
-    assert second.sort("example_id").select(known).equals(first.sort("example_id").select(known))
+    from_file, from_pick = (
+        read_file(folder / name).frame for name in ("all.parquet", "pick.jsonl")
+    )
+    assert (
+        from_pick.sort("example_id")
+        .select(known)
+        .equals(from_file.sort("example_id").select(known))
+    )
 
 
 @pytest.mark.parametrize("number", [0, 41])
 def test_a_number_that_cannot_be_drawn_is_refused(folder, caplog, number):
     TWINS.write_ndjson("all.jsonl")
-    told = ["--number", str(number), "--output", "pick.jsonl"]
-    assert main(["pick", "--answers", "all.jsonl", *told]) == 1
+    options = ["--number", str(number), "--output", "pick.jsonl"]
+    assert main(["pick", "--answers", "all.jsonl", *options]) == 1
     assert "ask for 1 to 40" in caplog.text
     assert not (folder / "pick.jsonl").exists()

@@ -58,12 +58,12 @@ def served(folder, content):
     verdicts.close()
 
 
-def held(folder):
+def verdict_file(folder):
     lines = (folder / "out.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line)["labelled"] for line in lines]
 
 
-def shown(browser):
+def answer_text(browser):
     return browser.ask("document.getElementById('answer').innerText")
 
 
@@ -71,43 +71,43 @@ def progress(browser):
     return browser.ask("document.getElementById('progress').textContent")
 
 
-def press(browser, key, said):
+def press(browser, key, message):
     browser.press(key)
-    browser.wait_for(f"document.getElementById('progress').textContent.includes({said!r})")
+    browser.wait_for(f"document.getElementById('progress').textContent.includes({message!r})")
 
 
 def test_verdicts_are_given_by_keys_and_scores_show_only_afterwards(browser, files, content):
     with served(files, content) as address:
         browser.visit(address)
         assert "0 of 6 labelled" in progress(browser)
-        first = shown(browser)
+        first = answer_text(browser)
         assert "Question 0?" in first and "Answer 0." in first and "the reference" in first
         assert "TRACE" not in first and "nats" not in first
         press(browser, "r", "1 of 6")
-        assert held(files) == [{"example_id": IDS[0], "correct": True}]
+        assert verdict_file(files) == [{"example_id": IDS[0], "correct": True}]
         press(browser, "w", "2 of 6")
         press(browser, "u", "3 of 6")
-        assert [one["correct"] for one in held(files)] == [True, False, None]
+        assert [item["correct"] for item in verdict_file(files)] == [True, False, None]
         press(browser, "z", "2 of 6")
-        assert [one["correct"] for one in held(files)] == [True, False]
+        assert [item["correct"] for item in verdict_file(files)] == [True, False]
         browser.press("n")
         browser.ask("document.activeElement.value = 'wrong unit'")
         browser.ask("document.activeElement.dispatchEvent(new Event('input'))")
         browser.press("w")  # written into the note, not a verdict
-        assert len(held(files)) == 2
+        assert len(verdict_file(files)) == 2
         browser.press("Escape")
         press(browser, "w", "3 of 6")
-        assert held(files)[2]["note"].startswith("wrong unit")
+        assert verdict_file(files)[2]["note"].startswith("wrong unit")
         browser.press("ArrowDown")
-        seen = shown(browser)
+        seen = answer_text(browser)
         assert "Question 2?" in seen and "TRACE+" in seen and "✗ Wrong" in seen
         for number in (4, 5, 6):
             press(browser, "r", f"{number} of 6")
         assert "Done" in progress(browser)
         assert not browser.complaints
-        assert all(one.startswith(address) for one in browser.requests)
-    known = read_file(files / "out.jsonl").frame
-    assert known["correct"].to_list() == [True, False, False, True, True, True]
+        assert all(item.startswith(address) for item in browser.requests)
+    frame = read_file(files / "out.jsonl").frame
+    assert frame["correct"].to_list() == [True, False, False, True, True, True]
 
 
 def test_the_answer_comes_first_and_its_probability_right_after_the_verdict(
@@ -117,14 +117,14 @@ def test_the_answer_comes_first_and_its_probability_right_after_the_verdict(
     with served(files, content) as address:
         browser.visit(address)
         size = "parseFloat(getComputedStyle(document.querySelector('%s')).fontSize)"
-        assert shown(browser).startswith("Answer 0.")
+        assert answer_text(browser).startswith("Answer 0.")
         assert browser.ask(f"{size % '.tokens'} > 1.2 * {size % '#answer h2'}")
-        assert browser.ask(last) == "" and "Not judged yet" in shown(browser)
+        assert browser.ask(last) == "" and "Not judged yet" in answer_text(browser)
         press(browser, "r", "1 of 6")
         data = unpacked(httpx.get(address).text)["answers"]
         probability = data["probability"][DEFAULT][0]
-        known = f"✓ Correct, probability {probability:.3f} by {LABELS[DEFAULT]} · Answer 0."
-        assert browser.ask(last) == f"Just judged: {known}"
+        frame = f"✓ Correct, probability {probability:.3f} by {LABELS[DEFAULT]} · Answer 0."
+        assert browser.ask(last) == f"Just judged: {frame}"
         row = "document.querySelector('.row:nth-child(2)').innerText"
         assert f"{probability:.3f}" in browser.ask(row)
         press(browser, "u", "2 of 6")
@@ -193,12 +193,12 @@ def test_nobody_else_is_answered(files, content):
                 headers = {"Content-Type": kind}
                 reply = httpx.post(f"{address}verdict", content=wrong, headers=headers)
                 assert reply.status_code == 400
-        assert held(files) == []
+        assert verdict_file(files) == []
         assert (
             httpx.post(f"{address}verdict", json={"answer": 3, "correct": True}).status_code == 409
         )
         assert "frame-ancestors 'none'" in httpx.get(address).headers["content-security-policy"]
-    assert held(files) == []
+    assert verdict_file(files) == []
 
 
 def test_a_full_disk_stores_nothing_and_says_so(files, content, monkeypatch):
@@ -217,22 +217,22 @@ def test_a_full_disk_stores_nothing_and_says_so(files, content, monkeypatch):
         assert (files / "out.jsonl").read_bytes() == whole
         again = httpx.post(f"{address}verdict", json={"answer": 1, "correct": False})
         assert again.status_code == 200
-    assert [one["correct"] for one in held(files)] == [True, False]
+    assert [item["correct"] for item in verdict_file(files)] == [True, False]
 
 
 @contextmanager
-def started(folder, *given):
+def started(folder, *options):
     """The address of `tracecal label` of `pick.jsonl`, which is killed in the end."""
     environment = os.environ | {"PYTHONPATH": str(REPOSITORY / "workflow_scripts")}
-    program = [sys.executable, "-m", "tracecal.cli.main", "label", "pick.jsonl", *given]
+    program = [sys.executable, "-m", "tracecal.cli.main", "label", "pick.jsonl", *options]
     log = folder / "log"
-    with log.open("w") as told:
-        process = subprocess.Popen(program, cwd=folder, env=environment, stderr=told)
+    with log.open("w") as options:
+        process = subprocess.Popen(program, cwd=folder, env=environment, stderr=options)
     try:
-        while not (found := re.search(r"http://127\S+", log.read_text())):
+        while not (address_match := re.search(r"http://127\S+", log.read_text())):
             assert process.poll() is None, log.read_text()
             time.sleep(0.05)
-        yield found[0]
+        yield address_match[0]
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -270,26 +270,30 @@ def write_records(folder, pieces, surprisals=(0.25,)):
 def test_parts_are_judged_by_themselves_with_keys(browser, tmp_path):
     pieces = (["Capital:", " Lima", "\nCurrency:", " Sol"], ["Currency:", " Real"], ["no", " idea"])
     write_records(tmp_path, pieces)
-    given = ["--parts", "lines: [capital, currency]", "--output", "out.jsonl"]
-    with started(tmp_path, *given) as address:
+    options = ["--parts", "lines: [capital, currency]", "--output", "out.jsonl"]
+    with started(tmp_path, *options) as address:
         browser.visit(address)
         assert "0 of 3 labelled" in progress(browser)
         outlined = "document.querySelector('#answer .tokens .part').textContent"
-        assert "Question 0?" in shown(browser) and "nats" not in shown(browser)
+        assert "Question 0?" in answer_text(browser) and "nats" not in answer_text(browser)
         assert browser.ask(outlined) == " Lima"
         press(browser, "r", "1 of 3")
-        assert held(tmp_path) == [{"example_id": "q0/capital", "correct": True, "part": "capital"}]
+        assert verdict_file(tmp_path) == [
+            {"example_id": "q0/capital", "correct": True, "part": "capital"}
+        ]
         assert browser.ask(outlined) == " Sol"
         press(browser, "w", "2 of 3")
-        assert [one["correct"] for one in held(tmp_path)] == [True, False]
-        assert "Question 1?" in shown(browser) and browser.ask(outlined) == " Real"
+        assert [item["correct"] for item in verdict_file(tmp_path)] == [True, False]
+        assert "Question 1?" in answer_text(browser) and browser.ask(outlined) == " Real"
         browser.press("ArrowDown")
-        assert "✗ Wrong" in shown(browser) and "Capital: Lima" in shown(browser).replace("\n", "")
+        assert "✗ Wrong" in answer_text(browser) and "Capital: Lima" in answer_text(
+            browser
+        ).replace("\n", "")
         assert not browser.complaints
         page = unpacked(httpx.get(address).text)
         # The shades of an answer are sent when all of its parts have a verdict.
-        assert [one is None for one in page["parents"]["surprisal"]] == [False, True]
-    with started(tmp_path, *given) as address:
+        assert [item is None for item in page["parents"]["surprisal"]] == [False, True]
+    with started(tmp_path, *options) as address:
         browser.visit(address)
         press(browser, "u", "3 of 3")
     answers = read_file(tmp_path / "out.jsonl")
@@ -306,19 +310,19 @@ def test_of_parts_those_are_asked_for_that_a_promise_needs(browser, tmp_path):
     """Half of the answers are sure and right, the others neither."""
     pieces = [["Capital:", f" City{n}", "\nCurrency:", f" Coin{n}"] for n in range(40)]
     write_records(tmp_path, pieces, [0.01, 3.0])
-    given = ["--parts", "lines: [capital, currency]", "--output", "out.jsonl"]
-    with started(tmp_path, *given, "--error-rate", "0.2", "--estimator", "min_prob") as address:
+    options = ["--parts", "lines: [capital, currency]", "--output", "out.jsonl"]
+    with started(tmp_path, *options, "--error-rate", "0.2", "--estimator", "min_prob") as address:
         browser.visit(address)
         labelled = 0
         while not re.search("no threshold is left|too many are incorrect", progress(browser)):
             assert "now tested" in progress(browser)
-            asked = re.search(r"Question (\d+)\?", shown(browser))[1]
+            asked = re.search(r"Question (\d+)\?", answer_text(browser))[1]
             labelled += 1
             press(browser, "w" if int(asked) % 2 else "r", f"{labelled} labelled")
-        told = progress(browser)
-    kept = float(re.search(r"at most 20% are incorrect among the ([\d.]+)%", told)[1])
+        options = progress(browser)
+    kept = float(re.search(r"at most 20% are incorrect among the ([\d.]+)%", options)[1])
     assert kept == pytest.approx(50, abs=10)
-    named = [one["example_id"] for one in held(tmp_path)]
+    named = [item["example_id"] for item in verdict_file(tmp_path)]
     assert len(named) == len({*named}) == labelled < 80
     assert {name.partition("/")[2] for name in named} == {"capital", "currency"}
 
@@ -326,14 +330,14 @@ def test_of_parts_those_are_asked_for_that_a_promise_needs(browser, tmp_path):
 def test_an_export_of_parts_becomes_a_file_of_verdicts(tmp_path, monkeypatch):
     write_records(tmp_path, [["Capital:", " Lima", "\nCurrency:", " Sol"]])
     monkeypatch.chdir(tmp_path)
-    said = {"q0/currency": "wrong", "q0/capital": "right"}
+    message = {"q0/currency": "wrong", "q0/capital": "right"}
     export = [
         {"id": part, "responses": {"verdict": [{"value": value, "user_id": "u"}]}}
-        for part, value in said.items()
+        for part, value in message.items()
     ]
     Path("export.json").write_text(json.dumps(export))
-    given = ["--parts", "lines: [capital, currency]", "--output", "out.jsonl"]
-    assert main(["label", "pick.jsonl", "--labels", "export.json", *given]) == 0
+    options = ["--parts", "lines: [capital, currency]", "--output", "out.jsonl"]
+    assert main(["label", "pick.jsonl", "--labels", "export.json", *options]) == 0
     parts, _ = labelled_parts(read_file("out.jsonl"), "lines: [capital, currency]")
     assert dict(parts.select("example_id", "correct").rows()) == {
         "q0/currency": False,
@@ -344,19 +348,19 @@ def test_an_export_of_parts_becomes_a_file_of_verdicts(tmp_path, monkeypatch):
 @pytest.fixture
 def verdicts(tmp_path):
     rows = {name: {"id": name, "answer": "x", "correct": True} for name in ("a", "b", "c")}
-    held = VerdictFile(tmp_path / "out.jsonl", rows)
-    yield held, rows, tmp_path / "out.jsonl"
-    held.close()
+    verdict_file = VerdictFile(tmp_path / "out.jsonl", rows)
+    yield verdict_file, rows, tmp_path / "out.jsonl"
+    verdict_file.close()
 
 
 def test_a_verdict_counts_whatever_else_a_row_says(verdicts):
-    held, _, path = verdicts
-    held.append("b", Verdict(False))
-    held.append("a", Verdict(None, "which one?"))
+    verdict_file, _, path = verdicts
+    verdict_file.append("b", Verdict(False))
+    verdict_file.append("a", Verdict(None, "which one?"))
     assert read_file(path).frame["correct"].to_list() == [False, None]
-    assert held.undo() == "a"
-    assert held.undo() == "b"
-    assert held.undo() is None
+    assert verdict_file.undo() == "a"
+    assert verdict_file.undo() == "b"
+    assert verdict_file.undo() is None
     assert path.read_bytes() == b""
 
 
@@ -367,7 +371,7 @@ def test_two_at_once_are_refused(verdicts):
 
 
 @pytest.mark.parametrize(
-    "line, told",
+    "line, message",
     [
         ('{"labelled": {"example_id": "z", "correct": true}}\n', "not among the answers"),
         ('{"answer": 3}\n', "line 1 is not a verdict"),
@@ -375,10 +379,10 @@ def test_two_at_once_are_refused(verdicts):
         ('{"labelled": {"example_id": "a", "correct": true}}\n' * 2, "line 2: a second verdict"),
     ],
 )
-def test_another_file_is_not_written_into(tmp_path, line, told):
+def test_another_file_is_not_written_into(tmp_path, line, message):
     path = tmp_path / "out.jsonl"
     path.write_text(line)
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         VerdictFile(path, {"a": {"id": "a"}})
     assert path.read_text() == line
 
@@ -389,13 +393,13 @@ def test_labels_go_straight_into_calibrate(tmp_path, monkeypatch):
     frame.with_columns(correct=None).write_ndjson("pick.jsonl")
     rows = read_file("pick.jsonl", keep_rows=True)
     ids = rows.frame["example_id"].to_list()
-    held = VerdictFile("labelled.jsonl", dict(zip(ids, rows.rows, strict=True)))
+    verdict_file = VerdictFile("labelled.jsonl", dict(zip(ids, rows.rows, strict=True)))
     for example, correct in zip(ids, frame["correct"], strict=True):
-        held.append(example, Verdict(correct))
-    held.close()
+        verdict_file.append(example, Verdict(correct))
+    verdict_file.close()
     Path("quick.yaml").write_text("splits: {count: 1}\nbootstrap: {resamples: 20}\n")
-    told = ["--answers", "labelled.jsonl", "--task", "t", "--output", "C.json"]
-    assert main(["calibrate", *told, "--config", "quick.yaml"]) == 0
+    options = ["--answers", "labelled.jsonl", "--task", "t", "--output", "C.json"]
+    assert main(["calibrate", *options, "--config", "quick.yaml"]) == 0
     stored = json.loads(Path("C.json").read_text())
     assert stored["fitted_on"]["n"] == 80
     assert stored["fitted_on"]["base_rate"] == pytest.approx(frame["correct"].mean())
@@ -403,16 +407,16 @@ def test_labels_go_straight_into_calibrate(tmp_path, monkeypatch):
 
 def test_an_export_becomes_a_file_of_verdicts(files, monkeypatch, caplog):
     monkeypatch.chdir(files)
-    said = {IDS[3]: "wrong", IDS[1]: "right", "other": "right"}
+    message = {IDS[3]: "wrong", IDS[1]: "right", "other": "right"}
     export = [
         {"id": example, "responses": {"verdict": [{"value": value, "user_id": "u"}]}}
-        for example, value in said.items()
+        for example, value in message.items()
     ]
     Path("export.json").write_text(json.dumps(export))
     command = ["label", "pick.jsonl", "--labels", "export.json", "--output", "out.jsonl"]
     assert main(command) == 0
-    known = read_file("out.jsonl").frame
-    assert dict(known.select("example_id", "correct").rows()) == {IDS[1]: True, IDS[3]: False}
+    frame = read_file("out.jsonl").frame
+    assert dict(frame.select("example_id", "correct").rows()) == {IDS[1]: True, IDS[3]: False}
     assert "1 verdict(s) are on other answers" in caplog.text
     assert main(command) == 0  # again: nothing is new
     export[0]["responses"]["verdict"][0]["value"] = "right"

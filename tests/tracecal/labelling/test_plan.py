@@ -20,83 +20,86 @@ QUICK = ["--draws", "4", "--most", "200"]
 
 def test_a_plan_is_a_table_a_picture_and_a_sentence(tmp_path, calibrator_file, capsys):
     path = tmp_path / "plan.svg"
-    told = ["--calibrator", str(calibrator_file), "--error-rate", "0.3", "--picture", str(path)]
-    assert main(["plan", *told, *QUICK]) == 0
-    printed = capsys.readouterr().out
-    rows = re.findall(r"^ +(\d+) +\d+%", printed, re.MULTILINE)
+    options = ["--calibrator", str(calibrator_file), "--error-rate", "0.3", "--picture", str(path)]
+    assert main(["plan", *options, *QUICK]) == 0
+    output = capsys.readouterr().out
+    rows = re.findall(r"^ +(\d+) +\d+%", output, re.MULTILINE)
     assert rows == ["50", "100", "200"]
-    assert "labelled questions" in printed.splitlines()[-1]
+    assert "labelled questions" in output.splitlines()[-1]
     drawing = ElementTree.fromstring(path.read_text(encoding="utf-8"))
-    circles = [one for one in drawing.iter() if one.tag.endswith("circle")]
+    circles = [item for item in drawing.iter() if item.tag.endswith("circle")]
     assert len(circles) == 3
 
 
-def drawn(shares, high):
+def read_picture(shares, high):
     """The picture of a table: its marks, its texts, and the heights of its dots."""
     rows = [
-        {"questions": 50 * 2**n, "guaranteed": one, "low": 0.0, "median": high / 2, "high": high}
-        for n, one in enumerate(shares)
+        {"questions": 50 * 2**n, "guaranteed": item, "low": 0.0, "median": high / 2, "high": high}
+        for n, item in enumerate(shares)
     ]
     root = ElementTree.fromstring(plan.draw_plan(pl.DataFrame(rows), 0.2, 0.9))
-    of = {
-        one: [e for e in root.iter() if e.tag.endswith(one)] for one in ("line", "text", "circle")
+    elements = {
+        item: [e for e in root.iter() if e.tag.endswith(item)]
+        for item in ("line", "text", "circle")
     }
-    enough = [float(one.get("x1")) for one in of["line"] if one.get("class") == "enough"]
-    dots = [(float(one.get("cx")), float(one.get("cy"))) for one in of["circle"]]
-    return enough, [one.text for one in of["text"]], dots
+    needed = [float(item.get("x1")) for item in elements["line"] if item.get("class") == "enough"]
+    dots = [(float(item.get("cx")), float(item.get("cy"))) for item in elements["circle"]]
+    return needed, [item.text for item in elements["text"]], dots
 
 
 def test_the_picture_marks_the_number_that_suffices_and_its_axis_fits():
-    enough, texts, dots = drawn([0.5, 0.8, 1.0], 0.16)
-    assert enough == [dots[1][0]] and "100 suffice in 80% of the draws" in texts
+    needed, texts, dots = read_picture([0.5, 0.8, 1.0], 0.16)
+    assert needed == [dots[1][0]] and "100 suffice in 80% of the draws" in texts
     assert "20 %" in texts and "100 %" not in texts
     assert 120 < dots[0][1] < 180, "half of 16 % is well above the ground of an axis to 20 %"
-    enough, texts, _ = drawn([0.0, 0.1, 0.3], 0.9)
-    assert enough == [] and "not even 200 suffice in 80% of the draws" in texts
+    needed, texts, _ = read_picture([0.0, 0.1, 0.3], 0.9)
+    assert needed == [] and "not even 200 suffice in 80% of the draws" in texts
     assert "100 %" in texts
 
 
 def test_guesses_do_without_a_calibrator(capsys):
-    told = ["--accuracy", "0.9", "--auroc", "0.9", "--error-rate", "0.2"]
-    assert main(["plan", *told, *QUICK]) == 0
+    options = ["--accuracy", "0.9", "--auroc", "0.9", "--error-rate", "0.2"]
+    assert main(["plan", *options, *QUICK]) == 0
     assert "About" in capsys.readouterr().out
 
 
 def test_the_population_is_the_labelled_answers(content):
     """In the file's order, ranked within the folds of the fits: better ranks are more often right."""
-    found, held = (
+    population, held = (
         LabelledPopulation.from_fits(content[DEFAULT], "C.json"),
         content[DEFAULT]["held_out"],
     )
     frame = answers()
     assert held["correct"] == frame["correct"].to_list()
-    assert len(set(found.group)) == frame.height and found.correlation == 0
-    folds = pl.DataFrame({"fold": held["fold"], "score": found.score, "p": held["probability"]})
+    assert len(set(population.group)) == frame.height and population.correlation == 0
+    folds = pl.DataFrame(
+        {"fold": held["fold"], "score": population.score, "p": held["probability"]}
+    )
     assert folds["fold"].n_unique() == 5
     for (_,), fold in folds.partition_by("fold", as_dict=True).items():
         assert fold["score"].mean() == pytest.approx(0, abs=0.02)
         assert fold.select(pl.corr("score", "p", method="spearman")).item() == pytest.approx(1)
-    assert found.coefficients[1] > 0.5
+    assert population.coefficients[1] > 0.5
 
 
 def test_a_plan_counts_groups_as_the_calibrator_does(content, monkeypatch):
     """Where an answer of a group counts with one alone, so it does in the simulated draws."""
-    stated = json.loads(json.dumps(content))
-    stated[DEFAULT]["risk_control"]["largest_group"] = 3
-    found = LabelledPopulation.from_fits(stated[DEFAULT], "C.json")
-    assert found.largest_group == 3
+    changed = json.loads(json.dumps(content))
+    changed[DEFAULT]["risk_control"]["largest_group"] = 3
+    population = LabelledPopulation.from_fits(changed[DEFAULT], "C.json")
+    assert population.largest_group == 3
     counts = []
     monkeypatch.setattr(
         forecast,
         "resolve_largest_group",
         lambda seen, single, largest: counts.append(largest) or largest,
     )
-    forecast.forecast_table(found, 0.35, 0.3, 0.9, 50, 2, 1)
+    forecast.forecast_table(population, 0.35, 0.3, 0.9, 50, 2, 1)
     assert set(counts) == {3}
 
 
 @pytest.mark.parametrize(
-    "told, reason",
+    "options, reason",
     [
         (["--accuracy", "0.9"], "give either --calibrator, or"),
         (["--calibrator", "C.json", "--auroc", "0.9"], "give either --calibrator, or"),
@@ -104,8 +107,8 @@ def test_a_plan_counts_groups_as_the_calibrator_does(content, monkeypatch):
         (["--accuracy", "0.9", "--auroc", "0.8", "--most", "10"], "--most must be 50"),
     ],
 )
-def test_what_cannot_be_planned_is_refused(told, reason, caplog):
-    assert main(["plan", "--error-rate", "0.2", *told]) == 1
+def test_what_cannot_be_planned_is_refused(options, reason, caplog):
+    assert main(["plan", "--error-rate", "0.2", *options]) == 1
     assert reason in caplog.text
 
 
@@ -113,8 +116,8 @@ def test_a_runs_calibrator_has_no_answers_to_draw_from(content, calibrator_file,
     without = json.loads(json.dumps(content))
     del without[DEFAULT]["held_out"]
     calibrator_file.with_name("R.json").write_text(json.dumps(without))
-    told = ["--calibrator", str(calibrator_file.with_name("R.json")), "--error-rate", "0.2"]
-    assert main(["plan", *told]) == 1
+    options = ["--calibrator", str(calibrator_file.with_name("R.json")), "--error-rate", "0.2"]
+    assert main(["plan", *options]) == 1
     assert "give --accuracy and --auroc" in caplog.text
 
 
@@ -122,35 +125,37 @@ def test_a_report_ends_with_what_plan_says_of_what_is_not_guaranteed(content, mo
     monkeypatch.setattr(forecast, "DRAWS", 5)
     monkeypatch.setattr(forecast, "MOST", 400)
     control = content[DEFAULT]["risk_control"]
-    certified = report.guarantees(control)
-    missing = certified["threshold"].is_null()
-    assert missing.any() and not missing.all()
-    told = forecast.describe_outlook(content[DEFAULT], certified, 0.35, 1)
-    rate = max(certified.filter(missing)["error_rate"])
-    assert f"{rate:.0%}" in told
+    guarantees = report.guarantees(control)
+    is_missing = guarantees["threshold"].is_null()
+    assert is_missing.any() and not is_missing.all()
+    outlook = forecast.describe_outlook(content[DEFAULT], guarantees, 0.35, 1)
+    rate = max(guarantees.filter(is_missing)["error_rate"])
+    assert f"{rate:.0%}" in outlook
     population = LabelledPopulation.from_fits(content[DEFAULT], "C.json")
     planned = forecast.forecast_table(population, 0.35, rate, 0.9, forecast.MOST, forecast.DRAWS, 1)
-    assert told.startswith(plan.format_plan(population, planned, rate, 0.9).splitlines()[-1])
+    assert outlook.startswith(plan.format_plan(population, planned, rate, 0.9).splitlines()[-1])
     measured = pl.DataFrame(schema=report.QUALITY)
-    found = report.Found(content, DEFAULT, None, measured, certified, {}, 0.95, told)
-    summary = report.summary(found, [])
-    assert summary.endswith(told)
-    assert forecast.describe_outlook(content[DEFAULT], certified.filter(~missing), 0.35, 1) is None
+    content_report = report.Found(content, DEFAULT, None, measured, guarantees, {}, 0.95, outlook)
+    summary = report.summary(content_report, [])
+    assert summary.endswith(outlook)
+    assert (
+        forecast.describe_outlook(content[DEFAULT], guarantees.filter(~is_missing), 0.35, 1) is None
+    )
 
 
 @pytest.mark.parametrize(
-    ("number", "said"),
+    ("number", "sentence"),
     [
         (400.0, "About 400 labelled questions are needed"),
         (250.0, "The 300 at hand happen not to be enough."),
         (100.0, "The 300 labelled questions at hand do not guarantee"),
     ],
 )
-def test_a_number_far_below_what_was_not_enough_is_not_told(content, monkeypatch, number, said):
+def test_a_number_far_below_what_was_not_enough_is_not_told(content, monkeypatch, number, sentence):
     monkeypatch.setattr(forecast, "DRAWS", 1)
     monkeypatch.setattr(forecast, "MOST", 50)
     monkeypatch.setattr(forecast, "questions_needed", lambda share, table: number)
-    certified = report.guarantees(content[DEFAULT]["risk_control"])
-    told = forecast.describe_outlook(content[DEFAULT], certified, 0.35, 1)
-    assert said in told
-    assert ("are needed" in told) == (number > 150)
+    guarantees = report.guarantees(content[DEFAULT]["risk_control"])
+    outlook = forecast.describe_outlook(content[DEFAULT], guarantees, 0.35, 1)
+    assert sentence in outlook
+    assert ("are needed" in outlook) == (number > 150)

@@ -16,18 +16,18 @@ from tracecal.labelling.sequential import NoMoreLabels, draw_test_order, search_
 LEVEL = 0.1
 
 
-def labels(wrong, most=10**9):
+def labels(wrong, max_labels=10**9):
     """The function that gives labels, and the answers that it was asked for, in their order."""
-    asked = []
+    asked_indices = []
 
     def give(answer):
-        if answer not in asked:
-            if len(asked) >= most:
+        if answer not in asked_indices:
+            if len(asked_indices) >= max_labels:
                 raise NoMoreLabels
-            asked.append(answer)
+            asked_indices.append(answer)
         return wrong[answer]
 
-    return give, asked
+    return give, asked_indices
 
 
 def scores(n, seed=0):
@@ -35,38 +35,38 @@ def scores(n, seed=0):
 
 
 def test_right_answers_are_all_kept_after_a_fraction_of_the_labels():
-    give, asked = labels(np.zeros(1000, dtype=bool))
-    found = search_threshold(scores(1000), give, 0.1, LEVEL, "finite")
-    assert (found.threshold, found.ended) == (scores(1000).min(), "passed")
+    give, asked_indices = labels(np.zeros(1000, dtype=bool))
+    result = search_threshold(scores(1000), give, 0.1, LEVEL, "finite")
+    assert (result.threshold, result.ended) == (scores(1000).min(), "passed")
     # One test needs `min_groups` labels; those of the 24 thresholds are mostly the same.
-    assert min_groups(0.1, LEVEL) < len(asked) < 250
+    assert min_groups(0.1, LEVEL) < len(asked_indices) < 250
 
 
 def test_wrong_answers_cost_few_labels_and_nothing_is_certified():
-    give, asked = labels(np.ones(1000, dtype=bool))
-    found = search_threshold(scores(1000), give, 0.1, LEVEL, "finite")
-    assert (found.threshold, found.ended) == (None, "failed")
-    assert len(asked) < 15
+    give, asked_indices = labels(np.ones(1000, dtype=bool))
+    result = search_threshold(scores(1000), give, 0.1, LEVEL, "finite")
+    assert (result.threshold, result.ended) == (None, "failed")
+    assert len(asked_indices) < 15
 
 
 @pytest.mark.parametrize("population", ["finite", "further"])
 def test_only_answers_that_the_threshold_would_keep_are_asked_for(population):
     score = scores(600)
-    give, asked = labels(np.random.default_rng(1).random(600) > score, most=60)
-    found = search_threshold(score, give, 0.3, LEVEL, population)
-    assert found.ended == "labels"
-    assert score[asked].min() >= found.tested
-    assert found.threshold is None or found.threshold > found.tested
+    give, asked_indices = labels(np.random.default_rng(1).random(600) > score, max_labels=60)
+    result = search_threshold(score, give, 0.3, LEVEL, population)
+    assert result.ended == "labels"
+    assert score[asked_indices].min() >= result.tested
+    assert result.threshold is None or result.threshold > result.tested
 
 
 def test_more_labels_never_certify_less():
     score, rng = scores(400), np.random.default_rng(2)
     wrong = rng.random(400) > 0.2 + 0.8 * score
-    found = [
-        search_threshold(score, labels(wrong, most)[0], 0.2, LEVEL, "finite")
-        for most in (30, 60, 150, 400)
+    result = [
+        search_threshold(score, labels(wrong, max_labels)[0], 0.2, LEVEL, "finite")
+        for max_labels in (30, 60, 150, 400)
     ]
-    thresholds = [np.inf if one.threshold is None else one.threshold for one in found]
+    thresholds = [np.inf if item.threshold is None else item.threshold for item in result]
     assert thresholds == sorted(thresholds, reverse=True) and np.isfinite(thresholds[-1])
 
 
@@ -77,9 +77,9 @@ def test_all_labels_of_a_finite_file_certify_the_truth(seed, n, rate):
     the kept answers is below the rate, not just probably so."""
     rng = np.random.default_rng(seed)
     score, wrong = rng.random(n), rng.random(n) < 0.3
-    found = search_threshold(score, labels(wrong)[0], rate, 1e-9, "finite")
-    if found.threshold is not None:
-        assert wrong[score >= found.threshold].mean() <= rate + 1e-9
+    result = search_threshold(score, labels(wrong)[0], rate, 1e-9, "finite")
+    if result.threshold is not None:
+        assert wrong[score >= result.threshold].mean() <= rate + 1e-9
 
 
 def test_a_test_breaks_its_level_in_no_more_than_delta_of_all_orders():
@@ -119,9 +119,9 @@ def test_single_answers_are_tested_as_before(seed):
     n, rate = int(rng.integers(5, 600)), float(rng.choice([0.02, 0.05, 0.1, 0.2, 0.4]))
     wrong = (rng.random(n) < rate * rng.uniform(0.2, 1.4)).astype(float)
     for population in ("finite", "further"):
-        give, asked = labels(wrong)
+        give, asked_indices = labels(wrong)
         passes = sequential.passes_test(np.arange(n), give, rate, LEVEL, population)
-        assert (passes, len(asked)) == former_passes(wrong, rate, LEVEL, population)
+        assert (passes, len(asked_indices)) == former_passes(wrong, rate, LEVEL, population)
 
 
 def test_all_answers_of_a_finite_file_are_tested_in_one_random_order():
@@ -135,18 +135,18 @@ def test_all_answers_of_a_finite_file_are_tested_in_one_random_order():
 def test_of_further_answers_each_is_as_likely_as_any_other_and_the_only_one_of_its_group():
     """Groups of 1 to 4 and one of 8, of which at most 4 count: its answers are half as likely."""
     group = np.array([3, 0, 1, 2, 1, 2, 2, 3, 3, 3, *[4] * 8])
-    first, seen = Counter(), Counter()
+    first, tested = Counter(), Counter()
     for seed in range(4000):
         order = draw_test_order(group, "further", 4, np.random.default_rng(seed))
         assert len(set(group[order])) == len(order)
-        seen.update(order.tolist())
+        tested.update(order.tolist())
         first.update(order[:1].tolist())
     expected = np.where(group == 4, 1 / 8, 1 / 4)
-    counts = np.array([seen[place] for place in range(len(group))])
+    counts = np.array([tested[place] for place in range(len(group))])
     assert np.abs(counts / 4000 - expected).max() < 4 * np.sqrt(0.25 * 0.75 / 4000)
     # Within a group each answer comes first equally often: the order knows nothing of its place.
-    of_largest = [first[place] for place in np.flatnonzero(group == 4)]
-    assert chisquare(of_largest).pvalue > 1e-4
+    largest_counts = [first[place] for place in np.flatnonzero(group == 4)]
+    assert chisquare(largest_counts).pvalue > 1e-4
 
 
 def test_a_threshold_that_keeps_no_tested_answer_fails_and_is_not_passed_over():
@@ -155,9 +155,9 @@ def test_a_threshold_that_keeps_no_tested_answer_fails_and_is_not_passed_over():
     Those set aside score 9 and 8, and the tested ones at most 7, all right.
     """
     score = np.concatenate([np.linspace(9, 8, 20), np.linspace(7, 6, 180)])
-    give, asked = labels(np.zeros(200, dtype=bool))
-    found = search_threshold(score, give, 0.1, LEVEL, "further")
-    assert (found.threshold, found.ended, asked) == (None, "failed", [])
+    give, asked_indices = labels(np.zeros(200, dtype=bool))
+    result = search_threshold(score, give, 0.1, LEVEL, "further")
+    assert (result.threshold, result.ended, asked_indices) == (None, "failed", [])
 
 
 @pytest.mark.parametrize("n, share", [(100, 1.5 * 22 / 90), (2000, 0.08)])
@@ -165,19 +165,19 @@ def test_the_first_threshold_for_further_answers_keeps_enough_to_pass(n, share):
     """One and a half times the 22 right answers in a row that pass at 10 %, or 8 %."""
     assert min_groups(0.1, LEVEL) == 22
     score = scores(n)
-    found = search_threshold(score, labels(np.zeros(n), most=0)[0], 0.1, LEVEL, "further")
+    result = search_threshold(score, labels(np.zeros(n), max_labels=0)[0], 0.1, LEVEL, "further")
     aside = np.sort(score[: n // 10])[::-1]
-    assert found.tested == aside[int(np.ceil(share * len(aside))) - 1]
+    assert result.tested == aside[int(np.ceil(share * len(aside))) - 1]
 
 
 def test_answers_without_a_score_are_never_kept():
     score = np.where(np.arange(100) < 30, -np.inf, scores(100))
-    give, asked = labels(np.zeros(100, dtype=bool))
-    found = search_threshold(score, give, 0.2, LEVEL, "finite")
-    assert (score >= found.threshold).mean() == pytest.approx(0.7, abs=0.05)
-    assert min(asked) >= 30
+    give, asked_indices = labels(np.zeros(100, dtype=bool))
+    result = search_threshold(score, give, 0.2, LEVEL, "finite")
+    assert (score >= result.threshold).mean() == pytest.approx(0.7, abs=0.05)
+    assert min(asked_indices) >= 30
 
 
 def test_a_file_none_of_whose_answers_is_drawn_certifies_nothing():
-    found = search_threshold(np.array([]), labels([])[0], 0.1, LEVEL, "further")
-    assert (found.threshold, found.tested, found.ended) == (None, None, "passed")
+    result = search_threshold(np.array([]), labels([])[0], 0.1, LEVEL, "further")
+    assert (result.threshold, result.tested, result.ended) == (None, None, "passed")
