@@ -23,7 +23,7 @@ RUNS = {
     "evening": (
         ["config/config.yaml", "config/evening.yaml"],
         ["arithmetic", "closed_book", "extractive", "misconceptions", "records"],
-        ["models/tiny-narrow", "models/tiny-wide", "encoders/importance", "encoders/entailment"],
+        ["models/tiny-wide", "encoders/importance", "encoders/entailment"],
     ),
     "smoke": (
         ["config/smoke.yaml"],
@@ -66,7 +66,8 @@ def freeze(folder: Path) -> None:
                 write_rows(f"{prefix}{task}/{role}", rows_of(rows))
         for name in weights:
             kind, slug = name.split("/")
-            target = HERE / kind / (prefix + slug.removeprefix("demo-"))
+            short = slug.removeprefix("demo-").removesuffix("-wide")
+            target = HERE / kind / (prefix + short)
             copy_weights(results / name, target)
             if run == "evening":  # the smoke run's tables are compared to the last digit
                 halve_precision(target)
