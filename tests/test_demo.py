@@ -87,7 +87,7 @@ def test_nothing_is_undefined():
     assert metrics["split"].n_unique() == 20
 
 
-@pytest.mark.parametrize("page", pictures.TOLD["demo"].pages)
+@pytest.mark.parametrize("page", pictures.RUNS["demo"].pages)
 def test_pages_tell_what_the_demo_found(page):
     text = (pictures.ROOT / page).read_text(encoding="utf-8")
-    assert pictures.told(text, RUN) == text, "make pictures"
+    assert pictures.described(text, RUN) == text, "make pictures"

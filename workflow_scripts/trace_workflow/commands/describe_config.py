@@ -1,7 +1,9 @@
-"""Write config/schema.json, config/task.schema.json and config/README.md from the schemas, and that
-of calibrators' files.
+"""Write config/README.md, config/{schema,task.schema}.json and the schema of calibrators' files.
 
 python workflow_scripts describe_config
+
+README.md has a line for each key. jsonschema2md 1.7 makes 450 lines of nested lists from the same
+schema, where no key has its path (study.main.tasks) and each optional key takes three lines.
 """
 
 import json

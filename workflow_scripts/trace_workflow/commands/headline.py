@@ -24,7 +24,7 @@ NO_GUARANTEE = "none: `study.headline` of the configuration fixes no task and er
 # Of a run with enough labels.
 OTHERWISE = "One run on small tasks: the intervals in the findings say how much is chance."
 
-Told = Sequence[Mapping[str, str]]
+Findings = Sequence[Mapping[str, str]]
 
 
 def outcome(configfile: str) -> str:
@@ -39,32 +39,34 @@ def outcome(configfile: str) -> str:
     return "\n".join(headline(read_rows(findings), folder))
 
 
-def headline(told: Told, folder: Path) -> list[str]:
+def headline(findings: Findings, folder: Path) -> list[str]:
     """What the run did, the guarantee, what TRACE+ won, tied and lost, a caveat, where to look.
 
-    `told` are the lines of the findings' table.
+    `findings` are the lines of the findings' table.
     """
-    first = {row["topic"]: row["sentence"] for row in reversed(told)}
+    first = {row["topic"]: row["sentence"] for row in reversed(findings)}
     return [
         *_labelled("Run:", first[RUN.id]),
         *_labelled("Guarantee:", first.get(GUARANTEE.id, NO_GUARANTEE)),
-        *(compared(told, name) for name in OUTCOMES),
+        *(compared(findings, name) for name in OUTCOMES),
         *_labelled("Caveat:", first.get(CAVEAT.id, OTHERWISE)),
         *_labelled("Look at:", f"{folder}/explorer.html, {folder}/tables/main_comparison.html"),
         *_labelled("Findings:", f"{folder}/findings.txt; their numbers: {folder}/findings.csv"),
     ]
 
 
-def compared(told: Told, name: str) -> str:
+def compared(findings: Findings, name: str) -> str:
     """The rivals of TRACE+ and differences with this outcome, as many as fit in a line."""
-    rows = sorted((row for row in told if row["outcome"] == name), key=lambda row: row["against"])
+    rows = sorted(
+        (row for row in findings if row["outcome"] == name), key=lambda row: row["against"]
+    )
     line = f"{name.capitalize() + ':':{LABEL}}nothing"
-    for shown in range(len(rows), 0, -1):
+    for count in range(len(rows), 0, -1):
         parts = [
-            f"{RIVALS[rival]}: {', '.join(map(_short, own))}"
-            for rival, own in groupby(rows[:shown], lambda row: row["against"])
+            f"{RIVALS[rival]}: {', '.join(map(_short, group))}"
+            for rival, group in groupby(rows[:count], lambda row: row["against"])
         ]
-        parts += [f"{len(rows) - shown} more"] * (shown < len(rows))
+        parts += [f"{len(rows) - count} more"] * (count < len(rows))
         line = f"{name.capitalize() + ':':{LABEL}}baseline {'; '.join(parts)}"
         if len(line) <= WIDTH:
             break

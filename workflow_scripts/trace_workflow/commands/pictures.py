@@ -23,18 +23,18 @@ ROOT = Path(__file__).resolve().parents[3]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
-class Told(NamedTuple):
-    """The pages that tell a run's findings, and the folder of its pictures."""
+class RunInDocs(NamedTuple):
+    """A run that README and docs describe: their pages, and the folder of its pictures."""
 
     pages: tuple[str, ...]
     folder: str
 
 
 RESULTS = "docs/background/results.md"
-# The runs that README and docs tell of.
-TOLD = {
-    "demo": Told(("README.md", "docs/background/demo.md", RESULTS), "docs/pictures"),
-    "evening": Told(("docs/background/evening.md", RESULTS), "docs/evening"),
+# The runs that README and docs describe.
+RUNS = {
+    "demo": RunInDocs(("README.md", "docs/background/demo.md", RESULTS), "docs/pictures"),
+    "evening": RunInDocs(("docs/background/evening.md", RESULTS), "docs/evening"),
 }
 METRICS = {"auroc": "AUROC", "auroc_calibrated": "AUROC, calibrated", "brier": "Brier score"}
 SCORES = {"trace_plus": "TRACE+", "trace": "TRACE"}
@@ -66,7 +66,7 @@ iframe {{ border: 0; display: block; margin-top: -{top}px; width: {width}px; hei
 </style><iframe src="{source}"></iframe>"""
 
 
-def shown(root: Path, folder: str) -> set[str]:
+def pictures_shown(root: Path, folder: str) -> set[str]:
     """The names of a folder's pictures that README and docs, below `root`, show."""
     texts = [root / "README.md", *(root / "docs").rglob("*.md")]
     return {
@@ -96,8 +96,8 @@ def _screenshot(page: Path, shot: Shot) -> bytes:
         raise InputError(f"no browser was found; install one of {', '.join(BROWSERS)}")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         screenshot, frame = Path(folder) / "page.png", Path(folder) / "frame.html"
-        whole = shot._asdict() | {"all": shot.top + shot.height, "source": page.resolve().as_uri()}
-        frame.write_text(FRAME.format(**whole), encoding="utf-8")
+        fields = shot._asdict() | {"all": shot.top + shot.height, "source": page.resolve().as_uri()}
+        frame.write_text(FRAME.format(**fields), encoding="utf-8")
         size = f"--window-size={shot.width},{shot.height}"
         switches = ["--headless", "--disable-gpu", "--hide-scrollbars", size]
         if os.geteuid() == 0:
@@ -114,10 +114,10 @@ def with_findings(page: str, findings: str) -> str:
     """A page's text with a run's findings between the comments that mark their places: the first by
     itself, the others as a list. A page may have either place or both.
     """
-    first, *others = findings.splitlines()
+    first, *further = findings.splitlines()
     points = [
         fill(line, 100, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
-        for line in others
+        for line in further
     ]
     page = _between(page, "first finding", fill(f"**{first}**", 100, break_on_hyphens=False))
     return _between(page, "findings", "\n".join(points))
@@ -130,8 +130,8 @@ def comparison(averages: pl.DataFrame, improvements: pl.DataFrame) -> str:
     mean = (pl.col("study") == "main") & pl.col("task").is_null()
     lines = ["| mean over tasks | " + " | ".join(COLUMNS) + " |", "|---" * (len(COLUMNS) + 1) + "|"]
     for metric, name in METRICS.items():
-        own = averages.filter(mean, metric=metric)
-        cells = [f"{own.filter(estimator=one)['mean'].item():.3f}" for one in SCORES]
+        means = averages.filter(mean, metric=metric)
+        cells = [f"{means.filter(estimator=score)['mean'].item():.3f}" for score in SCORES]
         for against in RIVALS:
             row = improvements.filter(mean, metric=metric, against=against).row(0, named=True)
             interval = "" if row["low"] is None else f" ({row['low']:+.3f} to {row['high']:+.3f})"
@@ -140,8 +140,9 @@ def comparison(averages: pl.DataFrame, improvements: pl.DataFrame) -> str:
     return "\n".join(lines).replace("-0.", "−0.")
 
 
-def _between(page: str, place: str, text: str) -> str:
-    marks = re.findall(rf"^<!-- (?:end of )?{place}\b.* -->$", page, re.MULTILINE)
+def _between(page: str, name: str, text: str) -> str:
+    """`page` with `text` between the two comments that begin with `name`."""
+    marks = re.findall(rf"^<!-- (?:end of )?{name}\b.* -->$", page, re.MULTILINE)
     if not marks:
         return page
     begin, end = marks
@@ -149,23 +150,23 @@ def _between(page: str, place: str, text: str) -> str:
     return f"{before}{begin}\n{text}\n{end}{rest.partition(end)[2]}"
 
 
-def told(page: str, run: Path) -> str:
-    """A page's text with all that it tells of a finished run, in the places that it has."""
+def described(page: str, run: Path) -> str:
+    """A page's text with a finished run's comparison and findings, where the page has their places."""
     frames = [read_parquet(run / f"analyses/{name}.parquet") for name in ANALYSES]
     page = _between(page, f"comparison of {run.name}", comparison(*frames))
     return with_findings(page, (run / "findings.txt").read_text(encoding="utf-8"))
 
 
 def main(run: Path) -> None:
-    """Raises `InputError` where the run is not one that is told of, or has not finished."""
-    if run.name not in TOLD:
-        raise InputError(f"{run}: README and docs tell of the runs {' and '.join(TOLD)} only")
-    folder = ROOT / TOLD[run.name].folder
-    for name in sorted(shown(ROOT, folder.name)):
+    """Write a finished run's pictures and texts. Raises `InputError` where docs describe no such run."""
+    if run.name not in RUNS:
+        raise InputError(f"{run}: README and docs describe the runs {' and '.join(RUNS)} only")
+    folder = ROOT / RUNS[run.name].folder
+    for name in sorted(pictures_shown(ROOT, folder.name)):
         write_bytes(picture(run, name), folder / name)
         print(folder / name)
-    for page in TOLD[run.name].pages:
-        write_text(told((ROOT / page).read_text(encoding="utf-8"), run), ROOT / page)
+    for page in RUNS[run.name].pages:
+        write_text(described((ROOT / page).read_text(encoding="utf-8"), run), ROOT / page)
 
 
 if __name__ == "__main__":

@@ -70,16 +70,16 @@ def picture(style: str = STYLE + DARK) -> str:
 
 def _box(stage: Stage) -> Iterator[str]:
     across = WIDTH - 4 if stage.half is None else (WIDTH - 16) / 2
-    left = 2 if not stage.half else 2 + across + 12
+    x = 2 if not stage.half else 2 + across + 12
     top = 2 + stage.row * (HEIGHT + GAP)
     files = ", ".join(stage.files)
-    yield f'<rect x="{left:g}" y="{top}" width="{across:g}" height="{HEIGHT}" rx="6"/>'
+    yield f'<rect x="{x:g}" y="{top}" width="{across:g}" height="{HEIGHT}" rx="6"/>'
     for name, text, down in (
         ("name", stage.name, 22),
         ("makes", stage.makes, 42),
         ("rules", f"rules/{files}", 62),
     ):
-        yield f'<text class="{name}" x="{left + 9:g}" y="{top + down}">{escape(text)}</text>'
+        yield f'<text class="{name}" x="{x + 9:g}" y="{top + down}">{escape(text)}</text>'
 
 
 def _sides(row: int) -> list[float]:

@@ -52,8 +52,8 @@ def require_executor(arguments: Sequence[str]) -> None:
     installed: Snakemake would print all of its options."""
     options, _ = EXECUTOR.parse_known_args(arguments)
     profiles = [Path(profile) / "config.yaml" for profile in options.profiles]
-    named = [read_yaml(path).get("executor") for path in profiles if path.is_file()]
-    for executor in filter(None, [options.executor, *named]):
+    of_profiles = [read_yaml(path).get("executor") for path in profiles if path.is_file()]
+    for executor in filter(None, [options.executor, *of_profiles]):
         plugin = f"snakemake_executor_plugin_{executor.replace('-', '_')}"
         if executor not in SNAKEMAKES_EXECUTORS and find_spec(plugin) is None:
             listed = ROOT / f"envs/requirements-{executor}.txt"

@@ -14,19 +14,19 @@ from tracecal.io.files import read_parquet
 from tracecal.io.input_files import read_yaml
 
 
-def shown_prompt(model: str, task: str, example: str | None, configfile: str) -> str:
+def prompt_of(model: str, task: str, example: str | None, configfile: str) -> str:
     """The rendered prompt; `example` defaults to the task's first. Raises `InputError`."""
     config = load_config(read_yaml(configfile), configfile)
     specs = load_tasks(config, Path(__file__).resolve().parents[3])
     models = {model.slug: model for model in config.models}
-    for slug, known in ((model, models), (task, specs)):
-        if slug not in known:
-            raise InputError(f"{slug!r} is not in {configfile}; there are {', '.join(known)}.")
+    for slug, choices in ((model, models), (task, specs)):
+        if slug not in choices:
+            raise InputError(f"{slug!r} is not in {configfile}; there are {', '.join(choices)}.")
     folder = Path("results") / config.run / "models" / model
     rows = Path("results") / config.run / "tasks" / f"{task}.parquet"
     if missing := [str(path) for path in (folder, rows) if not path.exists()]:
-        made = f"snakemake --cores all {' '.join(missing)} --configfile {configfile}"
-        raise InputError(f"the prompt needs files that a run makes; first run: {made}")
+        command = f"snakemake --cores all {' '.join(missing)} --configfile {configfile}"
+        raise InputError(f"the prompt needs files that a run makes; first run: {command}")
     examples = read_parquet(rows, needed=["example_id"])
     chosen = examples.head(1) if example is None else examples.filter(example_id=example)
     if chosen.is_empty():
@@ -44,6 +44,6 @@ if __name__ == "__main__":
         parser.add_argument(name, nargs=nargs)
     parser.add_argument("--configfile", default="config/config.yaml")
     try:
-        print(shown_prompt(**vars(parser.parse_args())))
+        print(prompt_of(**vars(parser.parse_args())))
     except InputError as error:
         sys.exit(f"error: {error}")

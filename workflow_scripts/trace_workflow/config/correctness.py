@@ -28,10 +28,10 @@ class CorrectnessSettings(Ending):
 
     @field_validator("correctness", mode="before")
     @classmethod
-    def _named(cls, value: Any) -> Any:
+    def _known_rules(cls, value: Any) -> Any:
         for rule in value.values() if isinstance(value, dict) else [value]:
-            if rule not in (known := get_args(Rule)) and not str(rule).startswith(CUSTOM):
-                raise ValueError(f"must be {', '.join(known)} or custom.<name>, not {rule!r}")
+            if rule not in (rules := get_args(Rule)) and not str(rule).startswith(CUSTOM):
+                raise ValueError(f"must be {', '.join(rules)} or custom.<name>, not {rule!r}")
         return value
 
     @property

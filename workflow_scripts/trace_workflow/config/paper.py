@@ -1,4 +1,4 @@
-"""The paper's published numbers and the bibliography, from the files beside this module."""
+"""The paper's published numbers, from paper.csv, and its bibliography, references.bib."""
 
 import csv
 from collections.abc import Collection, Sequence
@@ -27,18 +27,18 @@ class Published(NamedTuple):
 
     @property
     def conditions(self) -> dict[str, str]:
-        """The values, by column, of the row of our CSV that this is compared with."""
+        """The values, by column, of the row of our CSV that this number stands beside."""
         return self.ids | _conditions(self.scope)
 
 
 def read(path: Path = PAPER) -> dict[str, list[Published]]:
-    """The numbers by table, in the file's order; `InputError` where a line is invalid."""
+    """The numbers by table, in the file's order. Raises `InputError` where a line is invalid."""
     with path.open(encoding="utf-8", newline="") as handle:
         lines = csv.reader(handle)
         if (header := next(lines, [])) != HEADER:
             raise InputError(f"{path} begins with {header}; expected the columns {HEADER}.")
         tables: dict[str, list[Published]] = {}
-        seen = set()
+        keys = set()
         for fields in lines:
             if not _sound(fields):
                 raise InputError(
@@ -46,9 +46,9 @@ def read(path: Path = PAPER) -> dict[str, list[Published]]:
                 )
             table, *rest = fields
             value = Published(*rest)
-            if (key := (table, value.row, value.column)) in seen:
+            if (key := (table, value.row, value.column)) in keys:
                 raise InputError(f"{path}, line {lines.line_num}: duplicate {key}.")
-            seen.add(key)
+            keys.add(key)
             tables.setdefault(table, []).append(value)
     return tables
 
@@ -56,17 +56,17 @@ def read(path: Path = PAPER) -> dict[str, list[Published]]:
 def shared(
     published: Sequence[Published], models: Collection[str], tasks: Collection[str]
 ) -> list[Published]:
-    """Those whose models and tasks are all among `models` and `tasks`."""
+    """The published numbers whose models and tasks are all among `models` and `tasks`."""
     ids = {"model": {*models, ""}, "task": {*tasks, "average"}}
 
-    def known(value: Published) -> bool:
+    def is_shared(value: Published) -> bool:
         return all(
             {*text.split()} <= ids[kind]
             for key, text in value.conditions.items()
             if (kind := key.removeprefix("main_").removeprefix("cross_").removesuffix("s")) in ids
         )
 
-    return [value for value in published if known(value)]
+    return [value for value in published if is_shared(value)]
 
 
 def _sound(fields: list[str]) -> bool:

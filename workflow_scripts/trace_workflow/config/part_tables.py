@@ -16,17 +16,17 @@ PARTS = {"parent_id": pl.String, "part": pl.String}
 
 
 def load_parts(spec: Rows, parent: Rows, paths: Sequence[str]) -> pl.DataFrame:
-    """One row per evaluated row of the `parent` task and part, sorted by `example_id`.
+    """One row for each evaluated row of the `parent` task and each part, sorted by `example_id`.
 
-    `paths` are the parent's table and the files that it was made of. The columns are those of
+    `paths` are the parent's table and the files that it was made from. The columns are those of
     every task, and PARTS: the parent row's id and the part's name. A row's id is
     '<parent_id>/<part>'; its group, question and context are the parent row's. A part without a
-    reference has no row. Raises `InputError` where a field that holds a part's references is in no
-    row, or no row is left.
+    reference has no row. Raises `InputError` where no row has the field with a part's references,
+    or no row is left.
     """
     table = read_parquet(paths[0], needed=["example_id", "role", "references"])
     evaluated = table.filter(role="evaluation").rows(named=True)
-    known = _references(spec, parent, paths[1:])
+    references_of = _references(spec, parent, paths[1:])
     rows = [
         row
         | {
@@ -38,7 +38,7 @@ def load_parts(spec: Rows, parent: Rows, paths: Sequence[str]) -> pl.DataFrame:
         }
         for row in evaluated
         for part in spec.parts.names
-        if (references := known[row["example_id"]].get(part, row["references"]))
+        if (references := references_of[row["example_id"]].get(part, row["references"]))
     ]
     if lost := len(evaluated) * len(spec.parts.names) - len(rows):
         LOGGER.info("dropped %d part(s) without a reference", lost)
@@ -52,13 +52,13 @@ def load_parts(spec: Rows, parent: Rows, paths: Sequence[str]) -> pl.DataFrame:
 def _references(
     spec: Rows, parent: Rows, paths: Sequence[str]
 ) -> Mapping[str, Mapping[str, list[str]]]:
-    """By id of the parent's row: the references of each part that has a field of its own."""
+    """The references of each part with its own field, by the id of the parent's row."""
     fields = {
-        part: [given] if isinstance(given, str) else list(given)
+        part: [names] if isinstance(names, str) else list(names)
         for part in spec.parts.names
-        if (given := spec.references.get(part, None if part == FINAL else part)) is not None
+        if (names := spec.references.get(part, None if part == FINAL else part)) is not None
     }
-    rows = dict(_given_rows(parent, paths))
+    rows = dict(_evaluated_rows(parent, paths))
     for part, names in fields.items():
         for name in names:
             if not any(values(row, name) for row in rows.values()):
@@ -76,11 +76,11 @@ def _references(
     }
 
 
-def _given_rows(parent: Rows, paths: Sequence[str]) -> Iterator[tuple[str, Row]]:
-    """The evaluated rows that the parent's table was made of, with their ids."""
+def _evaluated_rows(parent: Rows, paths: Sequence[str]) -> Iterator[tuple[str, Row]]:
+    """The evaluated rows that the parent's table was made from, with their ids."""
     for piece, path in zip(parent.pieces(), paths, strict=True):
         if piece.role == "evaluation":
             rows, language = read_rows(path), piece.language
             separate = language is not None
             mapped = map_rows(rows, parent.fields, language or parent.language, separate, path)
-            yield from zip((one["example_id"] for one in mapped), rows, strict=True)
+            yield from zip((row["example_id"] for row in mapped), rows, strict=True)

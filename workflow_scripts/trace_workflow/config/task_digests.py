@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # slow to load, and not needed at import
 
 
 def digest_given(path: str | Path) -> str | None:
-    """A digest of a user's file of rows; null where it is missing, which Snakemake reports.
+    """A digest of a user's file of rows; None where it is missing, which Snakemake reports.
 
     Raises `InputError` where it is not a file of a bounded size.
     """
@@ -35,7 +35,7 @@ def task_digest(
     script: Path,
     parent: TaskSpec | None = None,
 ) -> str | None:
-    """`prepared_digest` of a task; null where its rows are not there yet or not usable.
+    """`prepared_digest` of a task; None where its rows do not exist yet or cannot be used.
 
     Raises `InputError` where the rows come from the user's files.
     """
@@ -52,11 +52,11 @@ def task_digest(
 def prepared_digest(
     spec: str, files: Sequence[str], seed: int, script: Path, parent: str | None = None
 ) -> str:
-    """SHA-256 of the task's table that `script` makes of `files` by `spec` and the spec of its
-    `parent`, if any, each a `Rows` as JSON.
+    """SHA-256 of the table that `script` makes of a task's `files`.
 
-    It is cached by the contents of the files and the version of the script's code. Raises
-    `InputError` where a file is missing or invalid.
+    `spec` and `parent`, the spec of the parent task, are `Rows` as JSON. The digest is cached by
+    the content of the files and the version of the script's code. Raises `InputError` where a file
+    is missing or invalid.
     """
     code = code_version(script)
     for file in files:
@@ -65,11 +65,11 @@ def prepared_digest(
     def prepare() -> str:
         from trace_workflow.config.task_tables import load
 
-        specs = [one and Rows.model_validate_json(one) for one in (spec, parent)]
+        specs = [text and Rows.model_validate_json(text) for text in (spec, parent)]
         return table_digest(load(specs[0], files, seed, specs[1]))
 
-    known_by = [spec, list(map(digest, files)), seed, code, *filter(None, [parent])]
-    return remembered(json.dumps(known_by), prepare)
+    key = [spec, list(map(digest, files)), seed, code, *filter(None, [parent])]
+    return remembered(json.dumps(key), prepare)
 
 
 def table_digest(rows: "pl.DataFrame") -> str:

@@ -25,7 +25,7 @@ SCHEMA = {
 
 
 def load(spec: Rows, paths: Sequence[str], seed: int, parent: Rows | None = None) -> pl.DataFrame:
-    """The task frame of any source; `paths` are its files.
+    """The task's table from rows of any source; `paths` are its files.
 
     `parent` is the task whose answers the examples are parts of.
     """
@@ -35,7 +35,7 @@ def load(spec: Rows, paths: Sequence[str], seed: int, parent: Rows | None = None
 
 
 def load_local(spec: Rows, paths: Sequence[str], seed: int) -> pl.DataFrame:
-    """The task frame of a `path` or staged `hub` source; `paths` hold `spec.pieces()`, in order.
+    """The table of a `path` or staged `hub` source; `paths` are the files of `spec.pieces()`, in order.
 
     Raises `InputError` where a file is invalid.
     """
@@ -59,24 +59,25 @@ def finish(rows: pl.DataFrame, spec: Rows, seed: int) -> pl.DataFrame:
         source = spec.source.path or spec.source.hub
         raise InputError(f"{source}: the task is empty: no evaluation rows are left.")
     training = unseen(rows.filter(pl.col("role") == "training"), evaluation)
-    kept = pl.concat(
+    table = pl.concat(
         [
             subsample(evaluation, "evaluation", spec.limit, seed),
             subsample(training, "training", spec.training_limit, seed),
         ]
     ).sort("example_id")
-    LOGGER.info("%s", _summary(kept))
-    return kept
+    LOGGER.info("%s", _summary(table))
+    return table
 
 
-def _short_enough(rows: pl.DataFrame, most: int | None) -> pl.DataFrame:
-    """The rows whose question and context have at most `most` characters; all where null."""
-    if most is None:
+def _short_enough(rows: pl.DataFrame, max_characters: int | None) -> pl.DataFrame:
+    """The rows whose question and context have at most `max_characters`; None: all rows."""
+    if max_characters is None:
         return rows
     length = pl.col("question").str.len_chars() + pl.col("context").fill_null("").str.len_chars()
-    kept = rows.filter(length <= most)
-    LOGGER.info("left out %d row(s) of more than %d characters", rows.height - kept.height, most)
-    return kept
+    short = rows.filter(length <= max_characters)
+    left_out = rows.height - short.height
+    LOGGER.info("left out %d row(s) of more than %d characters", left_out, max_characters)
+    return short
 
 
 def without_duplicates(rows: pl.DataFrame) -> pl.DataFrame:
@@ -102,15 +103,15 @@ def unseen(training: pl.DataFrame, evaluation: pl.DataFrame) -> pl.DataFrame:
         pl.col("group_id"),
         pl.struct("question", pl.col("context").fill_null("")).alias("content"),
     )
-    seen = [key.is_in(evaluation.select(key).to_series().implode()) for key in keys]
-    kept = training.filter(~pl.any_horizontal(seen))
-    if dropped := training.height - kept.height:
+    in_evaluation = [key.is_in(evaluation.select(key).to_series().implode()) for key in keys]
+    unshared = training.filter(~pl.any_horizontal(in_evaluation))
+    if dropped := training.height - unshared.height:
         LOGGER.info("dropped %d training row(s) that are also in the evaluation split", dropped)
-    return kept
+    return unshared
 
 
 def subsample(rows: pl.DataFrame, role: str, limit: int | None, seed: int) -> pl.DataFrame:
-    """`limit` seeded random rows (all where null).
+    """`limit` seeded random rows; None: all rows.
 
     Rows are ranked by a hash of their id, so a smaller limit's rows are among a larger one's,
     whatever the order of the file.

@@ -76,8 +76,8 @@ def local_source(source: dict[str, Any], path: str, trained: bool) -> dict[str, 
 
     Its training split is left out unless training rows are used (`trained`).
     """
-    kept = {"languages", "split"} | ({"training_split"} if trained else set())
-    return {key: value for key, value in source.items() if key in kept} | {"path": path}
+    keys = {"languages", "split"} | ({"training_split"} if trained else set())
+    return {key: value for key, value in source.items() if key in keys} | {"path": path}
 
 
 class Piece(NamedTuple):
@@ -192,16 +192,16 @@ class TaskSpec(Rows, PromptSettings, CorrectnessSettings):
         if isinstance(self.correctness, dict) and {*self.correctness} != {*(names or ())}:
             expected = f"the parts are {', '.join(names)}" if names else "the task has no 'parts'"
             raise ValueError(f"'correctness' must be one rule, or one for each part: {expected}")
-        asked = {*PromptSettings.model_fields} - {*CorrectnessSettings.model_fields}
-        if names and (given := self.changed(asked)):
+        for_asking = {*PromptSettings.model_fields} - {*CorrectnessSettings.model_fields}
+        if names and (changed := self.changed(for_asking)):
             raise ValueError(
-                f"{given[0]!r} is not allowed with 'parts_of': nothing is asked again; set "
+                f"{changed[0]!r} is not allowed with 'parts_of': nothing is asked again; set "
                 f"it in the task {self.source.parts_of!r}"
             )
         return self
 
     def part(self, kind: type[Strict]) -> str:
-        """The settings of one part (`Rows`, `Asking` or `Judging`) as JSON."""
+        """The settings that one part declares (`Rows`, `PromptSettings`, …), as JSON."""
         return self.model_dump_json(include=set(kind.model_fields), by_alias=True)
 
 

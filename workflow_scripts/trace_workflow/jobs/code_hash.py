@@ -1,5 +1,6 @@
 """A hash of the code that a rule runs, without what cannot change a result: comments, docstrings,
-layout and messages."""
+layout and messages.
+"""
 
 import ast
 import json
@@ -14,11 +15,11 @@ from typing import NamedTuple
 from tracecal.errors import InputError
 from tracecal.io.digests import hash_of
 
-# The folder of the rules' scripts and of the packages that they import
+# The folder of the rules' scripts and of the packages that they import.
 SCRIPTS = Path(__file__).resolve().parents[2]
-PUBLIC = "tracecal"  # its __init__.py has the public names alone, loaded when they are first used
-# Modules that cannot change a result: logs, progress, error messages, the validation of settings,
-# which have passed it when the workflow starts, and this hash itself.
+PUBLIC = "tracecal"  # its __init__.py has the public names alone, which load at their first use
+# Modules that cannot change a result: logs, error messages, this hash itself, and the validation of
+# settings, which the workflow has done when it starts.
 WITHOUT_EFFECT = frozenset(
     {
         "trace_workflow.jobs.job",
@@ -33,16 +34,15 @@ SENTENCES = frozenset({"InputError", "unreadable"})
 DESCRIBED = "Field"
 # Distributions by import name, where the names differ.
 DISTRIBUTIONS = {"sklearn": "scikit-learn", "yaml": "pyyaml"}
-# Of this process's job: its code's version, and the hash of its settings and code, which the
-# metadata of its results hold.
+# The version of the code of this process's job.
 RUNNING: ContextVar[str] = ContextVar("running", default="")
 
 
 @cache
 def code_version(script: Path, *modules: str, root: Path = SCRIPTS) -> str:
-    """The code trigger of a rule: its script and code's hash, `modules`, and versions of libraries.
+    """A rule's parameter `code`: its script, the code's hash, `modules`, and versions of libraries.
 
-    `modules` are those that it loads by name at run time. For example 'label_answers.py
+    `modules` are those that the script loads by name at run time. For example 'label_answers.py
     5f3c9a0b1d2e4f68 tracecal.estimators.beam; polars 1.2.0'. Raises `InputError` where a file is
     not Python.
     """
@@ -52,7 +52,7 @@ def code_version(script: Path, *modules: str, root: Path = SCRIPTS) -> str:
 
 
 def require_code(version: str, root: Path = SCRIPTS) -> None:
-    """Raise `InputError` unless the script that `version` names is of it, with its imports."""
+    """Raise `InputError` where the script that `version` names, or its imports, were edited."""
     name, code, *modules = version.partition(";")[0].split()
     if code_hash(root / name, *modules, root=root) != code:
         raise InputError(
@@ -62,10 +62,10 @@ def require_code(version: str, root: Path = SCRIPTS) -> None:
 
 
 def settings_hash(params: Mapping[str, object]) -> str:
-    """Hash of a rule's parameters, its code's version included, for its results' metadata.
+    """A hash of a rule's parameters, code included, for the metadata of its results.
 
-    The journal's folder is left out, as it changes no result, and so is the code that makes a
-    `table`, whose digest is a parameter.
+    It leaves out the journal's folder, which changes no result, and the code that makes a `table`
+    whose digest is a parameter.
     """
     without = {"journal", "code"} if "table" in params else {"journal"}
     settings = {name: value for name, value in params.items() if name not in without}
@@ -95,7 +95,7 @@ def import_closure(script: Path, *modules: str, root: Path = SCRIPTS) -> list[Pa
 
 @cache
 def _files(module: str, root: Path) -> frozenset[Path]:
-    """The files that an import of `module` runs: its own and its packages', if they are ours."""
+    """The files below `root` that an import of `module` runs: its own, and those of its packages."""
     if module == PUBLIC:
         return frozenset()
     above, _, _ = module.rpartition(".")
@@ -104,8 +104,8 @@ def _files(module: str, root: Path) -> frozenset[Path]:
         return frozenset()
     file = root / module.replace(".", "/")
     # An __init__.py that holds a docstring alone runs nothing.
-    own = {path for path in (file.with_suffix(".py"), file / "__init__.py") if path.is_file()}
-    runs = frozenset(path for path in own if _code(path, root).hash != NOTHING)
+    paths = {path for path in (file.with_suffix(".py"), file / "__init__.py") if path.is_file()}
+    runs = frozenset(path for path in paths if _code(path, root).hash != NOTHING)
     return runs | (_files(above, root) if above else frozenset())
 
 
@@ -129,8 +129,8 @@ def _installed(distribution: str) -> str | None:
 
 
 class Code(NamedTuple):
-    """What counts of a source file: a hash of what can change a result, and the modules that it
-    imports by a statement or, with a constant name, by importlib.
+    """A source file's hash, without what cannot change a result, and the modules that it imports by
+    a statement or, with a constant name, by importlib.
     """
 
     hash: str
@@ -164,9 +164,9 @@ def _imported(tree: ast.Module, package: Sequence[str]) -> Iterator[str]:
 
 
 def _text(node: object) -> str:
-    """What counts of a syntax tree as text, which is the same for every version of Python.
+    """A syntax tree as text, without what cannot change a result; equal in every version of Python.
 
-    That of `ast.dump` is not. Newer versions add fields, which are empty: these are left out.
+    `ast.dump` prints the empty fields that newer versions add; here they are left out.
     """
     if isinstance(node, list):
         return f"[{','.join(map(_text, node))}]"

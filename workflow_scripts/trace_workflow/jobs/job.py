@@ -1,5 +1,5 @@
-"""What every rule's script shares: a live log, errors as one sentence, no network unless the step
-needs it, and a check that the code that ran is the code on record.
+"""The frame of every rule's script: a live log, errors as one sentence, no network unless the step
+needs it, and a check that the code that runs is the code on record.
 """
 
 import errno
@@ -25,8 +25,8 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
     `snakemake` is the script's own object. An `InputError` or a full disk is logged as one
     sentence, any other error with its traceback. Unless `online`, the hub's libraries are set to
     offline mode. Torch, where the script imported it, uses the rule's threads. The job fails where
-    its code is no longer the version in the rule's parameter `code`. The log's last line tells what
-    it spent.
+    its code is no longer the version in the rule's parameter `code`. The log's last line says what
+    the job spent.
     """
     log = Path(snakemake.log[0])
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
     # On a full disk, logging's own errors would hide the job's.
     raising, logging.raiseExceptions = logging.raiseExceptions, False
     running = RUNNING.set(snakemake.params.code)
-    made = MADE_WITH.set(snakemake.params.made_with)
+    made_with = MADE_WITH.set(snakemake.params.made_with)
     try:
         if torch := sys.modules.get("torch"):
             torch.set_num_threads(snakemake.threads)
@@ -62,7 +62,7 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
         raise SystemExit(1) from None
     finally:
         RUNNING.reset(running)
-        MADE_WITH.reset(made)
+        MADE_WITH.reset(made_with)
         for handler in handlers:
             LOGGER.removeHandler(handler)
             with suppress(OSError):

@@ -30,8 +30,8 @@ def _family(name: str, run: Run) -> Family:
         "samples": {"equivalence": config.sampling.equivalence},
         "meanings": {"same_meaning": config.sampling.same_meaning},
     }
-    own = {key: value for need in first.needs for key, value in settings.get(need, {}).items()}
-    return Family(name, scores, inputs, own)
+    settings_of_needs = [settings.get(need, {}) for need in first.needs]
+    return Family(name, scores, inputs, {k: v for s in settings_of_needs for k, v in s.items()})
 
 
 def _inputs(estimator: Estimator, rows: str, compares_samples: bool) -> dict[str, str]:
