@@ -11,17 +11,17 @@ from support.chromium import installed
 from support.explorer_answers import ESTIMATORS, MODELS, TASKS, answers
 from test_report import PLAN
 from trace_workflow.commands import pictures, pipeline
-from trace_workflow.commands.pictures import PAGES, TOLD, picture, shown, with_findings
+from trace_workflow.commands.pictures import PAGES, RUNS, picture, pictures_shown, with_findings
 from tracecal.errors import InputError
 from tracecal.explorer.contents import contents
 from tracecal.explorer.page import page
 
 
-@pytest.mark.parametrize("run", TOLD)
+@pytest.mark.parametrize("run", RUNS)
 def test_every_picture_that_is_shown_is_kept_and_made_from_a_run(run):
-    folder = pictures.ROOT / TOLD[run].folder
+    folder = pictures.ROOT / RUNS[run].folder
     drawn = {Path(pipeline.PICTURE).name}
-    names = shown(pictures.ROOT, folder.name) - drawn
+    names = pictures_shown(pictures.ROOT, folder.name) - drawn
     assert names == {path.name for path in folder.iterdir()} - drawn
     assert names <= {*PAGES, *(f"{figure}.svg" for figure in PLAN.figures)}
 
@@ -67,18 +67,18 @@ def test_a_figure_is_taken_as_the_run_drew_it(tmp_path):
 
 def test_findings_replace_what_stands_in_their_place():
     readme = (pictures.ROOT / "docs/background/demo.md").read_text(encoding="utf-8")
-    told = with_findings(readme, "Keep all.\n" + "One " * 40 + "end.\nTwo.\n")
-    assert "-->\n**Keep all.**\n<!-- end" in told
-    assert "- One One" in told and "\n  One" in told and "\n- Two.\n<!-- end" in told
-    again = with_findings(told, "None.\nTwo.\n")
+    page = with_findings(readme, "Keep all.\n" + "One " * 40 + "end.\nTwo.\n")
+    assert "-->\n**Keep all.**\n<!-- end" in page
+    assert "- One One" in page and "\n  One" in page and "\n- Two.\n<!-- end" in page
+    again = with_findings(page, "None.\nTwo.\n")
     assert again.count("- Two.") == again.count("**None.**") == 1
-    assert told.split("<!--")[0] == readme.split("<!--")[0]
-    assert told.split("-->")[-1] == readme.split("-->")[-1]
+    assert page.split("<!--")[0] == readme.split("<!--")[0]
+    assert page.split("-->")[-1] == readme.split("-->")[-1]
 
 
 def test_each_page_has_a_place_for_what_it_tells():
-    for told in TOLD.values():
-        *texts, results = [(pictures.ROOT / one).read_text(encoding="utf-8") for one in told.pages]
+    for run in RUNS.values():
+        *texts, results = [(pictures.ROOT / page).read_text(encoding="utf-8") for page in run.pages]
         assert all("<!-- first finding" in text for text in texts)
         assert "\n<!-- findings" in texts[-1]
         assert "<!-- comparison of " in results and "<!-- first finding" not in results

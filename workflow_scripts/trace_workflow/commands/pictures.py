@@ -151,14 +151,17 @@ def _between(page: str, name: str, text: str) -> str:
 
 
 def described(page: str, run: Path) -> str:
-    """A page's text with a finished run's comparison and findings, where the page has their places."""
+    """A page's text with a finished run's comparison and findings, where it has their places."""
     frames = [read_parquet(run / f"analyses/{name}.parquet") for name in ANALYSES]
     page = _between(page, f"comparison of {run.name}", comparison(*frames))
     return with_findings(page, (run / "findings.txt").read_text(encoding="utf-8"))
 
 
 def main(run: Path) -> None:
-    """Write a finished run's pictures and texts. Raises `InputError` where docs describe no such run."""
+    """Write a finished run's pictures and texts.
+
+    Raises `InputError` where the docs describe no such run, or it has not finished.
+    """
     if run.name not in RUNS:
         raise InputError(f"{run}: README and docs describe the runs {' and '.join(RUNS)} only")
     folder = ROOT / RUNS[run.name].folder

@@ -35,7 +35,7 @@ def load(spec: Rows, paths: Sequence[str], seed: int, parent: Rows | None = None
 
 
 def load_local(spec: Rows, paths: Sequence[str], seed: int) -> pl.DataFrame:
-    """The table of a `path` or staged `hub` source; `paths` are the files of `spec.pieces()`, in order.
+    """The table of a `path` or staged `hub` source; `paths` are the files of `spec.pieces()`.
 
     Raises `InputError` where a file is invalid.
     """

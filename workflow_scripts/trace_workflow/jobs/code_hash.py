@@ -95,7 +95,7 @@ def import_closure(script: Path, *modules: str, root: Path = SCRIPTS) -> list[Pa
 
 @cache
 def _files(module: str, root: Path) -> frozenset[Path]:
-    """The files below `root` that an import of `module` runs: its own, and those of its packages."""
+    """The files below `root` that an import of `module` runs: its own, and its packages'."""
     if module == PUBLIC:
         return frozenset()
     above, _, _ = module.rpartition(".")
