@@ -40,7 +40,7 @@ def test_the_pipelines_picture_has_every_file_of_rules_and_is_the_one_that_is_sh
 
 
 def test_only_runs_that_a_page_tells_of_are_taken(tmp_path):
-    with pytest.raises(InputError, match="tell of the runs demo and evening only"):
+    with pytest.raises(InputError, match="describe the runs demo and evening only"):
         pictures.main(tmp_path / "mine")
 
 

@@ -30,7 +30,7 @@ class Stage(NamedTuple):
 
 STAGES = (
     Stage("Rows", "tasks and splits", ("tasks",), 0, 0),
-    Stage("Models", "linked, unpacked or trained", ("models", "demo"), 0, 1),
+    Stage("Models", "linked, unpacked or fetched", ("models",), 0, 1),
     Stage("Answers", "decoded with their traces; samples, questions", ("generate", "ask"), 1),
     Stage("Labels", "right or wrong", ("label",), 2, 0),
     Stage("Scores", "of every estimator", ("estimate", "encoders"), 2, 1),
