@@ -221,10 +221,7 @@ def verdict_of(
 ) -> tuple[bool | None, str | None]:
     """Return whether another scorer calls the answer correct, and why there is no verdict.
 
-    Raises
-    ------
-    InputError
-        Where it is ambiguous whose verdict counts.
+    Raises `InputError` where it is ambiguous whose verdict counts.
     """
     verdicts = {
         name: score.value

@@ -11,19 +11,11 @@ MONITORS = tuple(bins_of())  # the signals, with one monitor each
 
 @dataclass(frozen=True)
 class Batch:
-    """Answers in their order.
-
-    Attributes
-    ----------
-    probability, length : array [n]
-        NaN where unknown.
-    kept : array [n]
-        1 or 0; NaN where not decided.
-    """
+    """Answers in their order, as arrays [n]: NaN where unknown or, in `keep`, not decided."""
 
     probability: np.ndarray
     length: np.ndarray
-    kept: np.ndarray
+    keep: np.ndarray
 
     def __len__(self) -> int:
         return len(self.probability)
@@ -31,8 +23,8 @@ class Batch:
     def __getitem__(self, part: slice | np.ndarray) -> "Batch":
         return Batch(*(values[part] for values in self.columns))
 
-    def __add__(self, other: "Batch") -> "Batch":
-        return Batch(*map(np.concatenate, zip(self.columns, other.columns, strict=True)))
+    def __add__(self, more: "Batch") -> "Batch":
+        return Batch(*map(np.concatenate, zip(self.columns, more.columns, strict=True)))
 
     @classmethod
     def empty(cls) -> "Batch":
@@ -41,8 +33,8 @@ class Batch:
 
     @property
     def columns(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Probability, length and kept."""
-        return self.probability, self.length, self.kept
+        """Probability, length and keep."""
+        return self.probability, self.length, self.keep
 
     def signals(self, block: int = 1) -> dict[str, np.ndarray]:
         """Return each monitor's values, one a block of answers; NaN where a block has none.
@@ -56,8 +48,8 @@ class Batch:
         with np.errstate(divide="ignore"):
             logit = np.log(self.probability) - np.log1p(-self.probability)
         logit = _block_means(np.clip(logit, -MAX_LOGIT, MAX_LOGIT), block)
-        is_decided = ~np.isnan(self.kept.reshape(-1, block)).all(1)
-        n_kept = np.nansum(self.kept.reshape(-1, block), axis=1)
+        keep = self.keep.reshape(-1, block)
+        is_decided, n_kept = ~np.isnan(keep).all(1), np.nansum(keep, axis=1)
         values = (
             1 / (1 + np.exp(-logit)),
             np.exp(_block_means(np.log(self.length), block)),

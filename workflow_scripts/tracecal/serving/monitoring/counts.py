@@ -9,12 +9,10 @@ class AddedCounts:
 
     Attributes
     ----------
-    new : int
-        Answers or labels whose id was new.
+    new, repeated, contradicting : int
+        Of new ids, and of known ids with the same value and with another.
     watched : int
         New answers that the monitors watch.
-    repeated, contradicting : int
-        Answers or labels of known ids, with the same value and with another.
     """
 
     new: int = 0
@@ -22,6 +20,6 @@ class AddedCounts:
     repeated: int = 0
     contradicting: int = 0
 
-    def __add__(self, other: "AddedCounts") -> "AddedCounts":
-        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+    def __add__(self, more: "AddedCounts") -> "AddedCounts":
+        pairs = zip(vars(self).values(), vars(more).values(), strict=True)
         return AddedCounts(*(first + second for first, second in pairs))

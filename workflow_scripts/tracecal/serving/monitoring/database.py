@@ -60,25 +60,10 @@ Values = tuple[float | None, ...]  # an answer's probability, length and kept
 class StateDatabase:
     """A state file.
 
-    Parameters
-    ----------
-    path : path
-        Made if absent.
-    identity : str
-        The calibrator's, from `traffic.calibrator_identity`.
-    settings : AlarmSettings
-    reference : Reference, optional
-        The calibration's answers, for a new state.
-    private : bool
-        Whether a new file is readable by its owner alone.
-    seed : int, optional
-        Seed for tie-breaking in a new file; by default a random one.
-
-    Raises
-    ------
-    InputError
-        Where the file belongs to another calibrator or other settings, is of an earlier version, or
-        is no state.
+    `identity` is `calibrator_identity`. A new file gets the calibration's answers as `reference`, a
+    `seed` for breaking ties (by default a random one), and if `private` is readable by its owner
+    alone. Raises `InputError` where the file belongs to another calibrator or other settings, is of
+    an earlier version, or is no state.
     """
 
     def __init__(
@@ -129,15 +114,8 @@ class StateDatabase:
     ) -> AddedCounts:
         """Watch answers in their order; skip and count those of known ids.
 
-        Parameters
-        ----------
-        ids : sequence of str
-        batch : Batch
-        keys : sequence of str, optional
-            What answers share: the first answer of a key is watched. By default the ids.
-        choices : sequence of int, optional
-            Each answer's number among the choices of its request, of which number 0 is watched. By
-            default 0.
+        Of the answers with one of `keys` (by default their ids) the first is watched, and of the
+        `choices` of a request number 0 (by default all are).
         """
         counts, new_rows = AddedCounts(), []
         with self._explained(), self._transaction():
@@ -175,34 +153,21 @@ class StateDatabase:
         keys: Sequence[str],
         choices: Sequence[int],
     ) -> int:
-        """Watch the answers of a server, each of which counts, and store their texts.
+        """Watch the answers of a server, each of which counts; return how many ids were known.
 
         An answer whose id is known is named ``id@place``, by its place among all answers, and so is
-        its key where that is its id.
-
-        Parameters
-        ----------
-        ids, batch, keys, choices
-            As of `add_answers`.
-        texts : sequence of bytes
-            Each answer's JSON object; empty where there is none.
-        n_texts : int, optional
-            How many answers' texts the state keeps, the newest ones. None: no texts.
-
-        Returns
-        -------
-        int
-            Answers whose id was known.
+        its key where that is its id. Stores `texts` (JSON objects; empty: none) of the newest
+        `n_texts` answers; None: no texts.
         """
         new: dict[str, Values] = {}
         new_keys = []
         with self._explained(), self._transaction():
             state = self._load()
             rows = zip(_rows(ids, batch), keys, strict=True)
-            for place, ((server_id, *values), key) in enumerate(rows, state.n_answers + 1):
+            for number, ((server_id, *values), key) in enumerate(rows, state.n_answers + 1):
                 example_id = server_id
                 while example_id in new or self._values_of(example_id) is not None:
-                    example_id = f"{example_id}@{place}"
+                    example_id = f"{example_id}@{number}"
                 new[example_id] = tuple(values)
                 new_keys.append(example_id if key == server_id else key)
             self._watch(state, new, new_keys, choices)
@@ -274,12 +239,12 @@ class StateDatabase:
     ) -> int:
         """Store new answers and the state after them; return how many of them are watched."""
         now, rows, watched = time.time(), [], []
-        first_place = state.n_answers + 1
-        for place, (example_id, values) in enumerate(new.items(), first_place):
-            key, choice = keys[place - first_place], choices[place - first_place]
+        first_number = state.n_answers + 1
+        for number, (example_id, values) in enumerate(new.items(), first_number):
+            key, choice = keys[number - first_number], choices[number - first_number]
             is_watched = choice == 0 and (key == example_id or self._take(key, "answer"))
             shared_key = None if key == example_id else key
-            rows.append((example_id, place, now, *values, shared_key, is_watched))
+            rows.append((example_id, number, now, *values, shared_key, is_watched))
             watched += [values] if is_watched else []
         self.connection.executemany("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
         columns = np.array(watched, dtype=float).reshape(len(watched), 3).T

@@ -14,8 +14,7 @@ def read_labels(path: str | Path) -> tuple[list[tuple[str, bool]], list[str]]:
     labels : list of (str, bool)
         An answer's id and whether it is correct.
     invalid : list of str
-        Why other lines are skipped. A `correct` of null means that the labeller is unsure, and the
-        line is skipped.
+        Why other lines are skipped, those without a verdict among them.
 
     Raises
     ------

@@ -52,24 +52,11 @@ def tie_breakers(name: str, seed: int, start: int, count: int) -> np.ndarray:
 
 
 def smoothed_ranks(counts: np.ndarray, bins: np.ndarray, ties: np.ndarray) -> np.ndarray:
-    """Rank values in their order, each among those before it, with ties broken at random.
+    """Return each value's rank [n]: the share of the values so far that are below it.
 
-    Parameters
-    ----------
-    counts : array [bins]
-        Earlier values, by bin.
-    bins : array [n]
-        The bin of each value.
-    ties : array [n]
-        A number in [0, 1) per value: the share of its ties, itself included, below it.
+    `counts` [bins] are earlier values by bin, and `bins` [n] those of the values in their order.
+    `ties` [n] in [0, 1) are the share of equal values, itself included, to count as below.
 
-    Returns
-    -------
-    array [n]
-        The share of the values so far that are below each value.
-
-    Examples
-    --------
     >>> smoothed_ranks(np.array([2, 0, 1]), np.array([1, 0]), np.array([0.5, 0.0])).tolist()
     [0.625, 0.0]
     """

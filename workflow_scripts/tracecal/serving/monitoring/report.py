@@ -31,18 +31,8 @@ GROUP BY (place - (SELECT min(place) FROM history)) * ? /
 class EvidencePicture(NamedTuple):
     """One monitor's evidence over the answers, on a logarithmic scale.
 
-    Attributes
-    ----------
-    title : str
-    evidence, limit : float
-        The evidence now, and the evidence at which the alarm is raised.
-    points : str
-        Of the line, as SVG writes them.
-    limit_y : float
-        Where the alarm line is drawn.
-    ticks : list of (float, str)
-        Places on the scale, and their labels.
-    is_alarm : bool
+    `evidence` is what there is now, and `limit` where the alarm is raised. `points` of the line,
+    `limit_y` of the alarm line and `ticks` of the scale are as SVG takes them.
     """
 
     title: str
@@ -93,9 +83,9 @@ def undecided_sentence(database: StateDatabase, fitted: Fitted) -> str | None:
 
 
 def pictures(state: State, history: Sequence[tuple[int, str]]) -> list[EvidencePicture]:
-    """Draw the evidence of each monitor; `history` pairs places with evidence as JSON."""
-    rows = [(place, json.loads(evidence)) for place, evidence in history]
-    drawn = []
+    """Draw each monitor's evidence; `history` pairs numbers of answers with evidence as JSON."""
+    rows = [(number, json.loads(evidence)) for number, evidence in history]
+    evidence_pictures = []
     for name, monitor in state.all_monitors.items():
         is_of_errors = name == ERROR_MONITOR
         if is_of_errors and state.settings.error_rate is None:
@@ -103,8 +93,8 @@ def pictures(state: State, history: Sequence[tuple[int, str]]) -> list[EvidenceP
         key = "labels" if is_of_errors else name
         limit = state.limit_of(name)
         top = 10 * limit
-        line = [(place, _height(evidence[key], top)) for place, evidence in rows]
-        drawn.append(
+        line = [(number, _height(evidence[key], top)) for number, evidence in rows]
+        evidence_pictures.append(
             EvidencePicture(
                 title=long_name(name).capitalize(),
                 evidence=monitor.evidence,
@@ -115,7 +105,7 @@ def pictures(state: State, history: Sequence[tuple[int, str]]) -> list[EvidenceP
                 is_alarm=monitor.alarm is not None,
             )
         )
-    return drawn
+    return evidence_pictures
 
 
 def _decades(limit: float) -> list[float]:
@@ -132,9 +122,9 @@ def _height(evidence: float, top: float) -> float:
 
 
 def _points(line: Sequence[tuple[int, float]]) -> str:
-    """Return a line's points, places across and heights down."""
+    """Return a line's points, answers across and heights down."""
     if not line:
         return ""
     first, span = line[0][0], max(line[-1][0] - line[0][0], 1)
-    across = ((LEFT + (WIDTH - LEFT) * (place - first) / span, height) for place, height in line)
+    across = ((LEFT + (WIDTH - LEFT) * (number - first) / span, height) for number, height in line)
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in across)

@@ -34,20 +34,9 @@ JSON_NAMES = {"n_values": "seen", "evidence": "total", "recent_ranks": "last"}
 
 @dataclass(frozen=True)
 class AlarmSettings:
-    """What is watched; fixed while a state is in use.
+    """What is watched, fixed while a state is in use: `MonitorSettings` and the target error rate.
 
-    Attributes
-    ----------
-    answers_per_alarm : int
-        Answers in which a false alarm is allowed once, on average.
-    error_rate : float, optional
-        The target among kept answers; None where labels are not watched.
-    chance : float
-        Chance of ever raising a false alarm about the error rate.
-    block : int
-        Answers, or labels, that are watched as one.
-    one_per : str, optional
-        Path of a row: of the answers that share its value one is watched. None: all are.
+    `error_rate` is None where labels are not watched.
     """
 
     answers_per_alarm: int = ANSWERS_PER_ALARM
@@ -69,20 +58,10 @@ class AlarmSettings:
 
 @dataclass(frozen=True)
 class Monitor:
-    """One monitor after `n_values` values.
+    """One monitor after `n_values` answers or labels, or blocks of them.
 
-    Attributes
-    ----------
-    counts : array [bins]
-        The values so far, by bin; empty for labels.
-    wealth : array [bets]
-        What each bet has won.
-    n_values : int
-        Values so far: answers, labels, or blocks of either.
-    evidence : float
-        Evidence of a change; after an alarm, as it was then.
-    alarm : int, optional
-        Number of the answer, or label, at which the alarm was raised, from 1.
+    `counts` [bins] are the values so far, empty for labels, and `wealth` [bets] what each bet won.
+    `evidence` stays after an alarm, which was raised at answer or label number `alarm`.
     """
 
     counts: np.ndarray
@@ -94,15 +73,9 @@ class Monitor:
 
 @dataclass(frozen=True)
 class DependenceMonitor:
-    """The monitor that tests whether neighbouring answers are alike.
+    """The monitor that tests whether neighbouring answers are alike, by ranks of the probability.
 
-    Attributes
-    ----------
-    wealth : array [stakes]
-    recent_ranks : array [WINDOW + 1]
-        The newest ranks of the probability.
-    alarm : int, optional
-        Number of the answer at which the evidence reached its limit.
+    `recent_ranks` [WINDOW + 1] are the newest; the evidence sufficed at answer number `alarm`.
     """
 
     wealth: np.ndarray = field(default_factory=lambda: np.ones(len(DEPENDENCE_STAKES)))
@@ -114,22 +87,9 @@ class DependenceMonitor:
 class State:
     """Everything that the monitors remember.
 
-    Attributes
-    ----------
-    settings : AlarmSettings
-    seed : int
-        Breaks this state's ties.
-    monitors : mapping of str to Monitor
-        The monitors without labels, by signal.
-    errors : Monitor
-        The monitor of the error rate.
-    dependence : DependenceMonitor
-    n_watched, n_answers : int
-        Answers that are watched, and all answers.
-    pending : Batch
-        Answers that do not fill a block yet.
-    pending_labels : array [n]
-        Whether labelled answers that do not fill a block yet were wrong.
+    `seed` breaks this state's ties. `monitors` are those without labels, by signal. Of `n_answers`
+    answers `n_watched` are watched. `pending` answers, and `pending_labels` (1: wrong), do not fill
+    a block yet.
     """
 
     settings: AlarmSettings
@@ -168,13 +128,8 @@ def initial_state(
     each state draws its own. The share kept has no reference: its threshold was chosen on those
     answers.
 
-    Parameters
-    ----------
-    settings : AlarmSettings
-    reference : Reference, optional
-        The calibration's answers; ignored where blocks are watched.
-    seed : int, optional
-        By default a random one.
+    `reference` are the calibration's answers, which blocks are not compared with. `seed` is random
+    by default.
     """
     if reference is None or settings.block > 1:
         reference = Reference()

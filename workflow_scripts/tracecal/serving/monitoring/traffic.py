@@ -23,22 +23,16 @@ from tracecal.serving.monitoring.state import AlarmSettings
 def batch_of_answers(
     answers: pl.DataFrame, fitted: Fitted, error_rate: float | None, task: str | None = None
 ) -> Batch:
-    """Return what is watched of answers (columns of `RECORDS`).
-
-    Raises
-    ------
-    InputError
-        As `score_answers`.
-    """
+    """Return what is watched of answers (columns of `RECORDS`); raise as `score_answers`."""
     scored = score_answers(answers, fitted, error_rate, task)
-    kept = scored["keep"].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    keep = scored["keep"].cast(pl.Float64).fill_null(np.nan).to_numpy()
     columns = list(fitted.inputs)
     x = compute_inputs(answers, columns).select(pl.col(columns).fill_null(np.nan)).to_numpy()
     length = answers["surprisal"].list.len().cast(pl.Float64).fill_null(np.nan).to_numpy()
-    return batch_of_inputs(x, length, fitted, kept)
+    return batch_of_inputs(x, length, fitted, keep)
 
 
-def batch_of_inputs(x: np.ndarray, length: np.ndarray, fitted: Fitted, kept: np.ndarray) -> Batch:
+def batch_of_inputs(x: np.ndarray, length: np.ndarray, fitted: Fitted, keep: np.ndarray) -> Batch:
     """Return what is watched of answers with inputs x [n, d], NaN where unknown.
 
     The probability is that of the tested fit, as in the reference. The fit on all labels, whose
@@ -47,7 +41,7 @@ def batch_of_inputs(x: np.ndarray, length: np.ndarray, fitted: Fitted, kept: np.
     is_known = ~np.isnan(x).any(1)
     probability = np.full(len(x), np.nan)
     probability[is_known] = (fitted.tested_fit or fitted.final).predict(x[is_known])
-    return Batch(probability, np.where(is_known, length, np.nan), kept)
+    return Batch(probability, np.where(is_known, length, np.nan), keep)
 
 
 def request_and_choice(example_id: str, row: Mapping[str, Any]) -> tuple[str, int]:
@@ -103,11 +97,7 @@ def alarm_settings(
     """Return what to watch of a calibrator's answers.
 
     Where no threshold guarantees the error rate, a warning says so and labels are not watched.
-
-    Raises
-    ------
-    InputError
-        Where the calibrator was not tested for the error rate, or is of parts of answers.
+    Raises `InputError` where the calibrator was not tested for it, or is of parts of answers.
     """
     if fitted.fitted_on.parts is not None:
         raise InputError(

@@ -21,10 +21,7 @@ async def scored_answer(
 ) -> bytes:
     """Return the answer of a response with confidence and the requested log-probabilities alone.
 
-    Raises
-    ------
-    TooLargeError, UnreadableError
-        Where the body exceeds `max_bytes`, or cannot be read.
+    Raises `UnreadableError` where the body exceeds `max_bytes` or cannot be read.
     """
     encoding = response.headers.get("Content-Encoding", "")
     content = await read_body(response.content.iter_any(), encoding, max_bytes)
@@ -39,23 +36,20 @@ def score_body(
 ) -> bytes:
     """Return an answer's body with confidence; an error's body without log-probabilities.
 
-    Raises
-    ------
-    UnreadableError
-        Where the body is no JSON and might hold log-probabilities that the client did not request.
+    Raises `UnreadableError` where the body is no JSON and might hold log-probabilities that the
+    client did not request.
     """
-    top = endpoint.client_top(request)
     try:
         answer = parse_json(content)
     except ValueError:
         answer = None
     if not isinstance(answer, dict):
-        if status == 200 and top is None and mentions_logprobs(content):
+        if status == 200 and endpoint.client_top(request) is None and mentions_logprobs(content):
             raise UnreadableError("its answer is not valid JSON")
         return content
     if status == 200:
         scorer.add_confidence(answer, request)
     elif not mentions_logprobs(content):
         return content
-    trim(answer, top)
+    trim(answer, endpoint.client_top(request))
     return orjson.dumps(answer)

@@ -11,16 +11,7 @@ from tracecal.serving.proxy.json_bodies import Object
 
 
 def token_doubts(answer: Object, record: Record, request: Object) -> list[str]:
-    """Say why the tokens may not be those of the answer, a sentence for each reason.
-
-    Parameters
-    ----------
-    answer : dict
-        The server's answer of one choice.
-    record : Record
-        The same answer as read.
-    request : dict
-    """
+    """Say why the tokens of an answer of one choice, `record` as read, may not be its own."""
     if record.reasoning in ("within", "alone"):
         return []  # the tokens are not those of the answer alone
     choices = answer.get("choices")
@@ -55,12 +46,12 @@ def is_spelled(text: str, tokens: Sequence[str | None], stops: Sequence[Any]) ->
 
 def _is_spelled_around(spelled: str, text: str) -> bool:
     """Return whether what stands between parts of characters is in the text, in the same order."""
-    place, n_parts = 0, spelled.count(UNDECODED)
+    end, n_parts = 0, spelled.count(UNDECODED)
     *fragments, last = spelled.split(UNDECODED)
     for fragment in fragments:
-        start = text.find(fragment, place, place + n_parts + len(fragment))
+        start = text.find(fragment, end, end + n_parts + len(fragment))
         if start < 0:
             return False
-        place = start + len(fragment)
-    rest = text[place:]
+        end = start + len(fragment)
+    rest = text[end:]
     return any(last.startswith(rest[skipped:]) for skipped in range(n_parts + 1))

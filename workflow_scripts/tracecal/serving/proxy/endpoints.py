@@ -16,21 +16,12 @@ INCLUDE_LOGPROBS = "message.output_text.logprobs"
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One endpoint.
+    """One endpoint, at `path`.
 
-    Attributes
-    ----------
-    path : str
-    additions : callable
-        From a request and a number of log-probabilities: the settings to add. None where the
-        request's own are invalid, for the server to refuse.
-    client_top : callable
-        From a request: how many of the likeliest tokens the client requested; None where it
-        requested no log-probabilities.
-    text_of : callable
-        From a choice of a stream's event: its text.
-    join : callable
-        From a streamed choice's text and lists of log-probabilities: the whole choice.
+    `additions(request, top)` are the settings that request log-probabilities; None where the
+    request's own are invalid, for the server to refuse. `client_top(request)` is how many of the
+    likeliest tokens the client requested; None where it requested no log-probabilities.
+    `text_of(choice)` is the text of a streamed choice, and `join(text, lists)` a whole choice.
     """
 
     path: str

@@ -29,19 +29,9 @@ NO_CHOICES = b'"choices":[]'  # not in a text, whose quotation marks are escaped
 
 @dataclass
 class EscalatedStream:
-    """One streamed answer.
+    """One streamed answer. `pending` are the events held back, of `pending_size` bytes.
 
-    Attributes
-    ----------
-    escalation : Escalation
-    small : ScoredStream
-        The small server's answer.
-    pending : list of bytes
-        Events that are held back, of `pending_size` bytes.
-    outcome : str, optional
-        What becomes of the answer; None until it is known.
-    reason : str, optional
-        Why.
+    `outcome` says what becomes of the answer, None until it is known, and `reason` why.
     """
 
     escalation: Escalation
@@ -103,12 +93,8 @@ class EscalatedStream:
     async def _large_events(self) -> AsyncGenerator[list[bytes], None]:
         """Yield the large server's events, the last ones with what it counted.
 
-        Yields nothing where the server fails before its answer begins.
-
-        Raises
-        ------
-        LargeServerError
-            Where it fails later.
+        Yields nothing where the server fails before its answer begins; raises `LargeServerError`
+        where it fails later.
         """
         small, large, tail, has_passed_on = self.small, self.large, [], False
         wants_usage = stream_options(small.request).get("include_usage")

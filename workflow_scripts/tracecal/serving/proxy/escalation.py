@@ -31,17 +31,9 @@ OUTCOMES = ("kept", "escalated", "failed", "several", "too_large")
 
 @dataclass
 class Escalation:
-    """The large server, and what is known of its answers.
+    """The large server, its `key`, and the `scorer` of its answers.
 
-    Attributes
-    ----------
-    settings : ProxySettings
-    scorer : Unscored
-        Of the large model's answers.
-    key : str, optional
-        Of the large server.
-    outcomes : Counter of str
-        Answers by what became of them.
+    `outcomes` counts answers by what became of them.
     """
 
     settings: ProxySettings
@@ -55,12 +47,7 @@ class Escalation:
     async def answer(self, small: Awaitable[bytes], request: Object, endpoint: Endpoint) -> bytes:
         """Return the small server's answer or the large one's, with both models' usage.
 
-        Parameters
-        ----------
-        small : awaitable of bytes
-            Reads and scores the small server's answer; its failure is raised where both fail.
-        request : dict
-        endpoint : Endpoint
+        `small` reads and scores the small server's answer; its failure is raised where both fail.
         """
         content, failure = b"", None
         try:
@@ -104,10 +91,7 @@ class Escalation:
     async def ask(self, request: Object, endpoint: Endpoint, stream: bool) -> ClientResponse:
         """Return the large server's response, whose body is still unread.
 
-        Raises
-        ------
-        UnreadableError
-            Where the response is no answer, or no stream where one was asked for.
+        Raises `UnreadableError` where it is no answer, or no stream where one was asked for.
         """
         body = request | {"model": self.settings.escalate_model, "stream": stream}
         if isinstance(self.scorer, Scorer):

@@ -14,13 +14,7 @@ DATA = re.compile(rb"^data: (\{.*)$", re.MULTILINE)  # of an event as `ScoredStr
 def resource_usage(probability: float | None, usage: Any, n_generated: int | None = None) -> Object:
     """Return a model's probability and tokens, as its server counted them; None where it did not.
 
-    Parameters
-    ----------
-    probability : float, optional
-    usage : dict, optional
-        Of the server's answer.
-    n_generated : int, optional
-        Generated tokens where the server does not say.
+    `n_generated` are the generated tokens where the server does not say.
     """
     usage = usage if isinstance(usage, dict) else {}
     return {
@@ -31,14 +25,9 @@ def resource_usage(probability: float | None, usage: Any, n_generated: int | Non
 
 
 def escalation_metadata(reason: str | None, small: Object, large: Object | None = None) -> Object:
-    """Return what is added to a confidence; the answer is the large model's where `large` is given.
+    """Return what is added to a confidence, from each model's `resource_usage`.
 
-    Parameters
-    ----------
-    reason : str, optional
-        Why the answer was, or was not, escalated.
-    small, large : dict
-        The `resource_usage` of each model.
+    `large` is given where the answer is the large model's.
     """
     escalation = {"why": reason, "small": small, "large": large}
     return {"escalated": large is not None, "escalation": escalation}

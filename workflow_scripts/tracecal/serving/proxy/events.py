@@ -14,27 +14,16 @@ DONE = b"[DONE]"
 
 @dataclass
 class EventSplitter:
-    """Cuts a stream into events. Lines may end with CR, LF or both, as the standard says.
+    """Cuts a stream into events of at most `max_bytes`; `pending` is what no event's end follows.
 
-    Attributes
-    ----------
-    max_bytes : int
-        Of an event.
-    pending : bytearray
-        What stands behind the last event's end.
+    Lines may end with CR, LF or both, as the standard says.
     """
 
     max_bytes: int
     pending: bytearray = field(default_factory=bytearray)
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Return the events that `data` ends.
-
-        Raises
-        ------
-        TooLargeError
-            Where one is larger than `max_bytes` or MAX_LINES.
-        """
+        """Return the events that `data` ends; raise `TooLargeError` for one beyond the bounds."""
         search_from = max(len(self.pending) - LONGEST_END + 1, 0)
         start, events = 0, []
         self.pending += data
@@ -57,5 +46,4 @@ def event_data(event: bytes) -> tuple[list[bytes], list[bytes]]:
     """
     lines = LINE_END.split(event)
     data = [line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:")]
-    others = [line for line in lines if line and line[:5] not in (b"data", b"data:")]
-    return data, others
+    return data, [line for line in lines if line and line[:5] not in (b"data", b"data:")]

@@ -22,22 +22,9 @@ class TooLargeError(UnreadableError):
 
 
 async def read_body(chunks: AsyncIterable[bytes], encoding: str, max_bytes: int) -> bytes:
-    """Return a whole body, unpacked.
+    """Return a whole body, unpacked from its `Content-Encoding`.
 
-    Parameters
-    ----------
-    chunks : async iterable of bytes
-    encoding : str
-        Its `Content-Encoding`.
-    max_bytes : int
-        Of the unpacked body.
-
-    Raises
-    ------
-    TooLargeError
-        As soon as the body exceeds `max_bytes`.
-    UnreadableError
-        As `unpack`.
+    Raises `TooLargeError` as soon as it exceeds `max_bytes`, otherwise as `unpack`.
     """
     parts, size = [], 0
     async for chunk in unpack(chunks, encoding):
@@ -51,10 +38,7 @@ async def read_body(chunks: AsyncIterable[bytes], encoding: str, max_bytes: int)
 async def unpack(chunks: AsyncIterable[bytes], encoding: str) -> AsyncIterator[bytes]:
     """Yield a body's bytes without its `Content-Encoding`, in pieces of bounded size.
 
-    Raises
-    ------
-    UnreadableError
-        Where the body is damaged or the encoding is unknown.
+    Raises `UnreadableError` where the body is damaged or the encoding is unknown.
     """
     if encoding.lower() in ("", "identity"):
         async for chunk in chunks:
@@ -84,10 +68,7 @@ async def unpack(chunks: AsyncIterable[bytes], encoding: str) -> AsyncIterator[b
 def parse_json(content: bytes) -> Any:
     """Return the JSON value in `content`.
 
-    Raises
-    ------
-    ValueError
-        Where there is none, or one nested too deeply to be written in an answer or a state.
+    Raises `ValueError` where there is none, or one nested too deeply to be written again.
     """
     value = orjson.loads(content)
     if content.count(b"[") + content.count(b"{") > MANY_BRACKETS:

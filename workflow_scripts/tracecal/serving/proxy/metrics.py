@@ -19,14 +19,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Metrics:
-    """Requests of this process, and what its watcher knows.
-
-    Parameters
-    ----------
-    watcher : Watcher
-    outcomes : Counter of str, optional
-        Answers by what became of them; None where nothing is escalated.
-    """
+    """Requests of this process, what its watcher knows, and the outcomes of escalation if any."""
 
     def __init__(self, watcher: Watcher, outcomes: Counter[str] | None = None) -> None:
         self.watcher, self.outcomes = watcher, outcomes

@@ -47,16 +47,7 @@ REFUSED = (400, 422)
 
 @dataclass
 class Proxy:
-    """The application.
-
-    Attributes
-    ----------
-    scorer : Scorer
-    settings : ProxySettings
-    escalation : Escalation, optional
-    n_running : int
-        Requests that are being answered.
-    """
+    """The application; `n_running` counts the requests that are being answered."""
 
     scorer: Scorer
     settings: ProxySettings

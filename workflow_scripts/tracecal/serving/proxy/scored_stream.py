@@ -19,14 +19,9 @@ END_EVENTS = ("response.completed", "response.incomplete")
 
 @dataclass
 class StreamedChoice:
-    """What has been streamed of a choice.
+    """What has been streamed of a choice: pieces of the answer and of the reasoning before it.
 
-    Attributes
-    ----------
-    texts, thoughts : list of str
-        Pieces of the answer and of the reasoning before it.
-    logprobs : dict of str to list
-        The lists of log-probabilities, by their names.
+    `logprobs` are the lists of log-probabilities, by their names.
     """
 
     texts: list[str] = field(default_factory=list)
@@ -43,23 +38,9 @@ class StreamedChoice:
 class ScoredStream:
     """Passes on a streamed answer's events, and adds each choice's confidence as it ends.
 
-    Attributes
-    ----------
-    scorer : Unscored
-    request : dict
-    endpoint : Endpoint
-    max_bytes : int
-        Of an answer that is scored.
-    size : int
-        Bytes so far.
-    choices : dict
-        By their index.
-    confidences : list of dict
-        Of the choices that have ended.
-    usage : dict, optional
-        Tokens as the server counted them.
-    has_begun, has_failed : bool
-        Whether an event was readable, and whether the server sent an error.
+    An answer of more than `max_bytes` is not scored. `confidences` are those of choices that have
+    ended, `usage` what the server counted. The stream `has_begun` with the first readable event,
+    and `has_failed` once the server sent an error.
     """
 
     scorer: Unscored
@@ -92,18 +73,15 @@ class ScoredStream:
     def score_event(self, event: bytes) -> bytes:
         """Return the event to pass on instead of the server's.
 
-        Raises
-        ------
-        UnreadableError
-            Where it cannot be parsed and might hold log-probabilities that the client did not
-            request.
+        Raises `UnreadableError` where it cannot be parsed and might hold log-probabilities that the
+        client did not request.
         """
-        data, others = event_data(event)
+        data, other_lines = event_data(event)
         if not event.strip():
             return b""
         if not data or data == [DONE]:
             return event + b"\n\n"
-        lines = b"".join(line + b"\n" for line in others)
+        lines = b"".join(line + b"\n" for line in other_lines)
         return lines + b"data: " + self._score_data(b"\n".join(data)) + b"\n\n"
 
     def _score_data(self, data: bytes) -> bytes:

@@ -60,21 +60,9 @@ class Unscored:
 class Scorer(Unscored):
     """Gives answers their confidence. `keep` is None wherever there is a `reason`.
 
-    Attributes
-    ----------
-    fitted : Fitted
-    reading : Reading
-        How answers are read.
-    target : Target, optional
-        The error rate, or guarantee of a cascade, by which answers are kept.
-    watcher : Watcher, optional
-        Observes each answer, and withholds `keep` after an alarm.
-
-    Raises
-    ------
-    InputError
-        Where the calibrator was not tested for the target, or takes columns that a server's
-        answers do not have.
+    Answers are kept by the `target`: an error rate, a guarantee or None. The `watcher` observes
+    each answer, and withholds `keep` after an alarm. Raises `InputError` where the calibrator was
+    not tested for the target, or takes columns that a server's answers do not have.
     """
 
     fitted: Fitted
@@ -113,10 +101,7 @@ class Scorer(Unscored):
     def _score(self, answer: Object, request: Object) -> "tuple[Object, Inputs | None]":
         """Return an answer's confidence as plain JSON, and its inputs where it has a probability.
 
-        Raises
-        ------
-        WrongRow, InputError
-            Where the answer cannot be scored.
+        Raises `WrongRow` or `InputError` where the answer cannot be scored.
         """
         if request.get("echo"):
             raise WrongRow("with 'echo' the prompt's tokens stand among the answer's")
@@ -141,7 +126,9 @@ class Scorer(Unscored):
             return self._as_json(Confidence(None, reason=reason), parts), None
         bounds = record.entropy_lower, record.entropy_upper
         x = answer_inputs(fitted, record.surprisal, record.entropy, *bounds)
-        confidence = doubted(confidence_of(fitted, x, self.target, record.top_k), doubts)
+        confidence = confidence_of(fitted, x, self.target, record.top_k)
+        if doubts:
+            confidence = doubted(confidence, doubts)
         parts, _ = self._score_parts(record, request, doubts)
         return self._as_json(confidence, parts), (x[0], len(record.surprisal))
 

@@ -38,15 +38,7 @@ RESTART_PAUSE = 1.0  # seconds; a process that cannot start would be started wit
 class ProxyOptions(NamedTuple):
     """What a process serves.
 
-    Attributes
-    ----------
-    settings : ProxySettings
-    calibrator : str
-        The calibrator's file.
-    error_rate : float, optional
-        By which answers are kept; None: by the settings' guarantee of a cascade, if any.
-    reading : Reading
-        How answers are read.
+    Answers are kept by the `error_rate`, or else by the settings' guarantee of a cascade, if any.
     """
 
     settings: ProxySettings
@@ -56,13 +48,7 @@ class ProxyOptions(NamedTuple):
 
 
 def run(options: ProxyOptions) -> None:
-    """Serve until stopped.
-
-    Raises
-    ------
-    InputError
-        Where an option is wrong.
-    """
+    """Serve until stopped; raise `InputError` where an option is wrong."""
     settings = options.settings
     proxy = make_proxy(options)
     listening = _listen(settings)
@@ -111,10 +97,7 @@ def make_scorer(options: ProxyOptions) -> Scorer:
 def make_escalation(settings: ProxySettings, small: Scorer) -> Escalation | None:
     """Make the escalation to the settings' large server; None where they name none.
 
-    Raises
-    ------
-    InputError
-        Where it cannot be decided what to escalate.
+    Raises `InputError` where it cannot be decided what to escalate.
     """
     if settings.escalate is None:
         return None

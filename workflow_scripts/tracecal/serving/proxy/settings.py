@@ -114,8 +114,8 @@ class ProxySettings(MonitorSettings):
         of_escalation = [
             name for name in type(self).model_fields if name.startswith(("escalate_", "promise"))
         ]
-        if self.escalate is None and (given := self.changed(of_escalation)):
-            raise ValueError(f"--{given[0].replace('_', '-')} needs --escalate, the large server")
+        if self.escalate is None and (stated := self.changed(of_escalation)):
+            raise ValueError(f"--{stated[0].replace('_', '-')} needs --escalate, the large server")
         if self.escalate is not None and self.escalate_model is None:
             raise ValueError("--escalate needs --escalate-model, the large model's name there")
         return self

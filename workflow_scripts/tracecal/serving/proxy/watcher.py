@@ -37,48 +37,25 @@ Inputs = tuple[np.ndarray, int]  # a calibrator's inputs [d] of an answer, and i
 class QueuedAnswer(NamedTuple):
     """An answer that is not watched yet.
 
-    Attributes
-    ----------
-    example_id, key : str
-        Its id, and what it shares with others.
-    choice : int
-        Its number among the choices of its request.
-    inputs : Inputs, optional
-        None where unknown.
-    kept : float
-        1 or 0; NaN where not decided.
-    row : bytes
-        Its request and response as JSON; empty where texts are not kept.
+    `key` is what it shares with others, and `choice` its number among its request's choices. `row`
+    is its request and response as JSON, empty where texts are not kept.
     """
 
     example_id: str
     key: str
     choice: int
     inputs: Inputs | None
-    kept: float
+    keep: float  # 1 or 0; NaN where not decided
     row: bytes
 
 
 class Watcher:
     """Watches answers with the state file of `settings.watch`.
 
-    Attributes
-    ----------
-    reason : str, optional
-        Why answers are no longer kept; None before an alarm.
-    failure : str, optional
-        Why nothing is watched; None while all is well.
-    warning : str, optional
-        That neighbours are alike.
-    keeps : Counter of str
-        Answers by their `keep` before an alarm: true, false, none or unknown.
-    n_unwatched, n_repeated : int
-        Answers that did not fit the queue, and answers whose id their server had given before.
-
-    Raises
-    ------
-    InputError
-        Where the state or the calibrator cannot be used.
+    `reason` says why answers are no longer kept, None before an alarm; `failure` why nothing is
+    watched, None while all is well; `warning` that neighbours are alike. `keeps` counts answers by
+    their `keep`, `n_unwatched` those that did not fit the queue, and `n_repeated` those whose id
+    their server had given before. Raises `InputError` where the state cannot be used.
     """
 
     def __init__(self, fitted: Fitted, error_rate: float | None, settings: ProxySettings) -> None:
@@ -125,14 +102,9 @@ class Watcher:
     def observe(
         self, answer: Object, request: Object, confidence: Object, inputs: Inputs | None
     ) -> Object:
-        """Queue an answer; return its confidence, without `keep` after an alarm.
+        """Queue an answer of one choice; return its confidence, without `keep` after an alarm.
 
-        Parameters
-        ----------
-        answer, request, confidence : dict
-            The answer of one choice.
-        inputs : Inputs, optional
-            None where the answer has no probability.
+        `inputs` are None where the answer has no probability.
         """
         keep = confidence["keep"]
         is_unknown = confidence["probability"] is None
@@ -145,7 +117,7 @@ class Watcher:
                 key=key_of(row, self.alarm_settings.one_per) or request_id,
                 choice=choice,
                 inputs=inputs,
-                kept=np.nan if keep is None else float(keep),
+                keep=np.nan if keep is None else float(keep),
                 row=self._text_of(row),
             )
             self._queue.append(queued)
@@ -185,11 +157,11 @@ class Watcher:
 
     def _flush(self, database: StateDatabase) -> None:
         """Write a batch of the queue to the state; what cannot be written stays queued."""
-        queued = [self._queue[place] for place in range(min(len(self._queue), BATCH_SIZE))]
-        ids, keys, choices, inputs, kept, rows = zip(*queued, strict=True)
+        queued = [self._queue[row] for row in range(min(len(self._queue), BATCH_SIZE))]
+        ids, keys, choices, inputs, keep, rows = zip(*queued, strict=True)
         unknown = np.full(len(self.fitted.inputs), np.nan), np.nan
         x, lengths = map(np.array, zip(*(each or unknown for each in inputs), strict=True))
-        batch = batch_of_inputs(x, lengths, self.fitted, np.array(kept))
+        batch = batch_of_inputs(x, lengths, self.fitted, np.array(keep))
         n_repeated = database.add_served(ids, batch, rows, self.n_texts, keys, choices)
         if n_repeated and not self.n_repeated:
             LOGGER.warning(
