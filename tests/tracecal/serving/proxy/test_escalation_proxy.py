@@ -257,7 +257,7 @@ def test_answers_are_kept_by_the_promise_of_a_cascade(both, of_top_k, threshold,
     """Whose threshold decides, and not that of an error rate."""
     promised = {"thresholds": {"below:0.05": threshold}, "reasons": {}, "large": "large"}
     scorer = Scorer(replace(of_top_k, **promised), READING, "below:0.05")
-    with both(small(), large(), scorer, guarantee="below:0.05") as http:
+    with both(small(), large(), scorer, promise="below:0.05") as http:
         for stream in (False, True):
             response = http.post(CHAT, json=ASK | {"stream": stream})
             told = chunks(response)[-1] if stream else response.json()
