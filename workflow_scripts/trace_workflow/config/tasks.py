@@ -98,7 +98,7 @@ class Piece(NamedTuple):
 
 
 class Fields(Strict):
-    """Which fields of a row hold what; dots reach into nested fields, e.g. `answer.aliases`."""
+    """Which fields of a row hold what; dots reach into nested fields, e.g. ``answer.aliases``."""
 
     id: str | None = Field(None, description="null: the id is a hash of question and context")
     group: str | None = Field(None, description="variants and translations of one example share it")

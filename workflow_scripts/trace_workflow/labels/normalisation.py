@@ -31,13 +31,13 @@ _UNWRITTEN = re.compile("['’‘`´\u200c\u200d\u0640\u064b-\u0652\u0670]")
 
 
 def trivia(text: str) -> str:
-    """TriviaQA's `normalize_answer`: lower case, no punctuation, no English articles."""
+    """TriviaQA's ``normalize_answer``: lower case, no punctuation, no English articles."""
     text = text.lower().translate(_TRIVIA_PUNCTUATION)
     return " ".join(re.sub(r"\b(a|an|the)\b", " ", text).split())
 
 
 def mlqa(text: str, language: str) -> str:
-    """MLQA's `normalize_answer`; words, or single Chinese characters, are separated by a space.
+    """MLQA's ``normalize_answer``; words, or single Chinese characters, are separated by a space.
 
     Languages beyond the official seven keep their articles. Regional forms count as their language
     ('zh-CN' as 'zh').

@@ -117,7 +117,7 @@ def _require_shards(index: Path) -> None:
 
 
 def _layers(path: Path) -> int:
-    """The number of layers that a model's `config.json` states, 0 where it states none."""
+    """The number of layers that a model's ``config.json`` states, 0 where it states none."""
     try:
         config = parsed_json(path.read_bytes())
         layers = (config.get("text_config") or config).get("num_hidden_layers")

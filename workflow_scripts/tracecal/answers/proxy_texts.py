@@ -25,7 +25,7 @@ def is_sqlite(path: Path) -> bool:
 def read_texts(path: Path, largest_size: int, largest_ratio: int) -> Iterator[Any]:
     """The rows of a state, oldest first.
 
-    Raises `sqlite3.Error` where it has no table of texts, and `InputError` where they unpack to
+    Raises ``sqlite3.Error`` where it has no table of texts, and `InputError` where they unpack to
     more than `largest_size` bytes and `largest_ratio` times their packed size.
     """
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:

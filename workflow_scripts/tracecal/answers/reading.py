@@ -34,35 +34,40 @@ class Reading(Strict):
     151936
     """
 
-    format: FormatName = Field("auto", description="auto: recognised from each row")
+    format: FormatName = Field(default="auto", description="auto: recognised from each row")
     vocabulary: PositiveInt | None = Field(
-        None, description="size of the model's vocabulary: entropies from top-k need it"
+        default=None, description="size of the model's vocabulary: entropies from top-k need it"
     )
-    greedy: bool = Field(False, description="the answers were decoded greedily")
+    greedy: bool = Field(default=False, description="the answers were decoded greedily")
     rounding: NonNegativeFloat | None = Field(
-        None, description="largest error of a log-probability, in nats; null: detected"
+        default=None, description="largest error of a log-probability, in nats; null: detected"
     )
     stop_token: Literal["auto", "included", "absent"] = Field(
-        "auto", description="whether traces include the stop token; auto: inferred from each row"
+        default="auto",
+        description="whether traces include the stop token; auto: inferred from each row",
     )
     processed: Literal["auto", "yes", "no"] = Field(
-        "auto", description="whether temperature or penalties changed the probabilities"
+        default="auto", description="whether temperature or penalties changed the probabilities"
     )
     reasoning: Literal["apart", "within", "alone"] = Field(
-        "apart",
+        default="apart",
         description="of an answer behind reasoning: the trace is of the answer (apart), of the "
         "reasoning (alone) or of both (within)",
     )
-    model: str | None = Field(None, description="the model's name; null: as in the file")
-    id: str | None = Field(None, description="path of a row's id, such as doc.ID")
-    label: str | None = Field(None, description="path of a row's verdict, correct or not")
+    model: str | None = Field(default=None, description="the model's name; null: as in the file")
+    id: str | None = Field(default=None, description="path of a row's id, such as doc.ID")
+    label: str | None = Field(default=None, description="path of a row's verdict, correct or not")
     columns: dict[str, str] = Field(
-        {}, description="column: its path in a row, such as surprisal: output.nll"
+        default={}, description="column: its path in a row, such as surprisal: output.nll"
     )
-    also: dict[str, str] = Field({}, description="further number (larger: trust more): its path")
-    filter: str | None = Field(None, description="lm-evaluation-harness: read only this filter")
+    also: dict[str, str] = Field(
+        default={}, description="further number (larger: trust more): its path"
+    )
+    filter: str | None = Field(
+        default=None, description="lm-evaluation-harness: read only this filter"
+    )
     wrong_rows: Literal["stop", "skip"] = Field(
-        "stop", description="of invalid rows; skip: leave them out"
+        default="stop", description="of invalid rows; skip: leave them out"
     )
 
     def with_defaults(self, **defaults: Any) -> Self:

@@ -100,7 +100,7 @@ def prr(wrong: np.ndarray) -> np.ndarray:
 
     The area between the accuracies among the k most confident answers and those of a random
     order, as a share of the area that a perfect order (all correct answers first) reaches: 1 is
-    perfect, 0 random (Malinin and Gales 2021; lm-polygraph's `PredictionRejectionArea`, its
+    perfect, 0 random (Malinin and Gales 2021; lm-polygraph's ``PredictionRejectionArea``, its
     default of rejecting down to one answer, normalised; Vashurin et al. 2025). The random order and
     ties count in expectation, where lm-polygraph draws orders.
     """

@@ -120,11 +120,11 @@ def score_response_parts(
     error_rate: Target | None = None,
     reading: Reading | None = None,
 ) -> dict[str, Confidence]:
-    """By name, such as `address.city`: the confidence of each part of a response, as
+    """By name, such as ``address.city``: the confidence of each part of a response, as
     `score_response` takes it; empty where it holds none.
 
     For a pydantic model calibrate on the leaves of its schema: `--parts` takes what
-    `Model.model_json_schema()` gives. Raises as `score_response`.
+    ``Model.model_json_schema()`` gives. Raises as `score_response`.
     """
     reading = reading or Reading()
     record = read_response(fitted, response, request, reading)

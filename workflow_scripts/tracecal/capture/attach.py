@@ -1,4 +1,4 @@
-"""Traces from one's own `generate` of Transformers.
+"""Traces from one's own ``generate`` of Transformers.
 
     with Attached(model) as attached:
         output = model.generate(**inputs, max_new_tokens=64, do_sample=False)
@@ -61,7 +61,7 @@ class Attached:
         self.entropy.append(entropy)
 
     def answers(self, output: Any) -> list[Answer]:
-        """The answers in `output` of `generate`, each through the token that ends it.
+        """The answers in `output` of ``generate``, each through the token that ends it.
 
         Raises `InputError` where they are not the answers whose logits were recorded.
         """

@@ -72,7 +72,7 @@ class Estimator:
 
     @property
     def requires(self) -> str:
-        """What it needs beyond a decoded answer and its trace, in the letters of `broader_uq`.
+        """What it needs beyond a decoded answer and its trace, in the letters of ``broader_uq``.
 
         E extra inference, S samples, H hidden states, L labelled training, C calibration labels.
         """

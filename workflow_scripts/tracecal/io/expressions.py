@@ -1,7 +1,7 @@
 """Regular expressions that users state, with a limit on the time that a match may take.
 
-The package `regex` reads what Python's `re` reads and can be told when to stop: an expression such
-as `(a|a)*b` would run for ever on a few dozen letters of a model's text.
+The package `regex` reads what Python's ``re`` reads and can be told when to stop: an expression
+such as `(a|a)*b` would run for ever on a few dozen letters of a model's text.
 """
 
 from collections.abc import Callable, Iterator

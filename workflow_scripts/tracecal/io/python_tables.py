@@ -24,7 +24,7 @@ def read_python_table(path: str | Path | None, table: str, expected: str) -> dic
 
 
 def require_names(table: Mapping[Any, Any], source: str | Path) -> dict[str, Any]:
-    """Return the table; raise `InputError` where a key is no name, such as `late_entropy`."""
+    """Return the table; raise `InputError` where a key is no name, such as ``late_entropy``."""
     for name in table:
         if not isinstance(name, str) or not name.isidentifier():
             raise InputError(

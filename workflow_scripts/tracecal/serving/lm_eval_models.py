@@ -1,7 +1,7 @@
 """Models of lm-evaluation-harness that keep their servers' log-probabilities in the samples.
 
 `python -m tracecal.serving.lm_eval_models` is the harness's own command with these two added. In a
-program, import this module before `simple_evaluate`.
+program, import this module before ``simple_evaluate``.
 """
 
 from operator import itemgetter

@@ -244,7 +244,7 @@ class Monitors:
         --------
         >>> import tracecal
         >>> with tracecal.Monitors("C.json", "state.db", error_rate=0.3) as monitors:
-        ...     monitors.report().count("<svg")
-        6
+        ...     "<h2>Evidence over the answers</h2>" in monitors.report()
+        True
         """
         return report.page(self._database, self._fitted)

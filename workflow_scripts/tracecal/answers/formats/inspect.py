@@ -1,6 +1,6 @@
 """Samples of an Inspect AI log, as `inspect log dump` writes them.
 
-The `input` of a sample is not the prompt: a chat template makes the prompt from it.
+The ``input`` of a sample is not the prompt: a chat template makes the prompt from it.
 """
 
 from typing import Any

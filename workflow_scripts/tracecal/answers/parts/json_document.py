@@ -40,7 +40,7 @@ class Node(NamedTuple):
 
 
 def parse_path(path: str) -> Keys:
-    """The keys of a path such as `address.city`, `items[0].price` or `items[].price`.
+    """The keys of a path such as ``address.city``, `items[0].price` or `items[].price`.
 
     Raises `ValueError` where it is no path.
 

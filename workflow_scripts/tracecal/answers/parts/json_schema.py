@@ -10,7 +10,7 @@ CHOICES = ("anyOf", "oneOf", "allOf")
 
 
 def schema_leaves(schema: Mapping[str, Any]) -> tuple[str, ...]:
-    """The paths of the leaves of a schema, in its order, such as `address.city` or `items[].price`.
+    """The paths of a schema's leaves in its order, such as ``address.city`` or ``items[].price``.
 
     The schema stands alone or as requests hold one. Only references within it are followed. Raises
     `ValueError` where it has no leaf below its root, no end, or more than MAX_VALUES values.

@@ -1,7 +1,7 @@
 """Requests that a page of another site may have made a browser send.
 
 Such a request would spend the user's keys, or read what is watched. Its `Origin` gives it away, or
-its `Host` where the site's name was pointed at this machine; and no page sends JSON unasked.
+its ``Host`` where the site's name was pointed at this machine; and no page sends JSON unasked.
 """
 
 from ipaddress import ip_address
