@@ -166,7 +166,7 @@ def _imported(tree: ast.Module, package: Sequence[str]) -> Iterator[str]:
 def _text(node: object) -> str:
     """A syntax tree as text, without what cannot change a result; equal in every version of Python.
 
-    `ast.dump` prints the empty fields that newer versions add; here they are left out.
+    ``ast.dump`` prints the empty fields that newer versions add; here they are left out.
     """
     if isinstance(node, list):
         return f"[{','.join(map(_text, node))}]"

@@ -7,8 +7,10 @@ from typing import Any
 from tracecal.errors import InputError
 
 # All commands' options that name a file or folder which is read, and a file which is written.
-READ: tuple[str, ...] = ("answers", "second", "beside", "small", "large", "labels", "calibrator", "config", "parts")
-READ += ("weights", "escalate_calibrator", "estimators")
+READ = (
+    *("answers", "second", "beside", "small", "large", "labels", "calibrator", "config", "parts"),
+    *("weights", "escalate_calibrator", "estimators"),
+)
 WRITTEN = ("output", "report", "explorer", "picture", "record_file", "state", "watch")
 # A state of monitors may hold the answers that it watches; verdicts are added to a file of some.
 MAY_SHARE = (("state", "answers"), ("output", "labels"))
