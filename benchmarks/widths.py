@@ -15,8 +15,8 @@ import numpy as np
 import torch
 
 from tracecal.answers.entropy_bounds import entropy_bounds
-from tracecal.calibrator.schema import load
-from tracecal.calibrator.scoring import score_answer
+from tracecal.calibrator.confidence import score_answer
+from tracecal.calibrator.predictor import load_predictor
 from tracecal.capture.model import load_model
 from tracecal.io.evaluated import evaluated
 from tracecal.io.traces import read_traces
@@ -50,7 +50,7 @@ def main(run, model, task, *vocabularies):
         results / "tasks" / f"{task}.parquet",
     )
     weights = load_model(results / "models" / model, "float32")
-    fitted = load(results / "calibrators" / model / f"{task}.json")
+    fitted = load_predictor(results / "calibrators" / model / f"{task}.json")
     rows = traces.to_dicts()
     tops, entropies = zip(*(distributions(weights, row) for row in rows), strict=True)
     true = np.concatenate(entropies)

@@ -25,8 +25,8 @@ from trace_workflow.config.tasks import TaskSpec
 from trace_workflow.models.prompts import messages
 from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
-from tracecal.calibrator.fitting import FitSettings, calibrate_answers
-from tracecal.calibrator.schema import default_estimator
+from tracecal.calibrator.fitting import fit_calibrator
+from tracecal.calibrator.settings import FitSettings
 from tracecal.capture.model import load_model, load_tokenizer
 from tracecal.io.input_files import read_yaml
 from tracecal.io.log import LOGGER
@@ -69,9 +69,9 @@ def strictest(path: Path, reading: Reading | None = None) -> tuple[float, float]
     for seed in SEEDS:
         # Thresholds are those of the first split.
         settings = FitSettings.model_validate({"seed": seed, "splits": {"count": 1}})
-        stored = calibrate_answers(frame, TASK, settings)
-        for found in stored[default_estimator(stored)]["risk_control"]["thresholds"]:
-            kept.setdefault(found["error_rate"], []).append(found["coverage"])
+        file = fit_calibrator(frame, TASK, settings)
+        for found in file.estimators[file.recommended()].risk_control.thresholds:
+            kept.setdefault(found.error_rate, []).append(found.coverage)
     rates = [rate for rate, shares in kept.items() if sum(map(bool, shares)) >= OF_TEN]
     return (min(rates), mean(kept[min(rates)])) if rates else (1.0, 1.0)
 

@@ -15,7 +15,11 @@ pooled_parts = lambda wildcards: (
     else []
 )
 # Settings of `calibrate` on a subset, too.
-CALIBRATION = {"method": CONFIG.calibration.method, "part_names": pooled_parts}
+CALIBRATION = {
+    "known_as": lambda wildcards: MODELS[wildcards.model].known_as,
+    "method": CONFIG.calibration.method,
+    "part_names": pooled_parts,
+}
 
 
 localrules:
@@ -31,6 +35,8 @@ rule calibrate:
     input:
         # No probability is reported from an unchecked trace.
         audit=audit_of_traces,
+        # The calibrator says what traces it is of.
+        traces="<results>/traces/{model}/{task}.arrow",
         scores="<results>/scores/{model}/{task}.parquet",
         features="<results>/features/{model}/{task}.parquet",
         labels="<results>/labels/{model}/{task}.parquet",
@@ -125,7 +131,6 @@ rule resolve_config:
 rule control_risk:
     input:
         calibrators="<results>/work/calibrators/{model}/{task}.json",
-        traces="<results>/traces/{model}/{task}.arrow",
         features="<results>/features/{model}/{task}.parquet",
         labels="<results>/labels/{model}/{task}.parquet",
         splits="<results>/splits/{task}.parquet",
@@ -139,7 +144,6 @@ rule control_risk:
     params:
         **settings(
             "control_risk.py",
-            known_as=lambda wildcards: MODELS[wildcards.model].known_as,
             error_rates=list(CONFIG.risk_control.error_rates),
             confidence=CONFIG.risk_control.confidence,
             largest_group=CONFIG.risk_control.largest_group,
@@ -169,6 +173,7 @@ use rule join_scores as join_scores_of_subset with:
 use rule calibrate as calibrate_on_subset with:
     input:
         audit=audit_of_traces,
+        traces="<results>/traces/{model}/{task}.arrow",
         scores="<results>/subset/scores/{model}/{task}.parquet",
         features="<results>/features/{model}/{task}.parquet",
         labels="<results>/labels/{model}/{task}.parquet",

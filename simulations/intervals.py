@@ -2,8 +2,8 @@
 
 In a population nineteen baselines and TRACE+ (eight features, fitted) observe, with noise, the hidden
 strength that decides whether an answer is right. Each run draws a task and goes through the whole
-chain: random splits, fits, picks, metrics, the paired bootstrap. The true difference is the mean over
-the runs, each with its splits, fits and picks, so that the number of splits per resample is tested,
+chain: random splits, fits, pick_baselines, metrics, the paired bootstrap. The true difference is the mean over
+the runs, each with its splits, fits and pick_baselines, so that the number of splits per resample is tested,
 too. A claim is broken if the interval misses the true difference, or one of nineteen that hold at
 once does.
 """
@@ -21,12 +21,14 @@ from trace_workflow.analyses.comparisons import comparisons
 from trace_workflow.analyses.gains import gains
 from trace_workflow.analyses.improvements import improvements
 from tracecal.calibration.metrics import all_metrics
-from tracecal.calibration.predictions import calibrate_all, picks, with_picked
+from tracecal.calibration.picked_baseline import pick_baselines, with_picked
+from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.ranking import single_auroc
 from tracecal.calibration.resampling import RESAMPLED_METRICS, resample_metrics
 from tracecal.calibration.splits import make_splits
-from tracecal.calibrator.fitting import FitSettings, Labelled
-from tracecal.calibrator.report import quality
+from tracecal.calibrator.quality import measure_quality
+from tracecal.calibrator.settings import FitSettings
+from tracecal.calibrator.training_set import TrainingSet
 from tracecal.estimators.entry import PICKED, TRACE_PLUS
 from tracecal.labelling.agree import measure_agreement
 
@@ -111,7 +113,7 @@ def compare(answers: pl.DataFrame, seed: int) -> pl.DataFrame:
     """
     splits = make_splits(answers.select("example_id", "group_id"), "t", seed, SPLITS, 0.35)
     predictions, calibrators = calibrate_all(answers, splits, INPUTS, "platt")
-    picked = picks(answers, splits, INPUTS, calibrators, BASELINES)
+    picked = pick_baselines(answers, splits, INPUTS, calibrators, BASELINES)
     predictions = with_picked(predictions, picked)
     scores = answers.select("example_id", *(pl.col(f"scores.{n}").alias(n) for n in BASELINES))
     scope = {"model": "m", "task": "t", "estimators": [*INPUTS, PICKED]}
@@ -183,9 +185,11 @@ def rankings(runs: int, labels: Sequence[int] = (100, 300)) -> Iterator[Claim]:
                 frame = pl.DataFrame({"example_id": ids, "group_id": ids, "correct": correct})
                 splits = make_splits(frame.select("example_id", "group_id"), "t", run, 1, 0.35)
                 frame = frame.with_columns(pl.Series("scores.x", score))
-                data = Labelled(frame, {"x": ["scores.x"]}, splits)
+                data = TrainingSet(frame, {"x": ["scores.x"]}, splits)
                 settings = FitSettings(seed=run, bootstrap={"resamples": RESAMPLES})
-                (row,) = quality(data, data.cross_fitted(settings), settings).rows(named=True)
+                (row,) = measure_quality(data, data.cross_fitted(settings), settings).rows(
+                    named=True
+                )
                 broken += not row["auroc_low"] <= truth <= row["auroc_high"]
             name = draw.__doc__.splitlines()[0].split(",")[0].rstrip(".").lower()
             yield Claim(f"interval, AUROC of one score: {n} labels, {name}", runs, broken, MISSED)

@@ -17,10 +17,10 @@ from scipy.special import expit
 
 from simulations.claims import Claim
 from tracecal.calibration.bets import significance_level
-from tracecal.calibration.few_labels import fit_ridge
 from tracecal.calibration.guarantee import find_guarantee
 from tracecal.calibration.rated_answers import LabelledAnswers
-from tracecal.calibrator.schema import DEFAULT
+from tracecal.calibration.ridge import fit_ridge
+from tracecal.calibrator.catalogue import DEFAULT
 from tracecal.estimators.registry import ESTIMATORS
 from tracecal.estimators.trace_inputs import compute_inputs
 

@@ -15,9 +15,9 @@ from scipy.special import ndtr
 from simulations.claims import Claim
 from simulations.guarantees import CONFIDENCE, REFERENCE, SimulatedAnswers, true_rate
 from tracecal.calibration.bets import significance_level
-from tracecal.calibration.few_labels import fit_pooled
 from tracecal.calibration.fits import Fit
 from tracecal.calibration.guarantee import find_guarantee, resolve_largest_group
+from tracecal.calibration.pooled import fit_pooled
 from tracecal.calibration.rated_answers import split_answers
 from tracecal.calibration.splits import make_splits
 

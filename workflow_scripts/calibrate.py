@@ -1,23 +1,33 @@
 """Calibrate every estimator on every split, predict the evaluation parts and pick a baseline."""
 
+from trace_workflow.analyses.labelled_answers import read_labelled_answers
 from trace_workflow.jobs.job import job
-from tracecal.calibration.few_labels import by_part, part_codes
-from tracecal.calibration.predictions import calibrate_all, picks, read_answers, with_picked
-from tracecal.io.files import read_parquet, write_json, write_parquet
+from tracecal.calibration.picked_baseline import pick_baselines, with_picked
+from tracecal.calibration.pooled import by_part, part_codes
+from tracecal.calibration.predictions import calibrate_all
+from tracecal.calibrator.calibration_data import describe_traces
+from tracecal.calibrator.schema import CalibratedEstimator, CalibratorFile
+from tracecal.io.files import read_parquet, write_checked, write_parquet
+from tracecal.io.traces import arrow_metadata
 
 with job(snakemake):
-    inputs, params = snakemake.input, snakemake.params
-    answers = read_answers(inputs.labels, inputs.task, inputs.scores, inputs.features)
+    inputs, params, wildcards = snakemake.input, snakemake.params, snakemake.wildcards
+    answers = read_labelled_answers(inputs.labels, inputs.task, inputs.scores, inputs.features)
     splits = read_parquet(inputs.splits, ["example_id", "split", "rank", "part"])
-    estimators, fits, names = params.estimators, params.own_fits, params.get("part_names", [])
+    estimators, own_fits, names = params.estimators, params.own_fits, params.get("part_names", [])
     if names:
         codes = part_codes(read_parquet(inputs.task, ["example_id", "part"]), names)
         answers = answers.join(codes, on="example_id", how="left", validate="1:1")
-        estimators, fits = by_part(estimators, fits)
-    predictions, calibrators = calibrate_all(
-        answers, splits, estimators, params.method, fits, part_names=names
+        estimators, own_fits = by_part(estimators, own_fits)
+    predictions, fits = calibrate_all(
+        answers, splits, estimators, params.method, own_fits, part_names=names
     )
-    picked = picks(answers, splits, estimators, calibrators, params.baselines)
+    picked = pick_baselines(answers, splits, estimators, fits, params.baselines)
     write_parquet(with_picked(predictions, picked), snakemake.output.predictions)
-    write_json(calibrators, snakemake.output.calibrators)
     write_parquet(picked, snakemake.output.picked)
+    metadata = arrow_metadata(inputs.traces)
+    fitted_on = describe_traces(
+        metadata, answers["correct"], wildcards.model, params.known_as, wildcards.task
+    )
+    calibrated = {name: CalibratedEstimator(**dict(fit)) for name, fit in fits.items()}
+    write_checked(CalibratorFile.of(fitted_on, calibrated).text(), snakemake.output.calibrators)

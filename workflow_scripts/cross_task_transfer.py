@@ -6,9 +6,9 @@ from trace_workflow.analyses.averages import averages
 from trace_workflow.analyses.cross_task_transfer import measure_on_targets
 from trace_workflow.analyses.gains import gains
 from trace_workflow.analyses.improvements import improvements
+from trace_workflow.analyses.labelled_answers import read_labelled_answers
 from trace_workflow.analyses.study_files import StudyFiles
 from trace_workflow.jobs.job import job
-from tracecal.calibration.predictions import read_answers
 from tracecal.io.files import write_parquet
 
 with job(snakemake):
@@ -16,7 +16,7 @@ with job(snakemake):
     seed, resamples, level = params.bootstrap
     files = StudyFiles(dict(inputs.items()), params.pairs)
     answers = pl.concat(
-        read_answers(*paths.values()).with_columns(task=pl.lit(task))
+        read_labelled_answers(*paths.values()).with_columns(task=pl.lit(task))
         for _, task, paths in files.by_pair("labels", "questions", "scores", "features")
     )
     metrics, resampled = measure_on_targets(

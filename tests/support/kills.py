@@ -19,12 +19,11 @@ import polars as pl
 import psutil
 from aiohttp import ClientError, ClientSession, TCPConnector, web
 
-from support.labelled_answers import stored
+from support.labelled_answers import predictor_of, stored
 from support.log_rows import token, write
 from support.running import CHAT, PROMPTLY, READING, command
 from support.upstream import Background
 from tracecal.answers.read import read_file
-from tracecal.calibrator.schema import from_stored
 from tracecal.serving.monitoring.batch import Batch
 from tracecal.serving.monitoring.database import StateDatabase
 from tracecal.serving.monitoring.settings import MonitorSettings
@@ -169,7 +168,7 @@ def _written(log: Path) -> int:
 
 
 def _checked(folder: Path, content: dict, traffic: Traffic) -> str:
-    fitted = from_stored(content, None, "made up")
+    fitted = predictor_of(content, None, "made up")
     watching = MonitorSettings(answers_per_alarm=PER_ALARM)
     own = (
         calibrator_identity(fitted, RATE),

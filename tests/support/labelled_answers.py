@@ -4,8 +4,10 @@ import numpy as np
 import polars as pl
 
 from tracecal.answers.record import Record, as_frame
-from tracecal.calibrator.fitting import FitSettings, calibrate_answers
-from tracecal.calibrator.schema import from_stored
+from tracecal.calibrator.fitting import fit_calibrator
+from tracecal.calibrator.predictor import make_predictor
+from tracecal.calibrator.schema import CalibratorFile
+from tracecal.calibrator.settings import FitSettings
 
 
 def answers(n=300, seed=0, **more) -> pl.DataFrame:
@@ -36,11 +38,27 @@ def pair(n=300):
     return small, large
 
 
-def stored(frame=None, **settings):
-    """A calibrator's file content, fitted on made-up answers."""
+def fitted_file(frame=None, **settings):
+    """A calibrator's file, fitted on made-up answers."""
     fit = FitSettings(**({"splits": {"count": 3}} | settings))
-    return calibrate_answers(answers() if frame is None else frame, "t", fit, vocabulary=1000)
+    return fit_calibrator(answers() if frame is None else frame, "t", fit, vocabulary=1000)
+
+
+def stored(frame=None, **settings):
+    """The content of a calibrator's file, without a checksum: tests change it."""
+    return unsealed(fitted_file(frame, **settings).content())
+
+
+def unsealed(content):
+    """A file's content without its checksum."""
+    fitted_on = {key: value for key, value in content["fitted_on"].items() if key != "checksum"}
+    return content | {"fitted_on": fitted_on}
+
+
+def predictor_of(content, estimator, where):
+    """The predictor of an estimator from a file's content."""
+    return make_predictor(CalibratorFile.parse(content, where), estimator, where)
 
 
 def fitted(estimator="trace_plus", **settings):
-    return from_stored(stored(**settings), estimator, "made up")
+    return make_predictor(fitted_file(**settings), estimator, "made up")

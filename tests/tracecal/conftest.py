@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from support.labelled_answers import stored
+from support.labelled_answers import predictor_of, stored
 from support.running import READING, connected
 from support.tiny import initialise_model, train_tokenizer
-from tracecal.calibrator.schema import from_stored
 from tracecal.io.files import write_json
 from tracecal.serving.proxy.scorer import Scorer
 
@@ -28,7 +27,7 @@ def content():
 
 @pytest.fixture(scope="session")
 def calibrator(content):
-    return from_stored(content, "trace_plus", "made up")
+    return predictor_of(content, "trace_plus", "made up")
 
 
 @pytest.fixture

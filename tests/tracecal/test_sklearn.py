@@ -10,11 +10,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tracecal
-from support.labelled_answers import answers, stored
+from support.labelled_answers import answers, predictor_of, stored
 from tracecal import sklearn as of_traces
-from tracecal.calibration.few_labels import fit_mixtures, fit_ridge
 from tracecal.calibration.fits import fit
-from tracecal.calibrator.schema import from_stored
+from tracecal.calibration.mixture import fit_mixtures
+from tracecal.calibration.ridge import fit_ridge
 from tracecal.estimators.trace_inputs import compute_inputs
 from tracecal.sklearn import (
     LogRidgeClassifier,
@@ -84,7 +84,7 @@ def test_the_fits_are_the_librarys():
     }
     content = stored(FRAME)
     for name in ("trace_plus", "log_ridge"):
-        final = from_stored(content, name, "made up").final
+        final = predictor_of(content, name, "made up").final
         assert probability[name] == pytest.approx(final.predict(matrix(name)[0]), abs=1e-9)
     x, names = matrix("log_ridge")
     assert np.array_equal(probability["log_ridge"], fit_ridge([(x, RIGHT)], names)[0].predict(x))

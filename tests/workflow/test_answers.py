@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.tracecal.explorer.test_page import unpacked
-from tracecal.calibrator.schema import load
+from tracecal.calibrator.predictor import load_predictor
 from tracecal.io.traces import arrow_metadata
 
 pytestmark = [pytest.mark.workflow, pytest.mark.runs]
@@ -121,7 +121,7 @@ def test_replay_gives_back_the_traces_that_decoding_gave(mixed):
         far = replayed[column].explode() - answers[column].explode()
         assert far.abs().max() < 1e-4
     assert list((results / "work/journals/replayed/replayed/arithmetic").glob("*/*.arrow"))
-    told = load(results / "calibrators/replayed/arithmetic.json").fitted_on
+    told = load_predictor(results / "calibrators/replayed/arithmetic.json").fitted_on
     assert (told.n, told.entropy, told.processed) == (answers.height, "exact", "no")
     rates = dict(counted(results).filter(task="arithmetic").select("model", "accuracy").iter_rows())
     assert told.base_rate == rates["replayed"] == rates["demo-medium"]
@@ -150,7 +150,7 @@ def test_what_a_file_leaves_out_is_counted_and_what_needs_entropies_is_null(mixe
     assert {"trace", "trace_plus"} <= set(bridge.filter(pl.col("brier").is_null())["estimator"])
     figures = [results / f"figures/{name}.svg" for name in ("framework", "spike_evidence")]
     assert all("No answer in the main study has" in path.read_text() for path in figures)
-    told = load(results / "calibrators/read/arithmetic.json", "seq_logp").fitted_on
+    told = load_predictor(results / "calibrators/read/arithmetic.json", "seq_logp").fitted_on
     assert (told.n, told.entropy, told.processed) == (n, "none", "unknown")
 
 

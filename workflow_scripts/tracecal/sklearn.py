@@ -16,8 +16,9 @@ import numpy as np
 import polars as pl
 
 from tracecal.answers.sources import answers_in
-from tracecal.calibration.few_labels import EITHER_SIGN, MEMBERS, RIDGE, Member, fit_mixtures
 from tracecal.calibration.fits import Fit, Method, fit_all
+from tracecal.calibration.mixture import MEMBERS, Member, fit_mixtures
+from tracecal.calibration.ridge import EITHER_SIGN, RIDGE
 from tracecal.errors import InputError
 from tracecal.estimators.registry import ESTIMATORS
 from tracecal.estimators.trace_inputs import TRACE_INPUTS, compute_inputs

@@ -9,8 +9,9 @@ from sklearn.preprocessing import StandardScaler
 
 from support.task_answers import ESTIMATORS, made_up, shuffled, value
 from trace_workflow.analyses.calibration_size import SHARES, metrics_by_size
+from trace_workflow.analyses.labelled_answers import raw_scores
 from tracecal.calibration.metrics import all_metrics
-from tracecal.calibration.predictions import calibrate_all, raw_scores
+from tracecal.calibration.predictions import calibrate_all
 
 SETTINGS = {"model": "m", "task": "t", "ece_bins": 15}
 

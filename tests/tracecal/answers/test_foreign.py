@@ -7,7 +7,7 @@ import pytest
 
 from support.scripts import run_script
 from tracecal.answers.reading import Reading
-from tracecal.calibrator.schema import fitted_on
+from tracecal.calibrator.calibration_data import describe_traces
 from tracecal.features.features import answer_features
 from tracecal.io.digests import digest
 from tracecal.io.evaluated import evaluated
@@ -79,7 +79,7 @@ def test_traces_from_a_file_are_read_like_any_others(read, file):
     table = pl.read_ipc(path)
     assert table["tokens"].to_list() == [["·", "·"]] * 2
     assert table["correct"].to_list() == [None, True]
-    told = fitted_on(arrow_metadata(path), pl.Series([True, False]), "slug", ["Label"], "t")
+    told = describe_traces(arrow_metadata(path), pl.Series([True, False]), "slug", ["Label"], "t")
     expected = {
         "model": "slug",
         "known_as": ["Label", "m"],

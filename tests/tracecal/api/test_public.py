@@ -13,6 +13,7 @@ import pytest
 import tracecal
 from support.labelled_answers import answers, pair
 from support.running import REPOSITORY
+from tracecal.calibrator.schema import CalibratorFile
 
 SCRIPTS = REPOSITORY / "workflow_scripts"
 NAMES = {
@@ -24,7 +25,7 @@ NAMES = {
 METHODS = {
     "Calibrator": {
         *("load", "save", "score", "score_trace", "score_response", "score_response_parts"),
-        *("card", "compare", "report", "fitted", "reading"),
+        *("card", "compare", "report", "predictor", "reading"),
     },
     "LabelSearch": {"from_scores", "state", "run"},
     "Monitors": {"watch", "judge", "alarms", "summary", "report", "close"},
@@ -40,7 +41,7 @@ def files(tmp_path, monkeypatch, content):
     for name, frame in zip(("small", "large"), pair(40), strict=True):
         frame.write_ndjson(f"{name}.jsonl")
     known = content | {"fitted_on": content["fitted_on"] | {"vocabulary": 100_000}}
-    tracecal.Calibrator(known).save("C.json")
+    CalibratorFile.parse(known, "C.json").write("C.json")
     return tmp_path
 
 

@@ -3,7 +3,8 @@
 import polars as pl
 import pytest
 
-from tracecal.calibration.predictions import mean_probabilities, raw_scores, read_answers
+from trace_workflow.analyses.labelled_answers import raw_scores, read_labelled_answers
+from tracecal.calibration.predictions import mean_probabilities
 from tracecal.errors import InputError
 
 FILES = {
@@ -27,7 +28,7 @@ def written(folder, **changed):
 
 
 def test_inputs_keep_their_folder_and_answers_their_order(tmp_path):
-    answers = read_answers(**written(tmp_path))
+    answers = read_labelled_answers(**written(tmp_path))
     assert answers.columns == [
         *("example_id", "group_id", "correct"),
         *("scores.slope", "features.slope"),
@@ -41,7 +42,7 @@ def test_inputs_keep_their_folder_and_answers_their_order(tmp_path):
 
 def test_an_answer_without_a_label_is_refused(tmp_path):
     with pytest.raises(InputError, match="do not match the evaluated examples"):
-        read_answers(**written(tmp_path, labels={"example_id": ["a"], "correct": [True]}))
+        read_labelled_answers(**written(tmp_path, labels={"example_id": ["a"], "correct": [True]}))
 
 
 def test_a_probability_is_the_mean_over_the_splits_that_held_the_answer_out():

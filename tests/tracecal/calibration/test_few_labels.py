@@ -1,7 +1,5 @@
 """Log ridge and stack of six against SciPy and scikit-learn, by hand and by their invariances."""
 
-import json
-
 import numpy as np
 import polars as pl
 import pytest
@@ -13,18 +11,13 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from support import metrics_one_by_one as one_by_one
-from tracecal.calibration import few_labels, fits
-from tracecal.calibration.few_labels import (
-    MEMBERS,
-    Member,
-    fit_mixtures,
-    fit_ridge,
-    mixture_weights,
-)
-from tracecal.calibration.fits import Constant, fit_all, from_json
+from tracecal.calibration import fits, mixture
+from tracecal.calibration.fits import Constant, fit_all
+from tracecal.calibration.mixture import MEMBERS, Member, fit_mixtures, mixture_weights
 from tracecal.calibration.predictions import calibrate_all
+from tracecal.calibration.probability_bounds import probability_bounds
+from tracecal.calibration.ridge import EITHER_SIGN, fit_ridge
 from tracecal.calibration.splits import make_splits
-from tracecal.calibrator.schema import interval
 from tracecal.estimators.feature_sets import TRACE_PLUS_FEATURES
 from tracecal.estimators.registry import ESTIMATORS, ON_LOGARITHMS
 
@@ -32,7 +25,7 @@ BY_ID = {entry.id: entry for entry in ESTIMATORS}
 STACK = BY_ID["stack_of_six"]
 NAMES = [name.split(".")[1] for name in STACK.inputs]
 RIDGE = BY_ID["log_ridge"].features
-FREE = few_labels.EITHER_SIGN
+FREE = EITHER_SIGN
 
 
 def answers(n, seed, features=NAMES, noise=1.0):
@@ -140,7 +133,7 @@ def test_weights_by_hand():
 
 
 def test_weights_that_never_settle_are_an_error(monkeypatch):
-    monkeypatch.setattr(few_labels, "MAX_STEPS", 1)
+    monkeypatch.setattr(mixture, "MAX_STEPS", 1)
     with pytest.raises(ArithmeticError, match="still move after 1 steps"):
         mixture_weights(np.array([[1.0, 0.1]]))
 
@@ -195,7 +188,7 @@ def test_no_group_is_on_both_sides_of_a_fold(monkeypatch):
         fitted.extend(own[:, 0] for own, _ in parts)
         return platt(parts, *options, **bounds)
 
-    monkeypatch.setattr(few_labels, "fit_all", spy)
+    monkeypatch.setattr(mixture, "fit_all", spy)
     fit_mixtures([(x, correct, group)], NAMES, [Member(("log_likelihood",))])
     assert [len(used) for used in fitted] == [60, *[48] * 5]
     for used in fitted:
@@ -249,16 +242,15 @@ def test_the_protocol_fits_each_estimator_in_its_own_way_and_its_json_redoes_the
     )
     assert again[0].equals(predictions)
     assert again[1] == calibrators
-    stored = json.loads(json.dumps(calibrators))
     for name, columns in estimators.items():
         rows = predictions.filter(estimator=name, split=2).join(labelled, on="example_id")
         x = rows.select(columns).to_numpy()
-        redone = from_json(stored[name]["splits"]["2"]).predict(x)
+        redone = calibrators[name].splits[2].predict(x)
         assert rows["probability"].to_numpy() == pytest.approx(redone, abs=1e-12)
-    assert stored["stack_of_six"]["final"]["kind"] == "mixture"
-    weights = dict(zip(RIDGE, stored["log_ridge"]["final"]["weights"], strict=True))
+    assert calibrators["stack_of_six"].final.kind == "mixture"
+    weights = dict(zip(RIDGE, calibrators["log_ridge"].final.weights, strict=True))
     assert all(weight >= 0 for name, weight in weights.items() if name not in FREE)
-    assert min(stored["trace_plus"]["final"]["weights"]) < 0
+    assert min(calibrators["trace_plus"].final.weights) < 0
 
 
 @settings(deadline=None, max_examples=30)
@@ -268,10 +260,10 @@ def test_a_mixtures_bounds_hold_whatever_lies_between_those_of_its_inputs(seed):
     x, correct = answers(30, seed)
     mixture = fit_mixtures([(x, correct, np.arange(30))], NAMES)[0]
     low, high = x - rng.uniform(0, 1, x.shape), x + rng.uniform(0, 1, x.shape)
-    least, most = interval(mixture, low, high)
+    least, most = probability_bounds(mixture, low, high)
     for _ in range(10):
         probability = mixture.predict(rng.uniform(low, high))
         assert (probability >= least - 1e-12).all() and (probability <= most + 1e-12).all()
-    assert interval(mixture, x, x)[0] == pytest.approx(mixture.predict(x))
-    unknown = interval(mixture, np.full_like(x, np.nan), high)
+    assert probability_bounds(mixture, x, x)[0] == pytest.approx(mixture.predict(x))
+    unknown = probability_bounds(mixture, np.full_like(x, np.nan), high)
     assert np.isnan(unknown[0]).all()

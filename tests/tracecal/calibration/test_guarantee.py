@@ -8,10 +8,13 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 from scipy.stats import binomtest
 
 from tracecal.calibration.bets import Evidence, betting_test
-from tracecal.calibration.fits import Constant, Identity, Isotonic, as_json, fit, from_json
+from tracecal.calibration.coefficients import Coefficients
+from tracecal.calibration.estimator_fits import EstimatorFits
+from tracecal.calibration.fits import Constant, Identity, Isotonic, Logistic, as_json, fit
 from tracecal.calibration.guarantee import (
     START_FACTOR,
     find_guarantee,
@@ -119,15 +122,11 @@ def test_a_group_counts_with_its_answers_up_to_the_most():
     assert part.group_weights(2).tolist() == pytest.approx([1, 1 / 2, 1])
 
 
-def logistic(features=("a", "b")):
-    """A calibrators entry with σ(a + 0 b)."""
-    split_answers = {
-        "means": [0.0] * 2,
-        "scales": [1.0] * 2,
-        "weights": [1.0, 0.0],
-        "intercept": 0.0,
-    }
-    return {"features": list(features), "splits": {"0": {"kind": "logistic", **split_answers}}}
+def logistic(features=("a", "b"), n_splits=1):
+    """An estimator's fits, each σ(a + 0 b)."""
+    fit = Logistic(means=[0.0] * 2, scales=[1.0] * 2, weights=[1.0, 0.0], intercept=0.0)
+    splits = dict.fromkeys(range(n_splits), fit)
+    return EstimatorFits(features=features, splits=splits, final=fit)
 
 
 def answers(rng, groups, variants, risk):
@@ -156,7 +155,7 @@ def control_frame(frame, seed=0, rates=(0.3,), confidence=0.9):
 def test_every_answer_of_the_evaluation_part_is_tested_and_no_group_was_seen():
     frame = answers(np.random.default_rng(3), 60, 3, 0.2)
     split = make_split(frame)
-    calibrator = from_json(logistic()["splits"]["0"])
+    calibrator = logistic().splits[0]
     calibration, evaluation = split_answers(calibrator, ["a", "b"], frame, split)
     assert not set(calibration.group) & set(evaluation.group)
     assert len(evaluation.probability) == split.filter(part="evaluation").height
@@ -354,8 +353,7 @@ def test_a_laxer_rate_has_at_least_the_threshold_of_a_stricter_one():
 def test_the_first_split_has_the_guarantees():
     frame = answers(np.random.default_rng(7), 300, 1, 0.1)
     splits = make_splits(frame.select("example_id", "group_id"), "task", 0, 4, 0.35)
-    fits = logistic()
-    fits["splits"] = {str(number): fits["splits"]["0"] for number in range(4)}
+    fits = logistic(n_splits=4)
     controls = [
         control_risk(fits, frame, splits.filter(pl.col("split") >= number), (0.2,), 0.9, True)
         for number in range(4)
@@ -419,12 +417,11 @@ def test_a_user_can_apply_the_json_by_hand():
     stored = json.loads(json.dumps(control_frame(frame, rates=(0.1, 0.2, 0.3))))
     assert (stored["split"], stored["confidence"]) == (0, 0.9)
     evaluated = frame.join(split.filter(part="evaluation"), on="example_id")
-    fits = logistic()["splits"]["0"]
-    z = fits["intercept"] + sum(
+    fits = logistic()
+    fit = fits.splits[0]
+    z = fit.intercept + sum(
         w * (evaluated[f] - m) / s
-        for f, m, s, w in zip(
-            logistic()["features"], fits["means"], fits["scales"], fits["weights"], strict=True
-        )
+        for f, m, s, w in zip(fits.features, fit.means, fit.scales, fit.weights, strict=True)
     )
     probability = 1 / (1 + (-z).exp())
     assert [item["error_rate"] for item in stored["thresholds"]] == [0.1, 0.2, 0.3]
@@ -460,4 +457,5 @@ def test_row_order_changes_nothing_and_null_features_are_left_out():
     ],
 )
 def test_a_calibrator_survives_json(calibrator):
-    assert from_json(json.loads(json.dumps(as_json(calibrator)))) == calibrator
+    stored = json.loads(json.dumps(as_json(calibrator)))
+    assert TypeAdapter(Coefficients).validate_python(stored) == calibrator

@@ -4,7 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tracecal.calibration.predictions import calibrate_all, picks, with_picked
+from tracecal.calibration.picked_baseline import pick_baselines, with_picked
+from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.splits import make_splits
 from tracecal.estimators.entry import PICKED
 
@@ -31,7 +32,7 @@ def fitted(answers, baselines):
     groups = answers.select("example_id", group_id="example_id")
     splits = make_splits(groups, "t", 0, 5, 0.35)
     predictions, calibrators = calibrate_all(answers, splits, INPUTS, "platt")
-    return predictions, picks(answers, splits, INPUTS, calibrators, baselines), splits
+    return predictions, pick_baselines(answers, splits, INPUTS, calibrators, baselines), splits
 
 
 def test_the_smallest_log_loss_on_the_calibration_part_is_picked_the_first_of_equal_ones():

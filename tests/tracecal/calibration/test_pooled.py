@@ -5,13 +5,16 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from tracecal.calibration.few_labels import by_part, fit_pooled, part_codes
-from tracecal.calibration.fits import Constant, Pooled, as_json, fit, from_json
-from tracecal.calibration.predictions import calibrate_all, picks
+from tracecal.calibration.coefficients import Coefficients
+from tracecal.calibration.fits import Constant, Pooled, as_json, fit
+from tracecal.calibration.picked_baseline import pick_baselines
+from tracecal.calibration.pooled import by_part, fit_pooled, part_codes
+from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.splits import make_splits
 
 NAMES = ["capital", "continent", "currency"]
@@ -119,7 +122,8 @@ def test_one_class_is_laplaces_constant_and_json_gives_every_fit_back():
     fits = fit_pooled([(x, correct), (x, np.ones(30, dtype=bool))], NAMES)
     assert [type(one) for one in fits] == [Pooled, Constant]
     for one in fits:
-        assert from_json(as_json(one)).predict(x) == pytest.approx(one.predict(x), abs=0)
+        restored = TypeAdapter(Coefficients).validate_python(as_json(one))
+        assert restored.predict(x) == pytest.approx(one.predict(x), abs=0)
 
 
 def test_every_estimator_without_a_fit_of_its_own_is_pooled():
@@ -133,13 +137,13 @@ def test_every_estimator_without_a_fit_of_its_own_is_pooled():
     estimators = {"a": ["scores.a"], "both": ["scores.a", "features.b"], "raw": ["scores.a"]}
     columns, fits = by_part(estimators, {"raw": "identity"})
     predictions, stored = calibrate_all(answers, splits, columns, "platt", fits, part_names=NAMES)
-    assert stored["both"]["features"] == ["a", "b", "part_of_answer"]
-    assert {name: one["final"]["kind"] for name, one in stored.items()} == {
+    assert stored["both"].features == ("a", "b", "part_of_answer")
+    assert {name: one.final.kind for name, one in stored.items()} == {
         "a": "pooled",
         "both": "pooled",
         "raw": "identity",
     }
-    picked = picks(answers, splits, columns, stored, ["a"])
+    picked = pick_baselines(answers, splits, columns, stored, ["a"])
     assert picked["baseline"].to_list() == ["a", "a"]
     first = predictions.filter(estimator="a", split=0).row(0, named=True)
     at = ids.index(first["example_id"])

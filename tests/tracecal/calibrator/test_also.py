@@ -10,16 +10,12 @@ import tracecal
 from support.labelled_answers import answers
 from tracecal.answers.read import read_file, read_rows
 from tracecal.answers.reading import Reading
-from tracecal.calibration.few_labels import OWN, RIDGE
-from tracecal.calibration.fits import from_json
-from tracecal.calibrator import card
+from tracecal.calibration.ridge import OWN_COLUMN, RIDGE
 from tracecal.cli.main import main
 from tracecal.estimators.trace_inputs import compute_inputs
-from tracecal.explorer.confidences import trace_fits
-from tracecal.explorer.page_answers import PageAnswers
-from tracecal.labelling.deciding_scores import deciding_scores
-from tracecal.serving.proxy.server import ProxyOptions, run
-from tracecal.serving.proxy.settings import ProxySettings
+from tracecal.explorer import of_file
+from tracecal.serving.proxy.proxy import Served, run
+from tracecal.serving.proxy.settings import Settings
 
 CONFIG = {"splits": {"count": 1}}
 JUDGE = {"judge": "scores.judge"}
@@ -47,7 +43,7 @@ def shown_in(path, calibrator):
     """What a page of a file's answers shows."""
     known = tracecal.Calibrator.load(calibrator)
     read = read_file(path, known.reading(), keep_rows=True)
-    return PageAnswers(read, trace_fits(known.content, calibrator), None, None).page_data()
+    return of_file.page_data(read, path, of_file.trace_predictors(known.file, calibrator))
 
 
 @pytest.fixture
@@ -117,7 +113,7 @@ def test_commands_and_functions_take_them_and_the_calibrator_knows_where_they_ar
     assert "40 answers" in capsys.readouterr().out
     assert main(["explore", *SCORE[1:-1], "page.html"]) == 0
     shown = shown_in("new.jsonl", "C.json")
-    name, values = deciding_scores(shown, None, calibrator.recommended)
+    name, values = of_file.scores(shown, None, calibrator.recommended)
     assert name == "log_ridge_also"
     assert [value is None for value in values].count(True) == 2
 
@@ -158,31 +154,31 @@ def test_a_frame_that_was_read_may_have_them_as_its_own_columns(calibrator):
 
 def test_the_weight_is_at_least_0_so_that_an_inverse_judge_counts_for_nothing(calibrator):
     def weight(of):
-        return dict(zip(*(of[1]["features"], of[1]["final"]["weights"]), strict=True))["judge"]
+        return dict(zip(of[1].features, of[1].final.weights, strict=True))["judge"]
 
     inverse = tracecal.calibrate(judged(300, inverse=True), "t", config=CONFIG, reading=READING)
-    fits = [(one, one.content["log_ridge_also"]) for one in (calibrator, inverse)]
+    fits = [(one, one.file.estimators["log_ridge_also"]) for one in (calibrator, inverse)]
     assert weight(fits[0]) > 0.5
     assert weight(fits[1]) == 0
     # Without weight the fit is that of the trace alone.
-    alone = from_json(inverse.content["log_ridge"]["final"])
-    own = from_json(inverse.content["log_ridge_also"]["final"])
+    alone = inverse.file.estimators["log_ridge"].final
+    own = inverse.file.estimators["log_ridge_also"].final
     x = np.random.default_rng(0).normal(size=(5, len(alone.weights)))
     assert own.predict(np.column_stack([x, np.ones(5)])) == pytest.approx(alone.predict(x))
 
 
 def test_the_fit_is_scikit_learns_with_a_penalty_of_each_column(calibrator):
     """Minimises the same loss: a step along any free weight does not lower it."""
-    fit = from_json(calibrator.content["log_ridge_also"]["final"])
+    fit = calibrator.file.estimators["log_ridge_also"].final
     known = tracecal.read_answers(judged(300), reading=READING).filter(
         pl.col("entropy").is_not_null()
     )
-    names = calibrator.fitted().inputs
+    names = calibrator.predictor().inputs
     x = compute_inputs(known, names).select(names).to_numpy()
     z = (x - fit.means) / np.array(fit.scales)
     y, w = known["correct"].to_numpy(), np.array(fit.weights)
     residual = 1 / (1 + np.exp(-(fit.intercept + z @ w))) - y
-    penalty = np.array([RIDGE] * (len(w) - 1) + [OWN])
+    penalty = np.array([RIDGE] * (len(w) - 1) + [OWN_COLUMN])
     gradient = z.T @ residual + penalty * w
     free = w > 1e-9
     assert free[-1] and np.abs(gradient[free]).max() < 1e-5
@@ -192,7 +188,7 @@ def test_without_entropies_the_columns_stand_beside_log_probabilities():
     rows = [row | {"entropy": None} for row in judged(100)]
     calibrator = tracecal.calibrate(rows, "t", config=CONFIG, reading=READING)
     assert calibrator.recommended == "log_ridge_also"
-    features = calibrator.content["log_ridge_also"]["features"]
+    features = calibrator.file.estimators["log_ridge_also"].features
     assert features[-1] == "judge" and not any("entropy" in name for name in features)
     assert calibrator.score(judged(5, seed=2))["probability"].null_count() == 0
     assert calibrator.score(rows[:5])["probability"].null_count() == 0
@@ -208,7 +204,7 @@ def test_parts_of_an_answer_have_its_value():
         rows.append(same | told | {"tokens": tokens, "answer": "".join(tokens)} | labels)
     parts = {"json": ["a", "b"]}
     calibrator = tracecal.calibrate(rows, "t", config=CONFIG, reading=READING, parts=parts)
-    assert calibrator.content["log_ridge_also"]["features"][-1] == "judge"
+    assert calibrator.file.estimators["log_ridge_also"].features[-1] == "judge"
     scored = calibrator.score(rows[:3])
     assert scored["parts"].list.len().to_list() == [2, 2, 2]
     assert (
@@ -218,7 +214,7 @@ def test_parts_of_an_answer_have_its_value():
 
 
 def test_the_card_says_what_it_rests_on(calibrator):
-    told = card.text(calibrator.content, "C.json")
+    told = str(calibrator.card())
     assert "further column: judge (at scores.judge in a row), larger: more trustworthy" in told
     assert "answers are kept by the trace and judge, made as for the labelled answers" in told
     assert "Answers whose judge was made in another way than that of the labelled" in told
@@ -243,7 +239,7 @@ def test_a_column_that_the_calibrator_does_not_know_is_refused(calibrator):
 
 def test_a_proxy_and_a_cascade_take_none(calibrator, files, caplog):
     calibrator.save("C.json")
-    served = ProxyOptions(ProxySettings(upstream="http://localhost:1"), "C.json", None, Reading())
+    served = Served(Settings(upstream="http://localhost:1"), "C.json", None, Reading())
     with pytest.raises(tracecal.InputError, match="takes judge beside the trace"):
         run(served)
     written(files / "large.jsonl", [row | {"model": "large"} for row in judged(200)])

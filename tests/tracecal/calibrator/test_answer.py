@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.labelled_answers import answers
+from support.labelled_answers import answers, predictor_of
 from tracecal.answers.entropy_bounds import entropy_bounds
-from tracecal.calibrator.schema import from_stored, interval
-from tracecal.calibrator.scoring import score_answer, score_answers, score_response
+from tracecal.calibration.probability_bounds import probability_bounds
+from tracecal.calibrator.confidence import score_answer, score_response
+from tracecal.calibrator.scoring import score_answers
 from tracecal.errors import InputError
 from tracecal.estimators.feature_sets import TRACE_PLUS_FEATURES
 from tracecal.estimators.trace_inputs import (
@@ -52,7 +53,7 @@ def test_every_feature_is_the_workflows(trace):
     ["trace_plus", "stack_of_six", "trace", "entropy_local_only", "min_prob", "entropy_variance"],
 )
 def test_one_answer_and_a_file_of_answers_agree(content, estimator):
-    calibrator, frame = from_stored(content, estimator, "x"), answers(60, seed=1)
+    calibrator, frame = predictor_of(content, estimator, "x"), answers(60, seed=1)
     whole = score_answers(frame, calibrator, 0.3)
     for row, expected in zip(frame.iter_rows(named=True), whole.iter_rows(named=True), strict=True):
         one = score_answer(calibrator, row["surprisal"], row["entropy"], 0.3)
@@ -130,7 +131,7 @@ def test_an_estimator_of_more_than_a_trace_is_refused(calibrator):
 
 
 def test_surprisals_alone_are_enough_for_an_estimator_of_likelihood(content, calibrator):
-    likelihood = from_stored(content, "min_prob", "x")
+    likelihood = predictor_of(content, "min_prob", "x")
     alone = score_answer(likelihood, [0.1, 0.7], None)
     assert alone == score_answer(likelihood, [0.1, 0.7], [0.5, 0.5])
     assert score_answer(calibrator, [0.1, 0.7], None).probability is None
@@ -265,7 +266,7 @@ def test_input_bounds_hold_every_input_and_agree_with_one_answers(calibrator, tr
     for name, value in known.items():
         if name != "example_id" and least[name] is not None:
             assert least[name] - 1e-9 <= value <= most[name] + 1e-9, name
-    ends = interval(
+    ends = probability_bounds(
         calibrator.final,
         *(bound.select(calibrator.inputs).to_numpy() for bound in (low, high)),
     )

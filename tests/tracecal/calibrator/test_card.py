@@ -16,22 +16,23 @@ import polars as pl
 import pytest
 from jsonschema import Draft202012Validator
 
-from support.labelled_answers import answers, stored
+from support.labelled_answers import answers, fitted_file, stored
 from support.log_rows import write
-from tracecal.calibration.fits import from_json
-from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.rated_answers import LabelledAnswers
 from tracecal.calibration.risk_control import risk_coverage
-from tracecal.calibrator import card
-from tracecal.calibrator.fitting import FitSettings, calibrate_answers, labelled
-from tracecal.calibrator.schema import DEFAULT, fitted_on, stored_in, unfit_for
+from tracecal.calibrator.calibration_data import describe_traces
+from tracecal.calibrator.card import Card, compare, verify
+from tracecal.calibrator.catalogue import DEFAULT
+from tracecal.calibrator.fitting import fit_calibrator
+from tracecal.calibrator.schema import CalibratedEstimator, CalibratorFile
+from tracecal.calibrator.settings import FitSettings
+from tracecal.calibrator.training_set import make_training_set
 from tracecal.cli.main import main
 from tracecal.errors import InputError
-from tracecal.io.checksums import write_sum
 from tracecal.io.files import write_json
 
 BEFORE = Path(__file__).parents[1] / "before"
-SCHEMA = json.loads((Path(card.__file__).parent / "card.schema.json").read_text(encoding="utf-8"))
+SCHEMA = CalibratorFile.model_json_schema(mode="validation")
 
 
 @pytest.fixture
@@ -43,106 +44,165 @@ def before(tmp_path, monkeypatch):
     return tmp_path
 
 
-def of_a_run():
-    """As a run of the workflow makes them: all splits, and thresholds of one estimator at most."""
+def file_of_a_run():
+    """As a run of the workflow makes it: all splits, and thresholds of one estimator at most."""
     settings = FitSettings(splits={"count": 2})
-    known = labelled(answers(), "t", settings)
-    _, fits = calibrate_all(known.frame, known.splits, known.estimators, "platt", known.fits())
+    training = make_training_set(answers(), "t", settings)
+    _, fits = training.calibrate(training.splits, settings)
     metadata = {"revision": "abc", "entropy": "exact"}
-    return {"fitted_on": fitted_on(metadata, known.frame["correct"], "m", ["owner/m"], "t"), **fits}
+    fitted_on = describe_traces(metadata, training.frame["correct"], "m", ["owner/m"], "t")
+    estimators = {name: CalibratedEstimator(**dict(fit)) for name, fit in fits.items()}
+    return CalibratorFile.of(fitted_on, estimators)
+
+
+def without_entropies(n):
+    return answers(n).with_columns(entropy=pl.lit(None, pl.List(pl.Float32)))
 
 
 @pytest.mark.parametrize(
-    "made",
+    "make",
     [
-        stored,
-        lambda: stored(calibration={"method": "isotonic"}),
-        lambda: stored(calibration={"method": "platt_raw"}),
-        lambda: stored(answers(60).with_columns(correct=pl.lit(True))),
-        lambda: stored(answers(60).with_columns(entropy=pl.lit(None, pl.List(pl.Float32)))),
-        of_a_run,
-        lambda: stored_in(BEFORE / "C.json"),
+        fitted_file,
+        lambda: fitted_file(calibration={"method": "isotonic"}),
+        lambda: fitted_file(calibration={"method": "platt_raw"}),
+        lambda: fitted_file(answers(60).with_columns(correct=pl.lit(True))),
+        lambda: fitted_file(without_entropies(60)),
+        file_of_a_run,
+        lambda: CalibratorFile.read(BEFORE / "C.json"),
     ],
     ids=["usual", "isotonic", "raw", "one class", "no entropies", "run", "before"],
 )
-def test_every_calibrator_fits_the_schema(made, tmp_path):
-    content = json.loads(json.dumps(made()))
+def test_every_calibrator_is_read_as_it_was_written(make, tmp_path):
+    file, path = make(), tmp_path / "C.json"
+    file.write(path)
+    content = json.loads(path.read_text(encoding="utf-8"))
     errors = [error.message for error in Draft202012Validator(SCHEMA).iter_errors(content)]
     assert errors == []
-    write_json(content, tmp_path / "C.json")
-    assert "is a calibration card of version 1" in card.checked(tmp_path / "C.json")
+    assert verify(path).endswith("it matches its checksum.")
+    again = tmp_path / "again.json"
+    CalibratorFile.read(path).write(again)
+    assert again.read_bytes() == path.read_bytes()
+
+
+def first_threshold(content):
+    return content["min_prob"]["risk_control"]["thresholds"][0]
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("change", "place"),
     [
-        lambda content: content["fitted_on"].pop("task"),
-        lambda content: content["fitted_on"].update(n=0),
-        lambda content: content["min_prob"]["final"].update(kind="magic"),
-        lambda content: content["min_prob"]["final"].pop("weights"),
-        lambda content: content["min_prob"]["risk_control"]["thresholds"][0].pop("error_rate"),
-        lambda content: content.update(min_prob=3),
+        (lambda content: content["min_prob"]["final"].update(kind="magic"), "min_prob.final"),
+        (lambda content: content["min_prob"]["final"].pop("weights"), "weights"),
+        (lambda content: content["min_prob"]["final"].update(weights=[1.0, 2.0]), "1 numbers"),
+        (lambda content: content["min_prob"]["final"].update(scales=[0.0]), "above 0"),
+        (lambda content: content["min_prob"]["splits"].clear(), "tested split 0"),
+        (lambda content: content["min_prob"].update(features=[]), "features"),
+        (lambda content: first_threshold(content).pop("error_rate"), "error_rate"),
+        (lambda content: first_threshold(content).update(threshold=1.5), "threshold"),
+        (lambda content: first_threshold(content).update(wrong=999), "wrong must be at most kept"),
+        (lambda content: content["min_prob"]["reference"]["probability"].append(-1), "reference"),
+        (lambda content: content[DEFAULT]["held_out"]["fold"].pop(), "of one length"),
+        (lambda content: content.update(min_prob=3), "min_prob"),
     ],
 )
-def test_what_does_not_fit_is_refused_with_one_sentence(wrong, content, tmp_path, caplog):
+def test_what_does_not_fit_is_refused_with_one_sentence(change, place, content, tmp_path, caplog):
     changed = json.loads(json.dumps(content))
-    wrong(changed)
-    assert not Draft202012Validator(SCHEMA).is_valid(changed)
+    change(changed)
     write_json(changed, tmp_path / "C.json")
     assert main(["card", str(tmp_path / "C.json"), "--check"]) == 1
-    assert "does not fit the schema of calibration cards" in caplog.text
+    assert "does not fit the schema of calibration cards" in caplog.text and place in caplog.text
     assert len(caplog.messages) == 1 and "\n" not in caplog.messages[0]
 
 
-def test_a_changed_file_and_none_at_all_are_refused(calibrator_file, caplog, capsys):
-    write_sum(calibrator_file)
-    assert main(["card", str(calibrator_file), "--check"]) == 0
-    assert "it matches its checksum" in capsys.readouterr().out
+@pytest.mark.parametrize(("key", "value"), [("task", None), ("n", 0), ("base_rate", 2), ("new", 1)])
+def test_wrong_data_of_the_answers_are_refused(key, value, content):
+    fitted_on = content["fitted_on"] | {key: value}
+    with pytest.raises(InputError, match=f"C.json: fitted_on.*{key}"):
+        CalibratorFile.parse(content | {"fitted_on": fitted_on}, "C.json")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('"n": 300', '"n": 300, "n": 300', "twice|repeated|more than once"),
+        ('"base_rate": 0', '"base_rate": NaN, "x": 0', "NaN"),
+        ('"n": 300', '"n": -Infinity', "Infinity"),
+    ],
+)
+def test_json_with_a_repeated_key_or_no_number_is_refused(old, new, told, calibrator_file):
     text = calibrator_file.read_text(encoding="utf-8")
-    calibrator_file.write_text(text.replace('"n": 300', '"n": 301'), encoding="utf-8")
-    assert main(["card", str(calibrator_file), "--check"]) == 1
-    assert "does not match its checksum" in caplog.text
-    other = calibrator_file.with_name("other.json")
-    other.write_text("{}", encoding="utf-8")
-    assert main(["card", str(other), "--check"]) == 1
+    assert old in text
+    calibrator_file.write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(InputError, match=told):
+        CalibratorFile.read(calibrator_file)
+
+
+def test_a_file_that_was_edited_is_told_wherever_it_goes(tmp_path, caplog, capsys):
+    path = tmp_path / "C.json"
+    fitted_file().write(path)
+    assert [*tmp_path.iterdir()] == [path], "no file beside it holds the checksum"
+    assert main(["card", str(path), "--check"]) == 0
+    assert "it matches its checksum" in capsys.readouterr().out
+    text = path.read_text(encoding="utf-8")
+    relaid = tmp_path / "elsewhere" / "D.json"
+    relaid.parent.mkdir()
+    relaid.write_text(json.dumps(json.loads(text), sort_keys=True), encoding="utf-8")
+    assert main(["card", str(relaid), "--check"]) == 0, "its layout is not its content"
+    relaid.write_text(text.replace('"n": 300', '"n": 301'), encoding="utf-8")
+    assert main(["card", str(relaid), "--check"]) == 1
+    assert "does not match the checksum in it" in caplog.text
+
+
+def test_what_is_no_calibrator_is_refused(tmp_path, caplog):
+    path = tmp_path / "other.json"
+    path.write_text("{}", encoding="utf-8")
+    assert main(["card", str(path), "--check"]) == 1
     assert "it is not a calibrator" in caplog.text
+
+
+def test_keys_of_a_later_version_are_kept(content, tmp_path):
+    later = content | {"min_prob": content["min_prob"] | {"novelty": {"a": 1}}}
+    CalibratorFile.parse(later, "C.json").write(tmp_path / "C.json")
+    assert json.loads((tmp_path / "C.json").read_text())["min_prob"]["novelty"] == {"a": 1}
 
 
 def test_a_later_version_is_refused_wherever_it_is_read(content, tmp_path):
     later = content | {"fitted_on": content["fitted_on"] | {"card_version": 2, "new": 1}}
     write_json(later, tmp_path / "C.json")
     with pytest.raises(InputError, match=r"of version 2, and this tracecal reads version 1"):
-        stored_in(tmp_path / "C.json")
+        CalibratorFile.read(tmp_path / "C.json")
 
 
 def test_a_card_is_made_byte_for_byte_from_the_same_answers_in_any_order(tmp_path):
     frame = answers(90)
     for name, rows in (("one", frame), ("two", frame.sample(fraction=1, shuffle=True, seed=4))):
-        made = calibrate_answers(rows, "t", FitSettings(splits={"count": 2}))
-        write_json(made, tmp_path / name)
+        fit_calibrator(rows, "t", FitSettings(splits={"count": 2})).write(tmp_path / name)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
+def card_of(content):
+    return Card.of(CalibratorFile.parse(content, "C.json"))
+
+
 def test_it_holds_the_first_and_the_last_day_of_its_answers(tmp_path, content, capsys):
-    assert "dates" not in content["fitted_on"] and "given: " not in card.text(content, "C.json")
+    assert "dates" not in content["fitted_on"] and "given: " not in str(card_of(content))
     began = datetime(2026, 3, 1, 23, 59, 59, tzinfo=UTC).timestamp()
     frame = answers(90).with_columns(created=began + pl.int_range(pl.len()) * 3600.0)
     rows = [row | {"created": int(row["created"])} for row in frame.iter_rows(named=True)]
     write(tmp_path / "a.jsonl", rows)
     made = ["calibrate", "--answers", str(tmp_path / "a.jsonl"), "--task", "t", "--output"]
     assert main([*made, str(tmp_path / "C.json")]) == 0
-    stored = stored_in(tmp_path / "C.json")
-    assert stored["fitted_on"]["dates"] == ["2026-03-01", "2026-03-05"]
-    assert Draft202012Validator(SCHEMA).is_valid(stored)
+    file = CalibratorFile.read(tmp_path / "C.json")
+    assert file.fitted_on.dates == ("2026-03-01", "2026-03-05")
     capsys.readouterr()
     assert main(["card", str(tmp_path / "C.json")]) == 0
     assert "  given: from 2026-03-01 to 2026-03-05 (UTC)\n" in capsys.readouterr().out
-    one, other = (calibrate_answers(frame, "t", FitSettings()) for frame in (frame, answers(90)))
-    assert "dates" not in other["fitted_on"]
-    told = card.compared(one, other, ("C.json", "D.json"))
+    one, other = (fit_calibrator(frame, "t", FitSettings()) for frame in (frame, answers(90)))
+    assert "dates" not in other.content()["fitted_on"]
+    told = compare(one, other, ("C.json", "D.json"))
     assert "  given: from 2026-03-01 to 2026-03-05 (UTC) -> not known when\n" in told
     some = frame.with_columns(created=pl.when(pl.int_range(pl.len()) > 0).then("created"))
-    assert "dates" not in calibrate_answers(some, "t", FitSettings())["fitted_on"]
+    assert fit_calibrator(some, "t", FitSettings()).fitted_on.dates is None
 
 
 def test_risk_against_coverage_is_counted_group_by_group():
@@ -162,13 +222,13 @@ def test_risk_against_coverage_is_counted_group_by_group():
 
 
 def test_the_curve_is_of_the_answers_that_thresholds_are_tested_on(content):
-    known = labelled(answers(), "t", FitSettings(splits={"count": 3}))
+    known = make_training_set(answers(), "t", FitSettings(splits={"count": 3}))
     tested = known.frame.join(
         known.first_split.filter(part="evaluation"), on="example_id", how="semi"
     )
     share, wrong = content[DEFAULT]["risk_control"]["risk_coverage"][-1]
     assert share == 1 and wrong == pytest.approx(1 - tested["correct"].mean(), abs=1e-4)
-    fit = from_json(content[DEFAULT]["splits"]["0"])
+    fit = CalibratorFile.parse(content, "C.json").estimators[DEFAULT].splits[0]
     p = fit.predict(tested.select(known.estimators[DEFAULT]).to_numpy())
     best = p >= np.sort(p)[-round(0.5 * len(p) + 0.4)]
     share, wrong = content[DEFAULT]["risk_control"]["risk_coverage"][4]
@@ -177,7 +237,7 @@ def test_the_curve_is_of_the_answers_that_thresholds_are_tested_on(content):
 
 
 def test_it_says_in_plain_words_what_it_is_and_is_not_for(content, calibrator):
-    told = card.text(content, "C.json")
+    told = str(card_of(content))
     assert told.startswith("Calibration card: m for t\n")
     assert "300 labelled answers to 300 questions" in told
     assert "Risk against coverage" in told and "keeping 100%: " in told
@@ -187,7 +247,7 @@ def test_it_says_in_plain_words_what_it_is_and_is_not_for(content, calibrator):
     described = calibrator.fitted_on.model_copy(
         update={"revision": "abc", "reasoning": "within", "entropy": "top-k", "top_k": 20}
     )
-    told = " ".join(unfit_for(described))
+    told = " ".join(described.exclusions())
     assert "than m, revision abc." in told and "entropies from the 20 likeliest tokens" in told
     assert "with the reasoning before the answer" in told
 
@@ -197,7 +257,7 @@ def test_the_page_says_the_same_and_runs_nothing(calibrator_file, content, tmp_p
     assert main(["card", str(calibrator_file), "--output", str(path)]) == 0
     page = path.read_text(encoding="utf-8")
     assert "<script" not in page and "http" not in re.sub(r'http-equiv="', "", page)
-    for section in card.sections(content, "C.json"):
+    for section in card_of(content).sections:
         assert f"<h2>{section.heading}</h2>" in page
         assert page.count("<li>") >= len(section.lines) > 0
     assert "300 labelled answers to 300 questions" in page

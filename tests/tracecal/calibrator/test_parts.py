@@ -18,9 +18,10 @@ from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
 from tracecal.answers.wrong_row import WrongRow
 from tracecal.calibration.part_answers import part_answers
+from tracecal.calibration.probability_bounds import probability_bounds
+from tracecal.calibrator.confidence import score_answer
 from tracecal.calibrator.parts import UNFITTED, score_parts, score_response_parts
-from tracecal.calibrator.schema import interval, load
-from tracecal.calibrator.scoring import score_answer
+from tracecal.calibrator.predictor import load_predictor
 from tracecal.cli.main import main
 from tracecal.errors import InputError
 from tracecal.serving.proxy.endpoints import ENDPOINTS
@@ -111,7 +112,7 @@ def test_each_part_is_calibrated_and_scored_with_its_place(here):
 
 
 def test_one_calibrator_knows_that_one_name_fails_more_often(here):
-    fitted = load("C.json", "seq_logp")
+    fitted = load_predictor("C.json", "seq_logp")
     assert fitted.by_part and fitted.fitted_on.parts.names == NAMES
     same = {name: score_answer(fitted, [0.4], [0.3], part=name).probability for name in NAMES}
     assert same["currency"] < same["capital"]
@@ -122,7 +123,7 @@ def test_one_calibrator_knows_that_one_name_fails_more_often(here):
 def test_one_part_by_itself_has_the_score_that_it_has_in_the_file(here):
     answers = read_file("new.jsonl").frame
     for estimator in ("trace_plus", "stack_of_six", "len_norm_logp"):
-        fitted = load("C.json", estimator)
+        fitted = load_predictor("C.json", estimator)
         found = score_parts(answers, fitted)["parts"][0][1]
         cut, _ = part_answers(answers, fitted.fitted_on.parts)
         row = cut.filter(example_id="q0/currency").row(0, named=True)
@@ -131,12 +132,12 @@ def test_one_part_by_itself_has_the_score_that_it_has_in_the_file(here):
 
 
 def test_bounds_of_entropies_give_bounds_of_a_parts_probability(here):
-    fitted = load("C.json", "trace_plus")
+    fitted = load_predictor("C.json", "trace_plus")
     x = np.array([[0.2, 0.4, 0.0, 0.1, 0.3, 0.3, 0.5, 0.5, code] for code in (0.0, 1.0)])
     low, high = x.copy(), x.copy()
     low[:, :8] -= 0.1
     high[:, :8] += 0.1
-    least, most = interval(fitted.final, low, high)
+    least, most = probability_bounds(fitted.final, low, high)
     rng = np.random.default_rng(0)
     for _ in range(200):
         inside = low + rng.random(low.shape) * (high - low)
@@ -166,7 +167,7 @@ def test_parts_of_one_answer_are_one_group(tmp_path):
 def test_what_is_labelled_by_part_says_so_and_the_reverse(here, caplog):
     assert main([*CALIBRATE[:-2], "--output", "D.json"]) == 1
     assert "labelled by part: say which parts there are with --parts" in caplog.text
-    whole = load("C.json", "seq_logp")
+    whole = load_predictor("C.json", "seq_logp")
     with pytest.raises(InputError, match="of parts of answers: score each part"):
         score_answer(whole, [0.1], [0.1])
 
@@ -297,7 +298,7 @@ def said(text=None, **more):
 
 
 def scorer(estimator="seq_logp"):
-    fitted = load("C.json", estimator)
+    fitted = load_predictor("C.json", estimator)
     return Scorer(fitted, Reading(vocabulary=1000, processed="no", stop_token="absent"), 0.5)
 
 
@@ -308,7 +309,7 @@ def test_a_servers_answer_gets_the_confidence_of_each_part(here):
     assert (found["probability"], found["reason"], found["error_rate"]) == (None, None, 0.5)
     shown = [(one["name"], one["value"], one["start"], one["end"]) for one in found["parts"]]
     assert shown == [("capital", "Lima", 13, 17), ("currency", "Sol", 33, 36)]
-    alone = score_answer(load("C.json", "seq_logp"), [0.05, 0.05], None, part="capital")
+    alone = score_answer(load_predictor("C.json", "seq_logp"), [0.05, 0.05], None, part="capital")
     assert found["parts"][0]["probability"] == pytest.approx(alone.probability)
     assert found["parts"][1]["probability"] < found["parts"][0]["probability"]
     json.dumps(found)
@@ -361,7 +362,7 @@ def test_parts_that_a_requests_schema_names_are_told_and_unknown_without_a_fit(
     assert {(one["probability"], one["keep"]) for one in parts} == {(None, None)}
     assert all(UNFITTED in one["reason"] for one in parts)
 
-    fitted = load("C.json", "seq_logp")
+    fitted = load_predictor("C.json", "seq_logp")
     of_one = fitted.fitted_on.model_copy(update={"parts": Parts(json=["capital"])})
     one_known = replace(scorer(), fitted=replace(fitted, fitted_on=of_one))
     capital, currency = one_known.confidence(said(), request)["parts"]
@@ -417,7 +418,7 @@ def test_what_speaks_against_an_answer_leaves_its_parts_undecided(here):
 
 
 def test_one_call_gives_a_response_its_confidence_by_field(here):
-    fitted = load("C.json", "seq_logp")
+    fitted = load_predictor("C.json", "seq_logp")
     reading = Reading(vocabulary=1000, processed="no", stop_token="absent")
     found = score_response_parts(fitted, said(), ASK, 0.5, reading)
     assert list(found) == list(NAMES)
@@ -451,7 +452,7 @@ def test_a_part_is_scored_where_its_own_tokens_have_what_it_needs(here, tmp_path
     reading = Reading(vocabulary=1000)
     frame = read_file(tmp_path / "gaps.jsonl", reading).frame
     assert frame["partial"].is_null().to_list() == [True, False, False]
-    fitted = load("C.json", "log_ridge")
+    fitted = load_predictor("C.json", "log_ridge")
     (alone,) = tracecal.Calibrator.load("C.json").score(
         [made[1]], reading=tracecal.Reading(vocabulary=1000)
     )["parts"]

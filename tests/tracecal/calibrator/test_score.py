@@ -11,24 +11,23 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.labelled_answers import answers, stored
+from support.labelled_answers import answers, predictor_of, stored
 from tracecal.answers.imported_traces import entropy_metadata
 from tracecal.answers.reading import Reading
+from tracecal.calibration.estimator_fits import EstimatorFits
+from tracecal.calibration.fits import Identity
 from tracecal.calibration.groups import group_answers
 from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.splits import make_splits
-from tracecal.calibrator import fitting as fit
-from tracecal.calibrator import schema as calibrator_file
-from tracecal.calibrator.fitting import FitSettings, calibrate_answers
-from tracecal.calibrator.schema import (
-    DEFAULT,
-    NEXT_QUESTION,
-    fitted_on,
-    from_stored,
-    load,
-    vocabulary_for,
-)
+from tracecal.calibrator import catalogue, training_set
+from tracecal.calibrator.calibration_data import describe_traces
+from tracecal.calibrator.catalogue import DEFAULT
+from tracecal.calibrator.fitting import fit_calibrator
+from tracecal.calibrator.predictor import load_predictor
+from tracecal.calibrator.recommendation import mean_interval, varies
 from tracecal.calibrator.scoring import score_answers
+from tracecal.calibrator.settings import FitSettings
+from tracecal.calibrator.trace_kinds import NEXT_QUESTION, vocabulary_for
 from tracecal.errors import InputError
 from tracecal.estimators import registry
 from tracecal.estimators.trace_inputs import ENTROPY_INPUTS, compute_inputs
@@ -106,7 +105,7 @@ def test_the_same_model_under_a_longer_name_is_known(calibrator, model):
 
 def test_other_names_of_a_model_are_known(content):
     told = content | {"fitted_on": content["fitted_on"] | {"known_as": ["hub/name-7b"]}}
-    calibrator = from_stored(told, "trace_plus", "x")
+    calibrator = predictor_of(told, "trace_plus", "x")
     assert score_answers(answers(5, model="hub/Name-7B"), calibrator).height == 5
 
 
@@ -119,25 +118,25 @@ def test_what_is_unknown_is_warned_of(calibrator, caplog):
 def test_another_version_of_the_features_is_refused(content):
     older = content | {"fitted_on": content["fitted_on"] | {"feature_version": 0}}
     with pytest.raises(InputError, match=r"version 0 of the features, and this is version 1"):
-        from_stored(older, "trace_plus", "C.json")
+        predictor_of(older, "trace_plus", "C.json")
 
 
 def test_a_calibrator_that_does_not_say_what_it_was_fitted_on_is_refused(content, tmp_path):
     path = tmp_path / "C.json"
     path.write_text(json.dumps({"trace_plus": content["trace_plus"]}), encoding="utf-8")
     with pytest.raises(InputError, match="does not say what it was fitted on"):
-        load(path)
+        load_predictor(path)
 
 
 def test_other_features_than_the_estimators_are_refused(content):
     fewer = content["trace_plus"] | {"features": content["trace_plus"]["features"][:-1]}
     with pytest.raises(InputError, match="are not this estimator's inputs"):
-        from_stored(content | {"trace_plus": fewer}, "trace_plus", "x")
+        predictor_of(content | {"trace_plus": fewer}, "trace_plus", "x")
 
 
 def test_an_estimator_that_is_not_there_is_named(content):
     with pytest.raises(InputError, match="holds no calibrator of 'mars'; it has first_token_prob"):
-        from_stored(content, "mars", "x")
+        predictor_of(content, "mars", "x")
 
 
 def test_what_cannot_be_computed_is_null_with_its_reason(content, calibrator):
@@ -147,7 +146,7 @@ def test_what_cannot_be_computed_is_null_with_its_reason(content, calibrator):
     assert scored["keep"].to_list() == [None] * 5
     assert set(scored["reason"]) == {"no top log-probabilities are given"}
     # Log-probabilities alone are enough for others.
-    likelihood = from_stored(content, "min_prob", "x")
+    likelihood = predictor_of(content, "min_prob", "x")
     assert score_answers(lacking, likelihood)["probability"].null_count() == 0
 
 
@@ -187,7 +186,7 @@ def test_calibrating_on_probabilities_alone_leaves_out_what_needs_entropies(capl
 def test_answers_that_cannot_be_calibrated_on_are_refused(frame, sentence):
     frame = frame.with_columns(example_id=pl.int_range(pl.len()).cast(pl.String))
     with pytest.raises(InputError, match=sentence):
-        calibrate_answers(frame, "t", FitSettings())
+        fit_calibrator(frame, "t", FitSettings())
 
 
 @pytest.mark.parametrize(
@@ -213,7 +212,7 @@ def test_mixed_entropies_enter_the_fits_and_the_commonest_kind_the_tests(
         for name in ("trace_plus", "seq_logp")
     }
     assert tested["trace_plus"] < tested["seq_logp"], "which needs none"
-    found = score_answers(mixed, from_stored(held, "trace_plus", "x"))
+    found = score_answers(mixed, predictor_of(held, "trace_plus", "x"))
     assert found["probability"].null_count() == 0
 
 
@@ -256,7 +255,7 @@ def test_variants_of_a_question_never_stand_on_both_sides():
 
 @pytest.mark.parametrize("estimator", ["entropy_variance", "entropy_sentinel"])
 def test_what_could_move_either_way_has_no_interval(content, estimator):
-    calibrator = from_stored(content, estimator, "x")
+    calibrator = predictor_of(content, estimator, "x")
     exact = score_answers(answers(5), calibrator)
     assert exact["lower"].equals(exact["probability"])
     wide = answers(5).with_columns(entropy_lower=pl.col("entropy"), entropy_upper=pl.col("entropy"))
@@ -302,7 +301,7 @@ def test_contradictory_twins_are_refused(more):
     twins = pl.concat([once, once.with_columns(~pl.col("correct"))])
     frame = repeated(twins, 1)
     with pytest.raises(InputError, match="is labelled correct in .* and incorrect in"):
-        calibrate_answers(frame, "t", FitSettings())
+        fit_calibrator(frame, "t", FitSettings())
 
 
 @pytest.mark.parametrize(
@@ -311,7 +310,7 @@ def test_contradictory_twins_are_refused(more):
 )
 def test_a_threshold_decides_about_entropies_of_its_own_kind_only(fitted_with, scored, decides):
     frame = answers() if fitted_with is None else bounded(answers(), fitted_with)
-    calibrator = from_stored(stored(frame), "trace_plus", "x")
+    calibrator = predictor_of(stored(frame), "trace_plus", "x")
     new = answers(5, seed=1) if scored is None else bounded(answers(5, seed=1), scored)
     found = score_answers(new, calibrator, certified(calibrator))
     assert found["keep"].is_not_null().all() == decides
@@ -328,7 +327,7 @@ def test_in_a_mixed_file_only_answers_of_the_calibrators_kind_are_decided(calibr
 
 
 def test_kinds_of_entropy_do_not_matter_where_none_is_needed(content):
-    likelihood = from_stored(content, "min_prob", "x")
+    likelihood = predictor_of(content, "min_prob", "x")
     found = score_answers(bounded(answers(5, seed=1)), likelihood, certified(likelihood))
     assert found["keep"].null_count() == 0
 
@@ -344,7 +343,7 @@ def test_an_answer_that_was_fitted_on_is_not_decided(calibrator):
 
 
 def test_an_error_rate_that_cannot_be_guaranteed_says_why():
-    few = from_stored(stored(answers(40)), "trace_plus", "x")
+    few = predictor_of(stored(answers(40)), "trace_plus", "x")
     found = score_answers(answers(3, seed=1), few, 0.05)
     assert found["keep"].null_count() == 3
     assert found["probability"].null_count() == 0
@@ -364,7 +363,9 @@ def few_estimators(monkeypatch):
         "mean_token_entropy",
     )
     kept = {*names, "last_k_entropy", "entropy_slope", "entropy_variance"}
-    monkeypatch.setattr(fit, "ESTIMATORS", [e for e in registry.ESTIMATORS if e.id in kept])
+    monkeypatch.setattr(
+        training_set, "ESTIMATORS", [e for e in registry.ESTIMATORS if e.id in kept]
+    )
 
 
 def test_the_file_recommends_the_estimator_that_scores_and_is_planned_with(
@@ -375,16 +376,16 @@ def test_the_file_recommends_the_estimator_that_scores_and_is_planned_with(
     write_json(
         held | {"fitted_on": held["fitted_on"] | {"estimator": "trace"}}, tmp_path / "C.json"
     )
-    calibrator = load(tmp_path / "C.json")
+    calibrator = load_predictor(tmp_path / "C.json")
     assert calibrator.estimator == "trace"
     found = score_answers(answers(3, seed=1), calibrator)
-    assert found.equals(score_answers(answers(3, seed=1), from_stored(held, "trace", "x")))
+    assert found.equals(score_answers(answers(3, seed=1), predictor_of(held, "trace", "x")))
     assert [name for name in held if "held_out" in held[name]] == [DEFAULT]
 
 
 def test_a_file_that_names_no_estimator_is_of_trace_plus(content):
     unnamed = content["fitted_on"] | {"estimator": None}
-    assert from_stored(content | {"fitted_on": unnamed}, None, "x").estimator == "trace_plus"
+    assert predictor_of(content | {"fitted_on": unnamed}, None, "x").estimator == "trace_plus"
 
 
 def of_one_token(n, seed, values):
@@ -402,7 +403,7 @@ def of_one_token(n, seed, values):
 
 def test_a_constant_is_never_recommended(few_estimators, monkeypatch):
     """One token has no slope, whose fit gives every answer one probability."""
-    monkeypatch.setattr(calibrator_file, "DEFAULT", "entropy_slope")
+    monkeypatch.setattr(catalogue, "DEFAULT", "entropy_slope")
     held = stored(of_one_token(200, 1, np.linspace(0, 1.5, 40)))
     chosen = held["fitted_on"]
     assert chosen["estimator"] not in ("entropy_slope", "token_prob_slope")
@@ -415,11 +416,11 @@ def test_a_constant_is_never_recommended(few_estimators, monkeypatch):
 
 @pytest.mark.parametrize(("values", "told_apart"), [([1, 2, 3, 4, 5], True), ([1, 2, 3, 4], False)])
 def test_what_takes_few_values_or_mostly_one_is_a_constant(values, told_apart):
-    identity = {"splits": {"0": {"kind": "identity"}}}
+    identity = EstimatorFits(features=["x"], splits={0: Identity()}, final=Identity())
     rows = pl.DataFrame({"x": np.tile(values, 20) / 10})
-    assert fit.varies(rows, ["x"], identity) == told_apart
+    assert varies(rows, ["x"], identity) == told_apart
     mostly = pl.DataFrame({"x": np.append(np.full(90, 0.5), np.linspace(0, 1, 10))})
-    assert not fit.varies(mostly, ["x"], identity)
+    assert not varies(mostly, ["x"], identity)
 
 
 def test_another_estimator_is_recommended_only_where_it_gains_more_than_its_interval(
@@ -434,9 +435,9 @@ def test_another_estimator_is_recommended_only_where_it_gains_more_than_its_inte
         surprisal=pl.Series(rng.gamma(1.0, 0.5, (1000, 3)).tolist(), dtype=pl.List(pl.Float32)),
         correct=pl.Series(rng.random(1000) < np.exp(-1.2 * entropy[:, 1])),
     )
-    monkeypatch.setattr(calibrator_file, "DEFAULT", "last_k_entropy")
+    monkeypatch.setattr(catalogue, "DEFAULT", "last_k_entropy")
     assert stored(frame)["fitted_on"]["estimator"] == "last_k_entropy", "the mean, as good as any"
-    monkeypatch.setattr(calibrator_file, "DEFAULT", "first_token_prob")
+    monkeypatch.setattr(catalogue, "DEFAULT", "first_token_prob")
     chosen = stored(frame)["fitted_on"]
     assert chosen["estimator"] == chosen["ranking"][0] != "first_token_prob"
     gain, low, high = chosen["gain"]
@@ -445,14 +446,14 @@ def test_another_estimator_is_recommended_only_where_it_gains_more_than_its_inte
 
 def test_the_interval_of_a_mean_is_students_and_counts_groups():
     values = np.random.default_rng(4).normal(0.1, 1, 40)
-    mean, low, high = fit.mean_interval(values, np.arange(40), 0.9)
+    mean, low, high = mean_interval(values, np.arange(40), 0.9)
     expected = scipy.stats.ttest_1samp(values, 0).confidence_interval(0.9)
     assert (low, high) == pytest.approx((expected.low, expected.high))
     assert mean == pytest.approx(values.mean())
     # Each value twice in its group says no more than once.
-    twice = fit.mean_interval(np.repeat(values, 2), np.repeat(np.arange(40), 2), 0.9)
+    twice = mean_interval(np.repeat(values, 2), np.repeat(np.arange(40), 2), 0.9)
     assert twice == pytest.approx((mean, low, high))
-    assert fit.mean_interval(values, np.zeros(40), 0.9)[1:] == (-np.inf, np.inf)
+    assert mean_interval(values, np.zeros(40), 0.9)[1:] == (-np.inf, np.inf)
 
 
 def mixed(n, seed=0, rest=10):
@@ -478,7 +479,7 @@ def test_thresholds_are_tested_on_what_they_decide_about(few_estimators, caplog)
     strict, lax = held["trace_plus"]["risk_control"]["thresholds"]
     assert strict["n"] == lax["n"] == decided.height
     assert strict["threshold"] is None, "of those with eight 30 % are wrong"
-    calibrator = from_stored(held, "trace_plus", "x")
+    calibrator = predictor_of(held, "trace_plus", "x")
     new = mixed(300, seed=5)
     kept = score_answers(new, calibrator, 0.4)["keep"]
     assert (kept.is_null() == (new["top_k"] == 10)).all(), "the same rule"
@@ -500,7 +501,7 @@ def test_answers_to_another_task_are_refused(calibrator):
 def test_an_unknown_model_is_warned_of(content, caplog, side):
     caplog.set_level("WARNING", "tracecal")
     named = content["fitted_on"] | ({"model": None} if side == "calibrator" else {})
-    calibrator = from_stored(content | {"fitted_on": named}, "trace_plus", "x")
+    calibrator = predictor_of(content | {"fitted_on": named}, "trace_plus", "x")
     score_answers(answers(5, model="m" if side == "calibrator" else None), calibrator)
     assert f"not known of the {side} which model" in caplog.text
 
@@ -515,18 +516,18 @@ def test_another_vocabulary_than_the_calibrators_is_refused(calibrator):
 def test_a_changed_calibrator_is_refused(content, tmp_path):
     path = tmp_path / "C.json"
     write_json(content, path)
-    assert load(path).estimator == DEFAULT
+    assert load_predictor(path).estimator == DEFAULT
     text = path.read_text(encoding="utf-8")
     place = text.index('"intercept": ') + len('"intercept": ') + 3
     flipped = text[:place] + str((int(text[place]) + 1) % 10) + text[place + 1 :]
     path.write_text(flipped, encoding="utf-8")
     with pytest.raises(InputError, match=r"C\.json does not match its checksum"):
-        load(path)
+        load_predictor(path)
 
 
 def test_without_entropies_the_best_estimator_of_log_probabilities_is_taken():
     held = stored(answers(entropy=None, lacks="no top log-probabilities are given"))
-    calibrator = from_stored(held, None, "x")
+    calibrator = predictor_of(held, None, "x")
     assert calibrator.estimator == held["fitted_on"]["ranking"][0]
     assert ENTROPY_INPUTS.isdisjoint(calibrator.inputs)
 
@@ -548,7 +549,7 @@ def test_long_answers_keep_their_order_by_log_likelihood_and_length():
     held = stored(frame.cast({"entropy": pl.List(pl.Float32)}))
     probabilities = {
         name: score_answers(
-            frame.cast({"entropy": pl.List(pl.Float32)}), from_stored(held, name, "x")
+            frame.cast({"entropy": pl.List(pl.Float32)}), predictor_of(held, name, "x")
         )["probability"].n_unique()
         for name in ("seq_logp", "likelihood_and_length")
     }
@@ -558,21 +559,21 @@ def test_long_answers_keep_their_order_by_log_likelihood_and_length():
 
 def test_a_workflows_calibrator_says_how_many_tokens_its_entropies_came_from():
     metadata = entropy_metadata(bounded(answers(5), 20), Reading(vocabulary=1000))
-    held = fitted_on(metadata, pl.Series([True, False]), "m", [], "t")
+    held = describe_traces(metadata, pl.Series([True, False]), "m", [], "t")
     assert (held["entropy"], held["top_k"], held["vocabulary"]) == ("top-k", 20, 1000)
 
 
 def test_a_calibrator_of_answers_behind_reasoning_says_so_and_refuses_others():
     content = stored(answers(reasoning="apart"))
     assert content["fitted_on"]["reasoning"] == "apart"
-    of_reasoning = from_stored(content, "trace_plus", "made up")
+    of_reasoning = predictor_of(content, "trace_plus", "made up")
     scored = score_answers(answers(5, 1, reasoning="apart"), of_reasoning)
     assert scored["probability"].null_count() == 0
     for kind in ("none", "within", "alone"):
         with pytest.raises(InputError, match="that leave out the reasoning tokens .* but 5 answer"):
             score_answers(answers(5, 1, reasoning=kind), of_reasoning)
     of_traces = {"reasoning": "within"}
-    made = fitted_on(of_traces, answers(9)["correct"], "m", [], "t")
+    made = describe_traces(of_traces, answers(9)["correct"], "m", [], "t")
     assert made["reasoning"] == "within"
 
 

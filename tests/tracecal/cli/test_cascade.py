@@ -5,10 +5,10 @@ import json
 import polars as pl
 import pytest
 
-from support.labelled_answers import answers, pair
+from support.labelled_answers import answers, pair, predictor_of
 from tracecal.calibrator.cascade import fit_cascade
-from tracecal.calibrator.fitting import FitSettings
-from tracecal.calibrator.schema import DEFAULT, LABELS, from_stored
+from tracecal.calibrator.catalogue import DEFAULT, LABELS
+from tracecal.calibrator.settings import FitSettings
 from tracecal.cli.main import main
 from tracecal.errors import InputError
 from tracecal.estimators.trace_inputs import compute_inputs
@@ -40,8 +40,8 @@ def test_it_tells_what_escalating_is_worth(found):
 
 def test_thresholds_are_those_of_the_tested_answers(found):
     _, large = pair()
-    assert found.content["fitted_on"]["model"] == "m" and found.router == DEFAULT
-    told = found.content[DEFAULT]["cascade"]
+    assert found.file.fitted_on.model == "m" and found.router == DEFAULT
+    told = found.file.content()[DEFAULT]["cascade"]
     assert told["large"] == "l"
     assert [one["promised"] for one in told["thresholds"]] == [0.01, 0.02, 0.05]
     last = told["thresholds"][-1]
@@ -49,7 +49,7 @@ def test_thresholds_are_those_of_the_tested_answers(found):
     assert last["n"] < 300 and last["groups"] == last["n"]
     # Within what some two hundred tested answers can tell.
     assert last["large_accuracy"] == pytest.approx(large["correct"].mean(), abs=0.06)
-    json.dumps(found.content)
+    json.dumps(found.file.content())
 
 
 def test_answers_without_a_trace_count_and_are_escalated_and_unlabelled_questions_do_not():
@@ -60,7 +60,7 @@ def test_answers_without_a_trace_count_and_are_escalated_and_unlabelled_question
     large = large.with_columns(correct=pl.when(pl.int_range(pl.len()) < 280).then("correct"))
     settings = SETTINGS | {"risk_control": {"cascades": {"below": [0.6]}}}
     told = fit_cascade(small, large, FitSettings(**settings))
-    (kept,) = told.content[told.router]["cascade"]["thresholds"]
+    (kept,) = told.file.content()[told.router]["cascade"]["thresholds"]
     assert told.table["n"].unique().to_list() == [280]
     assert kept["threshold"] is not None
     assert kept["escalated"] >= 0.25, "what has no trace is never kept"
@@ -68,8 +68,8 @@ def test_answers_without_a_trace_count_and_are_escalated_and_unlabelled_question
 
 def test_what_is_stored_is_a_calibrator_that_keeps_by_its_promises(found):
     small, _ = pair()
-    fitted = from_stored(json.loads(json.dumps(found.content)), None, "C.json")
-    told = found.content[DEFAULT]["cascade"]["thresholds"]
+    fitted = predictor_of(json.loads(found.file.text()), None, "C.json")
+    told = found.file.content()[DEFAULT]["cascade"]["thresholds"]
     by_promise = {f"below:{one['promised']}": one["threshold"] for one in told}
     assert by_promise == {name: fitted.thresholds[name] for name in by_promise}
     assert by_promise["below:0.01"] is None and "groups" in fitted.why_not("below:0.01")
@@ -160,7 +160,7 @@ def test_answers_are_kept_by_a_promise_about_a_cascade(tmp_path, monkeypatch, ca
     answers(80, seed=3).write_ndjson("new.jsonl")
     score = ["score", "--answers", "new.jsonl", "--calibrator", "C.json", "--output", "s.jsonl"]
     assert main([*score, "--promise", "below:0.05"]) == 0
-    fitted = from_stored(json.loads((tmp_path / "C.json").read_text()), None, "C.json")
+    fitted = predictor_of(json.loads((tmp_path / "C.json").read_text()), None, "C.json")
     x = compute_inputs(answers(80, seed=3), fitted.inputs).select(fitted.inputs).to_numpy()
     kept = fitted.keeps(x, "below:0.05")
     assert pl.read_ndjson("s.jsonl")["keep"].to_list() == kept.tolist()

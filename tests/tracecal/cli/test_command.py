@@ -13,16 +13,22 @@ import polars as pl
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from support.labelled_answers import answers
+from support.labelled_answers import answers, unsealed
 from support.log_rows import write
 from support.running import REPOSITORY
 from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.table import Column, Table
 from tracecal.answers.reading import Reading
 from tracecal.calibrator import fitting as fit
-from tracecal.calibrator import report
-from tracecal.calibrator.fitting import FitSettings, calibrate_answers, labelled
-from tracecal.calibrator.schema import DEFAULT, LABELS, load
+from tracecal.calibrator.catalogue import DEFAULT, LABELS
+from tracecal.calibrator.fitting import fit_calibrator
+from tracecal.calibrator.guarantee_text import GUARANTEES, guarantee_lines, guarantee_table
+from tracecal.calibrator.next_commands import USUAL_RATE, next_commands, recommended_rate
+from tracecal.calibrator.predictor import load_predictor
+from tracecal.calibrator.quality import measure_quality
+from tracecal.calibrator.schema import CalibrationData, ErrorRateControl
+from tracecal.calibrator.settings import FitSettings
+from tracecal.calibrator.training_set import make_training_set
 from tracecal.cli import command as command_module
 from tracecal.cli.main import COMMANDS, main
 
@@ -53,7 +59,12 @@ def test_calibrating_says_what_the_calibrator_is_worth(files, capsys):
     assert "cannot be guaranteed" in printed and "labelled questions" in printed
     assert "\nUse " in printed
     page = (files / "report.html").read_text(encoding="utf-8")
-    for text in ("120 labelled answers", "seq_logp", f"Guarantees of {LABELS[DEFAULT]}", "Use "):
+    for text in (
+        "120 labelled answers",
+        "seq_logp",
+        f"Guarantees of {LABELS[DEFAULT]}",
+        "Use ",
+    ):
         assert text in page
 
 
@@ -66,8 +77,8 @@ def test_quality_is_that_of_fits_without_the_answers_own_group():
         ),
     )
     settings = FitSettings(splits={"count": 2}, bootstrap={"resamples": 50})
-    known = labelled(frame, "t", settings)
-    measured = report.quality(known, known.cross_fitted(settings), settings)
+    known = make_training_set(frame, "t", settings)
+    measured = measure_quality(known, known.cross_fitted(settings), settings)
     row = measured.row(by_predicate=pl.col("estimator") == "trace_plus", named=True)
     reported = known.splits.filter(split=0, part="evaluation")["example_id"]
     assert row["n"] == 130 == len(reported), "no answer that an estimator is chosen by"
@@ -94,11 +105,11 @@ def test_quality_is_that_of_fits_without_the_answers_own_group():
 def test_the_ranking_sees_no_answer_that_thresholds_were_tested_on():
     """Labels of the tested part may change without another choice."""
     frame, settings = answers(200), FitSettings(splits={"count": 2})
-    known = labelled(frame, "t", settings)
+    known = make_training_set(frame, "t", settings)
     tested = known.splits.filter(split=0, part="evaluation")["example_id"]
     flipped = pl.when(pl.col("example_id").is_in(tested.implode())).then(~pl.col("correct"))
     other = frame.with_columns(correct=flipped.otherwise("correct"))
-    chosen = [calibrate_answers(one, "t", settings)["fitted_on"] for one in (frame, other)]
+    chosen = [fit_calibrator(one, "t", settings)["fitted_on"] for one in (frame, other)]
     assert chosen[0]["ranking"] == chosen[1]["ranking"]
     assert chosen[0]["estimator"] == chosen[1]["estimator"]
 
@@ -112,7 +123,7 @@ def test_every_output_recommends_the_estimator_that_score_takes(files, capsys, m
     printed, page = capsys.readouterr().out, (files / "report.html").read_text(encoding="utf-8")
     held = json.loads((files / "C.json").read_text(encoding="utf-8"))
     name = held["fitted_on"]["estimator"]
-    assert name != "entropy_variance" and load(files / "C.json").estimator == name
+    assert name != "entropy_variance" and load_predictor(files / "C.json").estimator == name
     label = LABELS[name]
     assert f"Use {label}, as 'tracecal score' does (--estimator {name})" in printed
     assert f"Guaranteed error rates of {label}," in printed
@@ -134,7 +145,7 @@ def test_one_command_leads_from_labels_to_a_decision(files, capsys, browser):
     headline = browser.ask("document.querySelector('#decision p').textContent")
     assert headline in printed
     kept = [one for one in own["risk_control"]["thresholds"] if one["threshold"] is not None]
-    rate = min(one["error_rate"] for one in kept if one["error_rate"] >= report.USUAL)
+    rate = min(one["error_rate"] for one in kept if one["error_rate"] >= USUAL_RATE)
     assert headline.startswith(f"Keep answers with --error-rate {rate:g}: ")
     marks = browser.ask("[...document.querySelectorAll('svg .told')].map((one) => one.textContent)")
     assert marks == [
@@ -159,11 +170,12 @@ def test_one_command_leads_from_labels_to_a_decision(files, capsys, browser):
 
 
 def test_commands_to_type_say_how_the_file_was_read_and_ask_for_labels_where_nothing_is_promised():
-    certified = pl.DataFrame([{"error_rate": 0.1, "threshold": None}], report.GUARANTEES)
-    stored = {"fitted_on": {"task": "t"}}
-    found = report.Found(stored, "x", None, None, certified, {}, 0.95, None)
-    given = {"label": "ok", "columns": ["answer=a b"], "greedy": True, "vocabulary": "99", "id": ""}
-    typed = dict(map(reversed, report.commands(found, "in.csv", "C.json", given, task="other")))
+    certified = pl.DataFrame([{"error_rate": 0.1, "threshold": None}], GUARANTEES)
+    fitted_on = CalibrationData(task="t", n=1, base_rate=1)
+    reading = Reading(label="ok", columns={"answer": "a b"}, greedy=True, vocabulary=99, id="")
+    files = "in.csv", "C.json"
+    commands = next_commands(fitted_on, "x", certified, *files, reading, task="other")
+    typed = dict(map(reversed, commands))
     assert list(typed)[:2] == [
         "tracecal plan --calibrator C.json --error-rate 0.1",
         "tracecal label new.csv --vocabulary 99 --greedy --columns 'answer=a b' --calibrator C.json "
@@ -183,20 +195,24 @@ def test_the_recommended_rate_is_not_chosen_by_what_came_out(guaranteed, rate):
     certified = {
         "error_rate": tested,
         "threshold": [0.5 if r in guaranteed else None for r in tested],
+        "coverage": [None] * len(tested),
+        "error": [None] * len(tested),
     }
-    assert report.recommended(pl.DataFrame(certified)) == rate
+    assert recommended_rate(pl.DataFrame(certified, GUARANTEES)) == rate
 
 
 def test_a_rate_is_guaranteed_where_it_has_a_threshold():
-    control = {
-        "thresholds": [
-            {"error_rate": 0.1, "threshold": None, "coverage": 0.0, "error": None},
-            {"error_rate": 0.3, "threshold": 0.7, "coverage": 0.5, "error": 0.2},
-        ],
-    }
-    rows = report.guarantees(control).rows(named=True)
-    assert report.guaranteed(rows[0]).endswith("at most 10% incorrect: cannot be guaranteed")
-    assert "keeps 50% of the answers (20.0% observed)" in report.guaranteed(rows[1])
+    counts = {"n": 10, "kept": 5, "wrong": 1}
+    thresholds = [
+        {"error_rate": 0.1, "threshold": None, "coverage": 0.0, "error": None} | counts,
+        {"error_rate": 0.3, "threshold": 0.7, "coverage": 0.5, "error": 0.2} | counts,
+    ]
+    terms = {"split": 0, "confidence": 0.9, "groups": 10, "largest_group": 1}
+    control = ErrorRateControl.model_validate({**terms, "thresholds": thresholds})
+    assert guarantee_lines(guarantee_table(control)) == [
+        "at most 10% incorrect: cannot be guaranteed",
+        "at most 30% incorrect: keeps 50% of the answers (20.0% observed)",
+    ]
 
 
 def test_scores_keep_the_order_of_the_file_and_csv_cells_are_no_formulas(files, capsys):
@@ -407,9 +423,10 @@ def test_estimators_of_ones_own_are_calibrated_and_scored(files, caplog, capsys)
     assert main([*CALIBRATE, "--estimators", "own.py"]) == 0
     assert "\nbrevity " in capsys.readouterr().out
     held = json.loads((files / "C.json").read_text(encoding="utf-8"))
-    assert {**held["fitted_on"]} == usual["fitted_on"], "none of them is recommended"
+    held, usual = unsealed(held), unsealed(usual)
+    assert held["fitted_on"] == usual["fitted_on"], "none of them is recommended"
     assert {name: held[name] for name in usual} == usual
-    known = labelled(
+    known = make_training_set(
         answers(120), "t", FitSettings(), custom={"calm": -pl.col("entropy").list.mean()}
     )
     # The same values as the workflow's family of custom estimators computes.

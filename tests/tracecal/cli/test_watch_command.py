@@ -14,10 +14,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from support.labelled_answers import answers, stored
+from support.labelled_answers import answers, predictor_of, stored
 from tracecal.calibration.splits import make_splits
-from tracecal.calibrator.fitting import FitSettings, labelled
-from tracecal.calibrator.schema import from_stored
+from tracecal.calibrator.settings import FitSettings
+from tracecal.calibrator.training_set import make_training_set
 from tracecal.cli.main import main
 from tracecal.errors import InputError
 from tracecal.io.files import write_json
@@ -86,8 +86,8 @@ def test_a_file_that_is_read_again_changes_nothing(folder, capsys):
 
 def test_the_reference_is_of_answers_that_the_fit_has_not_seen():
     frame, settings = answers(200), FitSettings(splits={"count": 2})
-    known = labelled(frame, "t", settings)
-    fitted = from_stored(stored(frame, splits={"count": 2}), "trace_plus", "made up")
+    known = make_training_set(frame, "t", settings)
+    fitted = predictor_of(stored(frame, splits={"count": 2}), "trace_plus", "made up")
     left = known.splits.filter(split=0, part="evaluation").sort("rank")["example_id"]
     among = pl.DataFrame({"example_id": left}).join(frame, on="example_id", maintain_order="left")
     expected = batch_of_answers(among, fitted, None)
@@ -105,7 +105,7 @@ def test_the_reference_is_one_answer_of_each_group_at_random():
     named = pl.Series("example_id", [f"{one}-{n // 100}" for n, one in enumerate(of_four)])
     frame = frame.with_columns(named, group_id=pl.Series(of_four))
     fits = [stored(frame, splits={"count": 1}, seed=seed) for seed in (1, 1, 2)]
-    known = [from_stored(one, "trace_plus", "made up").reference for one in fits]
+    known = [predictor_of(one, "trace_plus", "made up").reference for one in fits]
     assert known[0] == known[1] != known[2]
     for one in known:
         assert len(one.length) == 65

@@ -12,12 +12,15 @@ import pytest
 from support.labelled_answers import answers
 from tests.tracecal.calibrator.test_parts import CALIBRATE, rows, write
 from tracecal.answers.read import read_file
-from tracecal.calibrator.fitting import FitSettings, labelled
+from tracecal.calibrator.catalogue import DEFAULT
 from tracecal.calibrator.parts import score_parts
-from tracecal.calibrator.schema import DEFAULT, load
+from tracecal.calibrator.predictor import load_predictor
+from tracecal.calibrator.schema import CalibratorFile
 from tracecal.calibrator.scoring import score_answers
+from tracecal.calibrator.settings import FitSettings
+from tracecal.calibrator.training_set import make_training_set
 from tracecal.cli.main import main
-from tracecal.explorer.confidences import trace_fits
+from tracecal.explorer.confidences import trace_predictors
 from tracecal.explorer.page_answers import PageAnswers
 from tracecal.explorer.questions import find_questions
 
@@ -44,7 +47,7 @@ def test_new_answers_have_the_probabilities_of_score_and_known_ones_those_of_oth
     frame = pl.concat([answers().head(20), new])
     frame.write_ndjson(tmp_path / "log.jsonl")
     read = read_file(tmp_path / "log.jsonl", keep_rows=True)
-    calibrators = trace_fits(content, "made up")
+    calibrators = trace_predictors(CalibratorFile.parse(content, "made up"), "made up")
     data = PageAnswers(read, calibrators, None, None).page_data()
     shown = data["answers"]
     for name in (DEFAULT, "min_prob"):
@@ -68,7 +71,9 @@ def test_a_calibrator_without_other_fits_leaves_its_own_answers_out_of_the_chart
     del content[DEFAULT]["held_out"]
     answers(20).write_ndjson(tmp_path / "log.jsonl")
     read = read_file(tmp_path / "log.jsonl", keep_rows=True)
-    shown = PageAnswers(read, trace_fits(content, "made up"), None, None).page_data()["answers"]
+    shown = PageAnswers(
+        read, trace_predictors(CalibratorFile.parse(content, "made up"), "made up"), None, None
+    ).page_data()["answers"]
     assert shown["held_out"]["min_prob"] == [None] * 20
     assert "fitted on 20 of the answers" in caplog.text
 
@@ -83,7 +88,7 @@ def test_the_page_of_calibrate_has_every_estimator_by_fits_that_had_not_seen_the
     assert main(["calibrate", *told, "--config", "fit.yaml", "--report", "r.html"]) == 0
     shown = data(tmp_path / "r.answers.html")
     settings = FitSettings(splits={"count": 1}, bootstrap={"resamples": 20})
-    known = labelled(read_file("labelled.jsonl").frame, "t", settings)
+    known = make_training_set(read_file("labelled.jsonl").frame, "t", settings)
     expected = known.cross_fitted(settings)
     for name in (DEFAULT, "trace_plus", "min_prob"):
         own = expected.filter(estimator=name).sort("example_id")["probability"].to_list()
@@ -142,7 +147,7 @@ def test_answers_without_labels_show_no_overview(browser, tmp_path, content):
     assert not browser.complaints
     text = browser.ask("document.body.innerText")
     assert "All 12 answers of the file." in text
-    assert "Not labelled" in text
+    assert "Not make_training_set" in text
     assert "Confident errors" not in text
     assert browser.ask("document.getElementById('overview').hidden")
     assert browser.ask("document.querySelectorAll('.token').length") > 0
@@ -158,7 +163,7 @@ def test_labelled_answers_show_the_overview(browser, tmp_path, content):
     browser.open(explored(tmp_path, tmp_path / "log.jsonl", *told))
     assert not browser.ask("document.getElementById('overview').hidden")
     basis = browser.ask("document.getElementById('basis').textContent")
-    assert basis.startswith("of labelled answers: 60 of 60")
+    assert basis.startswith("of make_training_set answers: 60 of 60")
     assert "NaN" not in browser.ask("document.body.innerText")
 
 
@@ -216,7 +221,7 @@ def of_parts(calibrated, monkeypatch):
 def test_parts_of_a_file_have_the_probabilities_of_score(of_parts):
     page = explored(of_parts, "new.jsonl", "--calibrator", "C.json")
     shown, places = data(page)["answers"], data(page)["places"]
-    scored = score_parts(read_file("new.jsonl").frame, load("C.json", "trace_plus"))
+    scored = score_parts(read_file("new.jsonl").frame, load_predictor("C.json", "trace_plus"))
     known = {
         f"{example}/{part['name']}": part
         for example, parts in scored.select("example_id", "parts").iter_rows()

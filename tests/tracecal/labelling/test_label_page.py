@@ -21,11 +21,13 @@ from support.running import REPOSITORY
 from support.upstream import Background
 from tests.tracecal.explorer.test_page import unpacked
 from tracecal.answers.read import read_file
+from tracecal.answers.reading import Reading
 from tracecal.calibration.part_answers import labelled_parts
-from tracecal.calibrator.schema import DEFAULT, LABELS
+from tracecal.calibrator.catalogue import DEFAULT, LABELS
+from tracecal.calibrator.schema import CalibratorFile
 from tracecal.cli.main import main
 from tracecal.errors import InputError
-from tracecal.explorer.confidences import trace_fits
+from tracecal.explorer.confidences import trace_predictors
 from tracecal.explorer.page_answers import PageAnswers
 from tracecal.labelling.page import LabelPage, ask_in_order, calibrate_command
 from tracecal.labelling.verdicts import Verdict, VerdictFile
@@ -49,9 +51,11 @@ def files(tmp_path):
 def served(folder, content):
     """The application of a page for `pick.jsonl`, and its address."""
     read = read_file(folder / "pick.jsonl", keep_rows=True)
-    data = PageAnswers(read, trace_fits(content, "made up"), None, None).page_data()
+    data = PageAnswers(
+        read, trace_predictors(CalibratorFile.parse(content, "made up"), "made up"), None, None
+    ).page_data()
     verdicts = VerdictFile(folder / "out.jsonl", dict(zip(IDS, read.rows, strict=True)))
-    then = calibrate_command(folder / "out.jsonl", "t", {})
+    then = calibrate_command(folder / "out.jsonl", "t", Reading())
     labelling = LabelPage(data, verdicts, ask_in_order(IDS), then)
     with Background(labelling.application()) as serving:
         yield f"{serving.url}/{labelling.token}/"

@@ -9,9 +9,12 @@ import pytest
 
 from support.labelled_answers import answers
 from tracecal.calibration import forecast
-from tracecal.calibration.populations import LabelledPopulation
-from tracecal.calibrator import report
-from tracecal.calibrator.schema import DEFAULT
+from tracecal.calibrator.catalogue import DEFAULT
+from tracecal.calibrator.guarantee_text import guarantee_table
+from tracecal.calibrator.population import labelled_population
+from tracecal.calibrator.quality import QUALITY
+from tracecal.calibrator.report import Report
+from tracecal.calibrator.schema import CalibratorFile
 from tracecal.cli.main import main
 from tracecal.labelling import plan
 
@@ -65,10 +68,8 @@ def test_guesses_do_without_a_calibrator(capsys):
 
 def test_the_population_is_the_labelled_answers(content):
     """In the file's order, ranked within the folds of the fits: better ranks are more often right."""
-    population, held = (
-        LabelledPopulation.from_fits(content[DEFAULT], "C.json"),
-        content[DEFAULT]["held_out"],
-    )
+    estimator = CalibratorFile.parse(content, "C.json").estimators[DEFAULT]
+    population, held = labelled_population(estimator, "C.json"), content[DEFAULT]["held_out"]
     frame = answers()
     assert held["correct"] == frame["correct"].to_list()
     assert len(set(population.group)) == frame.height and population.correlation == 0
@@ -86,7 +87,8 @@ def test_a_plan_counts_groups_as_the_calibrator_does(content, monkeypatch):
     """Where an answer of a group counts with one alone, so it does in the simulated draws."""
     changed = json.loads(json.dumps(content))
     changed[DEFAULT]["risk_control"]["largest_group"] = 3
-    population = LabelledPopulation.from_fits(changed[DEFAULT], "C.json")
+    estimator = CalibratorFile.parse(changed, "C.json").estimators[DEFAULT]
+    population = labelled_population(estimator, "C.json")
     assert population.largest_group == 3
     counts = []
     monkeypatch.setattr(
@@ -124,23 +126,21 @@ def test_a_runs_calibrator_has_no_answers_to_draw_from(content, calibrator_file,
 def test_a_report_ends_with_what_plan_says_of_what_is_not_guaranteed(content, monkeypatch):
     monkeypatch.setattr(forecast, "DRAWS", 5)
     monkeypatch.setattr(forecast, "MOST", 400)
-    control = content[DEFAULT]["risk_control"]
-    guarantees = report.guarantees(control)
+    file = CalibratorFile.parse(content, "C.json")
+    estimator = file.estimators[DEFAULT]
+    guarantees = guarantee_table(estimator.risk_control)
     is_missing = guarantees["threshold"].is_null()
     assert is_missing.any() and not is_missing.all()
-    outlook = forecast.describe_outlook(content[DEFAULT], guarantees, 0.35, 1)
+    population = labelled_population(estimator, "C.json")
+    outlook = forecast.describe_outlook(population, 0.9, guarantees, 0.35, 1)
     rate = max(guarantees.filter(is_missing)["error_rate"])
     assert f"{rate:.0%}" in outlook
-    population = LabelledPopulation.from_fits(content[DEFAULT], "C.json")
     planned = forecast.forecast_table(population, 0.35, rate, 0.9, forecast.MOST, forecast.DRAWS, 1)
     assert outlook.startswith(plan.format_plan(population, planned, rate, 0.9).splitlines()[-1])
-    measured = pl.DataFrame(schema=report.QUALITY)
-    content_report = report.Found(content, DEFAULT, None, measured, guarantees, {}, 0.95, outlook)
-    summary = report.summary(content_report, [])
-    assert summary.endswith(outlook)
-    assert (
-        forecast.describe_outlook(content[DEFAULT], guarantees.filter(~is_missing), 0.35, 1) is None
-    )
+    tables = pl.DataFrame(schema=QUALITY), guarantees, pl.DataFrame()
+    assert Report(file, DEFAULT, *tables, {}, 0.95, outlook).text.endswith(outlook)
+    certain = guarantees.filter(~is_missing)
+    assert forecast.describe_outlook(population, 0.9, certain, 0.35, 1) is None
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,9 @@ def test_a_number_far_below_what_was_not_enough_is_not_told(content, monkeypatch
     monkeypatch.setattr(forecast, "DRAWS", 1)
     monkeypatch.setattr(forecast, "MOST", 50)
     monkeypatch.setattr(forecast, "questions_needed", lambda share, table: number)
-    guarantees = report.guarantees(content[DEFAULT]["risk_control"])
-    outlook = forecast.describe_outlook(content[DEFAULT], guarantees, 0.35, 1)
+    estimator = CalibratorFile.parse(content, "C.json").estimators[DEFAULT]
+    guarantees = guarantee_table(estimator.risk_control)
+    population = labelled_population(estimator, "C.json")
+    outlook = forecast.describe_outlook(population, 0.9, guarantees, 0.35, 1)
     assert sentence in outlook
     assert ("are needed" in outlook) == (number > 150)

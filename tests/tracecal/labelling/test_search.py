@@ -10,9 +10,10 @@ import pytest
 from support.labelled_answers import answers
 from support.upstream import Background
 from tracecal.answers.read import read_file
+from tracecal.calibrator.schema import CalibratorFile
 from tracecal.cli.main import main
 from tracecal.errors import InputError
-from tracecal.explorer.confidences import trace_fits
+from tracecal.explorer.confidences import trace_predictors
 from tracecal.explorer.page_answers import PageAnswers
 from tracecal.labelling.deciding_scores import deciding_scores
 from tracecal.labelling.draw import random_order
@@ -205,7 +206,9 @@ def test_without_a_page_the_verdicts_at_hand_are_looked_at_as_far_as_they_go(
 def test_the_page_shows_the_answer_whose_label_is_needed(tmp_path, content):
     FRAME.head(60).write_ndjson(tmp_path / "all.jsonl")
     read = read_file(tmp_path / "all.jsonl", keep_rows=True)
-    data = PageAnswers(read, trace_fits(content, "made up"), None, None).page_data()
+    data = PageAnswers(
+        read, trace_predictors(CalibratorFile.parse(content, "made up"), "made up"), None, None
+    ).page_data()
     name, values = deciding_scores(data, None)
     assert name == "trace_plus"
     assert deciding_scores(data, None, "log_ridge")[0] == "log_ridge", (

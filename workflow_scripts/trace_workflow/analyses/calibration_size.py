@@ -10,10 +10,11 @@ from typing import Any
 
 import polars as pl
 
+from trace_workflow.analyses.labelled_answers import raw_scores, read_labelled_answers
 from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.calibration.fits import Method
 from tracecal.calibration.metrics import METRICS, all_metrics
-from tracecal.calibration.predictions import calibrate_all, raw_scores, read_answers
+from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.splits import cut
 from tracecal.io.files import read_parquet
 
@@ -26,7 +27,7 @@ def analysis(files: StudyFiles, **settings: Any) -> pl.DataFrame:
     frames = [pl.DataFrame(schema=METRICS_BY_SIZE)]
     for model, task, paths in files.by_pair("labels", "questions", "scores", "features", "splits"):
         splits = read_parquet(paths.pop("splits"), ["example_id", "split", "rank"])
-        answers = read_answers(*paths.values())
+        answers = read_labelled_answers(*paths.values())
         frames.append(metrics_by_size(answers, splits, model=model, task=task, **settings))
     return pl.concat(frames)
 
@@ -42,8 +43,8 @@ def metrics_by_size(
 ) -> pl.DataFrame:
     """`all_metrics` at the paper's calibration shares and at the run's `share`.
 
-    `answers` is as `read_answers` returns it, `splits` has `example_id`, `split` and `rank`; the
-    settings are those of `all_metrics`.
+    `answers` is as `read_labelled_answers` returns it; `splits` has `example_id`, `split` and
+    `rank`; the settings are those of `all_metrics`.
     """
     labels, scores = answers.select("example_id", "correct"), raw_scores(answers)
     frames = []

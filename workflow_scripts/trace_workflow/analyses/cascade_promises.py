@@ -9,11 +9,12 @@ from dataclasses import asdict
 
 import polars as pl
 
+from trace_workflow.analyses.labelled_answers import read_labelled_answers
 from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.calibration.bets import significance_level
 from tracecal.calibration.cascade_guarantee import find_cascade_guarantee
 from tracecal.calibration.fits import Method
-from tracecal.calibration.predictions import calibrate_all, probabilities, read_answers
+from tracecal.calibration.predictions import calibrate_all, probabilities
 from tracecal.calibration.rated_answers import split_paired_answers
 from tracecal.io.files import read_parquet
 
@@ -69,11 +70,13 @@ def _rate_answers(files: Mapping[str, str], inputs: Sequence[str], method: Metho
     Columns `example_id`, `rank`, `part`, `small` (whether it is correct) and `probability` (missing
     where TRACE+ is undefined).
     """
-    answers = read_answers(files["labels"], files["questions"], files["scores"], files["features"])
+    answers = read_labelled_answers(
+        files["labels"], files["questions"], files["scores"], files["features"]
+    )
     splits = read_parquet(files["splits"], ["example_id", "split", "rank", "part"])
     first = splits.filter(pl.col("split") == splits["split"].min())
     _, calibrators = calibrate_all(answers, first, {"trace_plus": inputs}, method)
-    fits = calibrators["trace_plus"]["splits"].values()
+    fits = calibrators["trace_plus"].splits.values()
     (probability,) = probabilities(answers.select(inputs), fits)
     rated = answers.select(
         "example_id", small="correct", probability=pl.Series(probability).fill_nan(None)

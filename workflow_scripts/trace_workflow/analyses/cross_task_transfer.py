@@ -22,9 +22,11 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from trace_workflow.analyses.labelled_answers import raw_scores
 from tracecal.calibration.fits import Method
 from tracecal.calibration.metrics import METRICS, all_metrics
-from tracecal.calibration.predictions import calibrate_all, picks, raw_scores, with_picked
+from tracecal.calibration.picked_baseline import pick_baselines, with_picked
+from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.resampling import RESAMPLES, resample_metrics
 from tracecal.estimators.entry import PICKED
 
@@ -60,7 +62,7 @@ def measure_on_targets(
         excluded = pl.concat([in_groups, target_rows]).unique()
         sources = splits.join(excluded, on=KEYS, how="anti")
         predictions, calibrators = calibrate_all(answers, sources, estimators, method)
-        picked = picks(answers, sources, estimators, calibrators, baselines)
+        picked = pick_baselines(answers, sources, estimators, calibrators, baselines)
         evaluated = splits.filter(task=target, part="evaluation").select(
             pl.col("split").cast(pl.Int64), "example_id"
         )

@@ -11,9 +11,10 @@ import polars as pl
 
 from trace_workflow.analyses.early_stopping import SAVINGS, ResampledAnswers, savings
 from trace_workflow.analyses.gains import SIGNS
+from trace_workflow.analyses.labelled_answers import raw_scores
 from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.calibration.fits import Method
-from tracecal.calibration.predictions import calibrate_all, probabilities, raw_scores
+from tracecal.calibration.predictions import calibrate_all, probabilities
 from tracecal.calibration.resampling import Bootstrap, interval, resample_metrics
 from tracecal.estimators.trace_inputs import compute_inputs
 from tracecal.features.prefix import first_tokens
@@ -124,7 +125,7 @@ def measure_prefixes(
                 if metric in METRICS
             }
             early_probabilities = {
-                estimator: probabilities(scored.select(names), fits[estimator]["splits"].values())
+                estimator: probabilities(scored.select(names), fits[estimator].splits.values())
                 for estimator, names in estimators.items()
             }
             final_probabilities = final_probabilities or early_probabilities

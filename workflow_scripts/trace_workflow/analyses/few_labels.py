@@ -15,15 +15,11 @@ import polars as pl
 
 from trace_workflow.analyses.gains import SIGNS
 from trace_workflow.analyses.improvements import signed_values
+from trace_workflow.analyses.labelled_answers import raw_scores, read_labelled_answers
 from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.calibration.fits import Method
-from tracecal.calibration.predictions import (
-    calibrate_all,
-    picks,
-    raw_scores,
-    read_answers,
-    with_picked,
-)
+from tracecal.calibration.picked_baseline import pick_baselines, with_picked
+from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.resampling import RESAMPLES, interval, resample_metrics
 from tracecal.estimators.entry import TRACE_PLUS
 from tracecal.estimators.estimator import OwnFit
@@ -51,7 +47,7 @@ def analysis(files: StudyFiles, level: float, **settings: Any) -> pl.DataFrame:
     frames = []
     for model, task, paths in files.by_pair("labels", "questions", "scores", "features", "splits"):
         splits = read_parquet(paths.pop("splits"), ["example_id", "split", "rank"])
-        answers = read_answers(*paths.values())
+        answers = read_labelled_answers(*paths.values())
         frames.append(resample_sizes(answers, splits, model=model, task=task, **settings))
     return few_labels(pl.concat(frames), settings["shown"], settings["baselines"], level)
 
@@ -72,8 +68,8 @@ def resample_sizes(
 ) -> pl.DataFrame:
     """RESAMPLES at each size, after `labels`, the size, and `n` answers evaluated in a split.
 
-    `answers` is as `read_answers` returns it; `splits` has `example_id`, `split` and `rank`. Only
-    the `shown` estimators are resampled, the other `baselines` just measured.
+    `answers` is as `read_labelled_answers` returns it; `splits` has `example_id`, `split` and
+    `rank`. Only the `shown` estimators are resampled, the other `baselines` just measured.
     """
     labels, scores = answers.select("example_id", "group_id", "correct"), raw_scores(answers)
     sizes = [size for size in SIZES if size <= answers.height / 2]
@@ -82,7 +78,7 @@ def resample_sizes(
     for size in sizes:
         parts = split_at_size(splits, size, sizes[-1])
         predictions, fits = calibrate_all(answers, parts, estimators, method, own_fits)
-        picked = picks(answers, parts, estimators, fits, baselines)
+        picked = pick_baselines(answers, parts, estimators, fits, baselines)
         evaluated = parts.filter(part="evaluation").select("split", "example_id")
         tested = with_picked(predictions, picked).join(
             evaluated, on=["split", "example_id"], how="semi", maintain_order="left"

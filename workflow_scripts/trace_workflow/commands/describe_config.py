@@ -18,7 +18,6 @@ from pydantic_core import PydanticUndefined
 
 from trace_workflow.config.config import Config
 from trace_workflow.config.tasks import TaskSpec
-from tracecal.calibrator.card import Card
 from tracecal.io.files import write_text
 
 SCRIPTS = Path(__file__).resolve().parents[2]
@@ -138,9 +137,6 @@ def described() -> dict[Path, str]:
     return {
         ROOT / "config/schema.json": schema_text(Config, "A run of the TRACE workflow"),
         ROOT / "config/task.schema.json": schema_text(TaskSpec, "A task of the TRACE workflow"),
-        SCRIPTS / "tracecal/calibrator/card.schema.json": schema_text(
-            Card, "A calibration card of tracecal"
-        ),
         ROOT / "config/README.md": README.format(run=markdown(Config), task=markdown(TaskSpec)),
     }
 

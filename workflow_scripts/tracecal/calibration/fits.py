@@ -2,24 +2,32 @@
 
 1. `fit` fits labelled answers by a method of the protocol; `fit_all` fits many parts at once.
 2. `predict` of each kind of fit gives probabilities.
-3. `as_json` and `from_json` store and restore a fit.
+3. Pydantic reads and writes them: `coefficients.Coefficients` is their type in a file.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
+from pydantic import ConfigDict
 
 from tracecal.calibration.regression import fit_logistic_regressions, sigmoid
 
 Method = Literal["platt", "platt_raw", "isotonic", "identity"]
 
 
+class _Checked:
+    """Where pydantic reads a fit: unknown keys and numbers that are not finite are refused."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
 @dataclass(frozen=True)
-class Logistic:
+class Logistic(_Checked):
     """σ(b + w · (x - mean) / scale), with an entry per feature in each list."""
 
+    kind: Literal["logistic"] = field(default="logistic", kw_only=True)
     means: list[float]
     scales: list[float]
     weights: list[float]
@@ -32,9 +40,10 @@ class Logistic:
 
 
 @dataclass(frozen=True)
-class Isotonic:
+class Isotonic(_Checked):
     """Piecewise-linear and monotone through the points (x, y)."""
 
+    kind: Literal["isotonic"] = field(default="isotonic", kw_only=True)
     x: list[float]
     y: list[float]
 
@@ -44,9 +53,10 @@ class Isotonic:
 
 
 @dataclass(frozen=True)
-class Constant:
+class Constant(_Checked):
     """The fit of labels of one class: (n_1 + 1) / (n + 2), Laplace's rule of succession."""
 
+    kind: Literal["constant"] = field(default="constant", kw_only=True)
     probability: float
 
     def predict(self, x: np.ndarray) -> np.ndarray:
@@ -55,8 +65,10 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Identity:
+class Identity(_Checked):
     """A score that serves as a probability without calibration."""
+
+    kind: Literal["identity"] = field(default="identity", kw_only=True)
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """The scores [n, 1], within [0, 1], themselves."""
@@ -64,9 +76,10 @@ class Identity:
 
 
 @dataclass(frozen=True)
-class Mixture:
+class Mixture(_Checked):
     """Σ_k weights[k] · p_k, where `fits[k]` gives p_k from the inputs at `columns[k]`."""
 
+    kind: Literal["mixture"] = field(default="mixture", kw_only=True)
     weights: list[float]
     columns: list[list[int]]
     fits: list["Fit"]
@@ -78,12 +91,13 @@ class Mixture:
 
 
 @dataclass(frozen=True)
-class Pooled:
+class Pooled(_Checked):
     """`Logistic` with an intercept and weights for each of `names`, and common ones for other rows.
 
     The last input is the index of a row's name in `names`, or any other number.
     """
 
+    kind: Literal["pooled"] = field(default="pooled", kw_only=True)
     names: list[str]
     means: list[float]
     scales: list[float]
@@ -244,18 +258,6 @@ def isotonic_fit(
     return Isotonic(x[ends].tolist(), values[ends].tolist())
 
 
-def as_json(calibrator: Fit) -> dict[str, object]:
-    """Store a fit as plain JSON, from which `from_json` restores it."""
-    stored = {"kind": type(calibrator).__name__.lower(), **vars(calibrator)}
-    if isinstance(calibrator, Mixture):
-        stored["fits"] = [as_json(fit) for fit in calibrator.fits]
-    return stored
-
-
-def from_json(stored: Mapping[str, Any]) -> Fit:
-    """Restore the fit that `as_json` stored."""
-    kinds = (Logistic, Isotonic, Constant, Identity, Mixture, Pooled)
-    values = {key: value for key, value in stored.items() if key != "kind"}
-    if "fits" in values:
-        values["fits"] = [from_json(fit) for fit in values["fits"]]
-    return {kind.__name__.lower(): kind for kind in kinds}[stored["kind"]](**values)
+def as_json(fit: Fit) -> dict[str, Any]:
+    """The fit as plain JSON, as a calibrator's file holds it."""
+    return asdict(fit)

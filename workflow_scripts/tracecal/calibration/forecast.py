@@ -6,8 +6,7 @@
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import polars as pl
@@ -217,18 +216,20 @@ def format_count(number: float) -> str:
 
 
 def describe_outlook(
-    fits: Mapping[str, Any], error_rates: pl.DataFrame, calibration_share: float, seed: int
+    population: LabelledPopulation,
+    confidence: float,
+    error_rates: pl.DataFrame,
+    calibration_share: float,
+    seed: int,
 ) -> str | None:
     """Say what the largest missing error rate needs; None where all are guaranteed.
 
-    `fits` is an estimator's entry of a calibrator, `error_rates` has a row per guarantee with its
-    `threshold`.
+    `error_rates` has a row per guarantee with its `threshold`.
     """
     missing = error_rates.filter(pl.col("threshold").is_null())["error_rate"].to_list()
     if not missing:
         return None
-    error_rate, population = max(missing), LabelledPopulation.from_fits(fits, "the calibrator")
-    confidence = fits["risk_control"]["confidence"]
+    error_rate = max(missing)
     simulated = pl.DataFrame(schema=DRAW_SCHEMA)
     for size in doubling_sizes(MIN_QUESTIONS, MOST):
         draws = simulate_draws(

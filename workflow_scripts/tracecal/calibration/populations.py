@@ -5,10 +5,9 @@ accuracy and AUROC.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 import polars as pl
@@ -82,26 +81,6 @@ class LabelledPopulation:
     covariance: np.ndarray
     correlation: float
     largest_group: int | None = None
-
-    @classmethod
-    def from_fits(cls, fits: Mapping[str, Any], where: str) -> "LabelledPopulation":
-        """Imitate the labelled answers in an estimator's entry of a calibrator.
-
-        Raises `InputError` where the calibrator `where` lacks them.
-        """
-        held_out = fits.get("held_out") or {}
-        if "fold" not in held_out:
-            raise InputError(
-                f"{where} does not hold its labelled answers' probabilities and folds, as those of "
-                "'tracecal calibrate' do: calibrate with it, or give --accuracy and --auroc."
-            )
-        probability, fold = np.array(held_out["probability"], dtype=float), held_out["fold"]
-        return cls.from_labels(
-            np.array(held_out["group"]),
-            normal_scores(probability, np.array(fold)),
-            np.array(held_out["correct"], dtype=bool),
-            fits["risk_control"]["largest_group"],
-        )
 
     @classmethod
     def from_labels(

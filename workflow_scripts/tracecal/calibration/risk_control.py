@@ -1,7 +1,7 @@
 """Risk control: the guaranteed error rates of one estimator, and what a missing guarantee needs."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from tracecal.calibration.bets import Evidence, min_groups, significance_level
-from tracecal.calibration.fits import from_json
+from tracecal.calibration.estimator_fits import EstimatorFits
 from tracecal.calibration.guarantee import (
     find_guarantees,
     resolve_largest_group,
@@ -26,7 +26,7 @@ SCOPE = (
 
 
 def control_risk(
-    fits: Mapping[str, Mapping],
+    fits: EstimatorFits,
     answers: pl.DataFrame,
     split: pl.DataFrame,
     error_rates: Sequence[float],
@@ -39,8 +39,8 @@ def control_risk(
 
     Parameters
     ----------
-    fits : mapping
-        The estimator's entry of the calibrators.
+    fits : EstimatorFits
+        The estimator's fits.
     answers : polars.DataFrame
         `example_id`, `correct` and the estimator's features.
     split : polars.DataFrame
@@ -68,10 +68,7 @@ def control_risk(
     """
     number = int(split["split"].min())
     calibration, evaluation = split_answers(
-        from_json(fits["splits"][str(number)]),
-        list(fits["features"]),
-        answers,
-        split.filter(split=number),
+        fits.splits[number], list(fits.features), answers, split.filter(split=number)
     )
     level = significance_level(confidence)
     largest_group = resolve_largest_group(calibration, ungrouped, largest_group)

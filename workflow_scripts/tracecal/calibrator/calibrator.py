@@ -1,10 +1,14 @@
-"""A calibrator: fitted, stored, and what it says of answers."""
+"""The calibrator: fitted on labelled answers, saved, loaded, and what it says of answers.
+
+1. `calibrate` fits one on labelled answers; `Calibrator.load` reads its file.
+2. `Calibrator.score` gives each new answer its probability, and whether to keep it.
+3. `report` and `card` say how good it is, what it guarantees, and what it is not for.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import polars as pl
 from tqdm import tqdm
@@ -14,100 +18,30 @@ from tracecal.answers.reading import Reading
 from tracecal.answers.record import with_partial
 from tracecal.answers.sources import Answers, answers_in
 from tracecal.calibration.part_answers import labelled_parts, part_answers
-from tracecal.calibrator import card as cards
-from tracecal.calibrator import report as reports
-from tracecal.calibrator import scoring as score
-from tracecal.calibrator.fitting import FitSettings, Labelled, calibrate_answers, labelled
+from tracecal.calibrator.card import Card, compare
+from tracecal.calibrator.catalogue import LABELS
+from tracecal.calibrator.confidence import Confidence, read_response, score_answer, score_record
+from tracecal.calibrator.fingerprints import fingerprints
+from tracecal.calibrator.fitting import fit_calibrator
 from tracecal.calibrator.parts import score_parts, score_response_parts
-from tracecal.calibrator.schema import (
-    LABELS,
-    Fitted,
-    FittedOn,
-    default_estimator,
-    fingerprints,
-    from_stored,
-    reading_for,
-    run_on,
-    stored_in,
-    target_of,
-)
-from tracecal.calibrator.scoring import Confidence
+from tracecal.calibrator.predictor import Predictor, make_predictor, target_of
+from tracecal.calibrator.report import Report, make_report
+from tracecal.calibrator.schema import CalibrationData, CalibratorFile
+from tracecal.calibrator.scoring import score_answers, warn_of_missing
+from tracecal.calibrator.settings import FitSettings, read_fit_settings
+from tracecal.calibrator.trace_kinds import describe_run_on, reading_for
+from tracecal.calibrator.training_set import TrainingSet, make_training_set
 from tracecal.errors import InputError
 from tracecal.estimators.custom import CustomSource, custom_scores
 from tracecal.estimators.trace_inputs import NO_CUSTOM, Custom
-from tracecal.io.files import write_json, write_text
-from tracecal.io.input_files import read_yaml
 from tracecal.io.log import LOGGER
-from tracecal.io.settings import parse
 
 
-@dataclass(frozen=True)
-class Report:
-    """How well each estimator predicts, and which error rates are guaranteed.
+class Training(NamedTuple):
+    """How a calibrator was fitted."""
 
-    `text` is what `tracecal calibrate` prints (as does `str`), `html` the page of its `--report`,
-    both with the commands to type next where these are `typed`. `estimators` has a row per
-    estimator, smallest Brier score first, with the ends of intervals; `guarantees` one per target
-    error rate, with the share of answers kept.
-    """
-
-    found: reports.Found = field(repr=False)
-    records: pl.DataFrame = field(repr=False)  # of the labelled answers, or of their parts
-    typed: Sequence[tuple[str, str]] = ()
-
-    @property
-    def text(self) -> str:
-        return reports.summary(self.found, self.typed)
-
-    @property
-    def html(self) -> str:
-        return reports.render(self.found, self.typed)
-
-    @property
-    def estimators(self) -> pl.DataFrame:
-        return self.found.measured
-
-    @property
-    def guarantees(self) -> pl.DataFrame:
-        return self.found.error_rates
-
-    def __str__(self) -> str:
-        return self.text
-
-    def save(
-        self,
-        path: str | Path,
-        answers: Answers | None = None,
-        *,
-        reading: Reading | None = None,
-    ) -> None:
-        """Write the page; and for the labelled `answers` beside it one that shows them, as the
-        command does, each with the probability of fits that had not seen it (`.answers.html`).
-        """
-        if answers is None:
-            write_text(self.html, path)
-            return
-        from tracecal.explorer.explore import explore_labelled
-
-        explorer = Path(path).with_suffix(".answers.html")
-        source = answers_in(answers, reading, keep_rows=True)
-        explore_labelled(source, explorer, Calibrator(self.found.stored), self.found.predicted)
-        write_text(reports.render(self.found, self.typed, explorer.name), path)
-
-
-@dataclass(frozen=True)
-class Card:
-    """What a calibrator's file holds, in plain words: `text` (as `str`), and the page `html`."""
-
-    text: str
-    html: str = field(repr=False)
-
-    def __str__(self) -> str:
-        return self.text
-
-    def save(self, path: str | Path) -> None:
-        """Write the page."""
-        write_text(self.html, path)
+    answers: TrainingSet
+    settings: FitSettings
 
 
 class Calibrator:
@@ -136,24 +70,26 @@ class Calibrator:
 
     def __init__(
         self,
-        content: Mapping[str, Any],
+        file: CalibratorFile,
         where: str = "the calibrator",
         custom: Custom = NO_CUSTOM,
+        training: Training | None = None,
     ) -> None:
-        """For the content of a file, as `where` in messages, with the scores of `custom` estimators
-        by id; raises `InputError` as `load`.
+        """Hold a file's content, which messages call `where`, and the training if it is known.
+
+        `custom` are the scores of custom estimators by id. Raises `InputError` as `load`.
         """
-        self.content, self.where, self._custom = content, where, custom
-        self._fitted: dict[str, Fitted] = {}
-        self._labelled: tuple[pl.DataFrame, Labelled, FitSettings] | None = None
-        self.recommended: str = default_estimator(content)
-        self.estimators: tuple[str, ...] = tuple(name for name in content if name != "fitted_on")
-        self.fitted_on: FittedOn = self.fitted().fitted_on
+        self.file, self.where = file, where
+        self._custom, self._training = custom, training
+        self._predictors: dict[str, Predictor] = {}
+        self.recommended: str = file.recommended()
+        self.estimators: tuple[str, ...] = tuple(file.estimators)
+        self.fitted_on: CalibrationData = self.predictor().fitted_on
 
     def __repr__(self) -> str:
-        on = self.fitted_on
+        data = self.fitted_on
         return (
-            f"<Calibrator of {on.model} for {on.task}: {on.n} labelled answers, "
+            f"<Calibrator of {data.model} for {data.task}: {data.n} labelled answers, "
             f"{len(self.estimators)} estimators, {self.recommended} recommended>"
         )
 
@@ -164,7 +100,7 @@ class Calibrator:
         Parameters
         ----------
         path : path
-            Where it is; a checksum beside it is compared.
+            Where it is; the checksum in it is compared.
         estimators : path or mapping, optional
             Estimators of your own that it was fitted with, as of `calibrate`.
 
@@ -183,7 +119,7 @@ class Calibrator:
         >>> tracecal.Calibrator.load("C.json").recommended
         'log_ridge'
         """
-        return cls(stored_in(path), str(path), custom_scores(estimators))
+        return cls(CalibratorFile.read(path), str(path), custom_scores(estimators))
 
     def save(self, path: str | Path) -> None:
         """Write the file that ``tracecal calibrate --output`` writes, completely or not at all.
@@ -198,9 +134,9 @@ class Calibrator:
         >>> import tracecal
         >>> tracecal.Calibrator.load("C.json").save("copy.json")
         """
-        write_json(self.content, path)
+        self.file.write(path)
 
-    def fitted(self, estimator: str | None = None) -> Fitted:
+    def predictor(self, estimator: str | None = None) -> Predictor:
         """The fits and thresholds of one estimator, by default the recommended one.
 
         Parameters
@@ -210,7 +146,7 @@ class Calibrator:
 
         Returns
         -------
-        tracecal.calibrator.schema.Fitted
+        tracecal.calibrator.predictor.Predictor
 
         Raises
         ------
@@ -220,29 +156,27 @@ class Calibrator:
         Examples
         --------
         >>> import tracecal
-        >>> tracecal.Calibrator.load("C.json").fitted("min_prob").inputs
+        >>> tracecal.Calibrator.load("C.json").predictor("min_prob").inputs
         ('scores.min_prob',)
         """
         name = estimator or self.recommended
-        if name not in self._fitted:
-            self._fitted[name] = from_stored(self.content, name, self.where, self._custom)
-        return self._fitted[name]
+        if name not in self._predictors:
+            self._predictors[name] = make_predictor(self.file, name, self.where, self._custom)
+        return self._predictors[name]
 
-    def _for(self, estimator: str | None, entropies: bool) -> Fitted:
-        """The estimator that is asked for; where none is, one that answers without `entropies` have
-        the inputs of.
-        """
-        fitted = self.fitted(estimator)
-        if estimator is not None or entropies:
-            return fitted
-        other = self.fitted(default_estimator(self.content, entropies=False))
-        if other.estimator != fitted.estimator:
-            names = [LABELS.get(one.estimator, one.estimator) for one in (fitted, other)]
+    def _choose_predictor(self, estimator: str | None, with_entropies: bool) -> Predictor:
+        """The predictor asked for, or else the best one whose inputs the answers have."""
+        predictor = self.predictor(estimator)
+        if estimator is not None or with_entropies:
+            return predictor
+        without = self.predictor(self.file.recommended(with_entropies=False))
+        if without.estimator != predictor.estimator:
+            names = LABELS[predictor.estimator], LABELS[without.estimator]
             LOGGER.warning("without entropies %s is not defined; using %s", *names)
-        return other
+        return without
 
     def reading(self, reading: Reading | None = None) -> Reading:
-        """Add the vocabulary and the further columns of the fit to `reading`."""
+        """Complete options of reading by the vocabulary and the further columns of the fit."""
         return reading_for(self.fitted_on, reading or Reading())
 
     def score(
@@ -302,16 +236,17 @@ class Calibrator:
         >>> calibrator.score([row]).height
         1
         """
-        target, _ = target_of(error_rate, guarantee), self.fitted(estimator)
-        known = answers_in(answers, self.reading(reading), progress=progress)
-        of_parts = parts_in(parts) or self.fitted_on.parts
-        frame = with_partial(known.frame) if of_parts else known.frame
-        fitted = self._for(estimator, frame["entropy"].count() > 0)
-        task = task or known.metadata.get("task")
-        if of_parts:
-            return score_parts(known.frame, fitted, target, task, of_parts)
-        scored = score.score_answers(known.frame, fitted, target, task)
-        score.tell_missing(scored, decided=target is not None)
+        target = target_of(error_rate, guarantee)
+        self.predictor(estimator)  # refuses an unknown one before answers are read
+        source = answers_in(answers, self.reading(reading), progress=progress)
+        stated_parts = parts_in(parts) or self.fitted_on.parts
+        frame = with_partial(source.frame) if stated_parts else source.frame
+        predictor = self._choose_predictor(estimator, frame["entropy"].count() > 0)
+        task = task or source.metadata.get("task")
+        if stated_parts:
+            return score_parts(source.frame, predictor, target, task, stated_parts)
+        scored = score_answers(source.frame, predictor, target, task)
+        warn_of_missing(scored, decided=target is not None)
         return scored
 
     def score_trace(
@@ -341,7 +276,7 @@ class Calibrator:
 
         Returns
         -------
-        tracecal.calibrator.scoring.Confidence
+        tracecal.calibrator.confidence.Confidence
             ``probability``, ``lower``, ``upper``, ``keep`` and ``reason``.
 
         Raises
@@ -356,8 +291,9 @@ class Calibrator:
         >>> calibrator.score_trace([0.05, 0.4], [0.2, 0.9]).probability > 0.5
         True
         """
-        fitted, target = self._for(estimator, entropy is not None), target_of(error_rate, guarantee)
-        return score.score_answer(fitted, surprisal, entropy, target, part=part, also=also or {})
+        predictor = self._choose_predictor(estimator, entropy is not None)
+        target = target_of(error_rate, guarantee)
+        return score_answer(predictor, surprisal, entropy, target, part=part, also=also or {})
 
     def score_response(
         self,
@@ -382,7 +318,7 @@ class Calibrator:
 
         Returns
         -------
-        tracecal.calibrator.scoring.Confidence
+        tracecal.calibrator.confidence.Confidence
             ``probability``, ``lower``, ``upper``, ``keep`` and ``reason``.
 
         Raises
@@ -400,11 +336,12 @@ class Calibrator:
         >>> calibrator.score_response(response).probability > 0.5
         True
         """
-        fitted, settings = self.fitted(estimator), reading or Reading()
-        fitted.require_parts(False)
-        record = score.read_response(fitted, response, request, settings)
-        fitted = self._for(estimator, record.entropy is not None or record.surprisal is None)
-        return score.score_record(fitted, record, target_of(error_rate, guarantee))
+        predictor = self.predictor(estimator)
+        predictor.require_parts(False)
+        record = read_response(predictor, response, request, reading or Reading())
+        with_entropies = record.entropy is not None or record.surprisal is None
+        predictor = self._choose_predictor(estimator, with_entropies)
+        return score_record(predictor, record, target_of(error_rate, guarantee))
 
     def score_response_parts(
         self,
@@ -441,10 +378,10 @@ class Calibrator:
         Traceback (most recent call last):
         tracecal.errors.InputError: the calibrator is of whole answers: calibrate on parts...
         """
-        fitted, settings = self.fitted(estimator), reading or Reading()
-        fitted.require_parts(True)
+        predictor = self.predictor(estimator)
+        predictor.require_parts(True)
         target = target_of(error_rate, guarantee)
-        return score_response_parts(fitted, response, request, target, settings)
+        return score_response_parts(predictor, response, request, target, reading or Reading())
 
     def report(
         self, answers: Answers | None = None, *, config: Any = None, reading: Reading | None = None
@@ -474,16 +411,15 @@ class Calibrator:
         >>> str(report).splitlines()[0]
         '120 labelled answers of m to t, 54.2% correct; entropies: exact'
         """
-        frame, known, settings = self._labels(answers, config, reading)
-        found = reports.found(self.content, known, settings)
-        return Report(found, frame)
+        training = self._read_training(answers, config, reading)
+        return make_report(self.file, *training)
 
     def card(self) -> Card:
         """Say what it was fitted on, what it guarantees and what it must not be used for.
 
         Returns
         -------
-        tracecal.calibrator.calibrator.Card
+        tracecal.calibrator.card.Card
 
         Raises
         ------
@@ -496,8 +432,7 @@ class Calibrator:
         >>> print(str(tracecal.Calibrator.load("C.json").card()).splitlines()[0])
         Calibration card: m for t
         """
-        told = self.content, self.where
-        return Card(cards.text(*told), cards.page(*told))
+        return Card.of(self.file)
 
     def compare(self, other: "str | Path | Calibrator") -> str:
         """Say how another calibrator differs from it, as ``tracecal card`` with two files.
@@ -522,31 +457,35 @@ class Calibrator:
         C.json -> C.json
         """
         second = calibrator_in(other)
-        names = self.where, second.where
-        return cards.compared(self.content, second.content, names)
+        return compare(self.file, second.file, (self.where, second.where))
 
-    def _labels(
-        self, answers: Answers | None, config: Any, reading: Reading | None
-    ) -> tuple[pl.DataFrame, Labelled, FitSettings]:
-        """What it was fitted on, and how; raises `InputError` where that is not what is given."""
+    def _read_training(
+        self,
+        answers: Answers | None,
+        config: str | Path | Mapping[str, Any] | None,
+        reading: Reading | None,
+    ) -> Training:
+        """How it was fitted; raises `InputError` where it was not fitted on these answers."""
         if answers is None:
-            if self._labelled is None:
+            if self._training is None:
                 raise InputError(
                     f"{self.where} was loaded, and a report needs the labelled answers: give "
                     "those that it was fitted on."
                 )
-            return self._labelled
-        read, parts = answers_in(answers, self.reading(reading)), self.fitted_on.parts
-        frame = part_answers(read.frame, parts, read.part_labels)[0] if parts else read.frame
-        settings = settings_in(config)
-        known = labelled(frame, self.fitted_on.task, settings, parts, self._custom)
-        own = frame.join(known.frame.select("example_id"), on="example_id", how="semi")
-        if tuple(fingerprints(own.sort("example_id")).drop_nulls()) != self.fitted_on.answers:
+            return self._training
+        source, parts = answers_in(answers, self.reading(reading)), self.fitted_on.parts
+        frame = source.frame
+        if parts:
+            frame, _ = part_answers(frame, parts, source.part_labels)
+        settings, task = read_fit_settings(config), self.fitted_on.task
+        training = make_training_set(frame, task, settings, parts, self._custom)
+        labelled = frame.join(training.frame.select("example_id"), on="example_id", how="semi")
+        if tuple(fingerprints(labelled.sort("example_id")).drop_nulls()) != self.fitted_on.answers:
             raise InputError(
                 f"{self.where} was not fitted on these labelled answers: a report is of those "
                 "that it was fitted on."
             )
-        return frame, known, settings
+        return Training(training, settings)
 
 
 def calibrate(
@@ -602,29 +541,26 @@ def calibrate(
     <Calibrator of m for t: 120 labelled answers, ... estimators, log_ridge recommended>
     >>> calibrator.save("C.json")
     """
-    settings, custom = settings_in(config), custom_scores(estimators)
+    settings, custom = read_fit_settings(config), custom_scores(estimators)
     with tqdm(total=2, desc="Calibrating", unit=" steps", disable=not progress) as bar:
-        known = answers_in(answers, reading, progress=progress)
+        source = answers_in(answers, reading, progress=progress)
         bar.update()
-        if warning := run_on(known.frame):
+        if warning := describe_run_on(source.frame):
             LOGGER.warning("%s", warning)
-        frame, of_parts = labelled_parts(known, None if parts is None else _text_of(parts))
-        revision = revision or known.metadata.get("revision")
-        vocabulary = None if reading is None else reading.vocabulary
-        rows = labelled(frame, task, settings, of_parts, custom)
-        fit = settings, revision, vocabulary, of_parts, custom, rows
-        content = calibrate_answers(frame, task, *fit)
+        frame, stated_parts = labelled_parts(source, None if parts is None else _text_of(parts))
+        training = make_training_set(frame, task, settings, stated_parts, custom)
+        file = fit_calibrator(
+            frame,
+            task,
+            settings,
+            revision=revision or source.metadata.get("revision"),
+            vocabulary=reading.vocabulary if reading else None,
+            parts=stated_parts,
+            custom=custom,
+            training=training,
+        )
         bar.update()
-    calibrator = Calibrator(json.loads(json.dumps(content)), custom=custom)
-    calibrator._labelled = frame, rows, settings
-    return calibrator
-
-
-def settings_in(config: str | Path | Mapping[str, Any] | None) -> FitSettings:
-    """The settings of a file, or of what it would hold; raises `InputError`."""
-    if isinstance(config, str | Path):
-        return parse(FitSettings, read_yaml(config) or {}, str(config))
-    return parse(FitSettings, config or {}, "config")
+    return Calibrator(file, custom=custom, training=Training(training, settings))
 
 
 def _text_of(parts: str | Path | Mapping[str, Any]) -> str:
@@ -637,6 +573,6 @@ def parts_in(parts: str | Path | Mapping[str, Any] | None) -> Parts | None:
     return None if parts is None else read_parts(_text_of(parts))
 
 
-def calibrator_in(given: str | Path | Calibrator) -> Calibrator:
-    """A calibrator, or that of a file."""
-    return given if isinstance(given, Calibrator) else Calibrator.load(given)
+def calibrator_in(calibrator: str | Path | Calibrator) -> Calibrator:
+    """Load a calibrator from a path; one that is loaded stays as it is."""
+    return calibrator if isinstance(calibrator, Calibrator) else Calibrator.load(calibrator)

@@ -4,7 +4,6 @@
 of routers, and the small model's calibrator with the thresholds that guarantee an accuracy.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -27,12 +26,18 @@ from tracecal.calibration.cascade import (
 )
 from tracecal.calibration.cascade_guarantee import find_cascade_guarantee
 from tracecal.calibration.costs import answer_costs
-from tracecal.calibration.predictions import calibrate_all, picks, probabilities, with_picked
+from tracecal.calibration.fits import Fit
+from tracecal.calibration.picked_baseline import pick_baselines, with_picked
+from tracecal.calibration.predictions import probabilities
 from tracecal.calibration.rated_answers import split_paired_answers
 from tracecal.calibration.routing import ORACLE, RANDOM
-from tracecal.calibrator.calibrator import Calibrator, settings_in
-from tracecal.calibrator.fitting import FitSettings, Labelled, calibrate_answers, labelled
-from tracecal.calibrator.schema import LABELS, FittedOn, default_estimator, undecided
+from tracecal.calibrator.calibrator import Calibrator
+from tracecal.calibrator.catalogue import LABELS
+from tracecal.calibrator.fitting import fit_calibrator
+from tracecal.calibrator.schema import CalibratorFile, CascadeControl, CascadeThreshold
+from tracecal.calibrator.settings import FitSettings, read_fit_settings
+from tracecal.calibrator.trace_kinds import undecided
+from tracecal.calibrator.training_set import TrainingSet, make_training_set
 from tracecal.errors import InputError
 from tracecal.estimators.entry import PICKED, TRACE_PLUS, Entry, entries
 from tracecal.estimators.registry import ESTIMATORS
@@ -75,8 +80,8 @@ class Cascade:
     @property
     def models(self) -> tuple[str, str]:
         """The names of the small and the large model."""
-        fitted = self.calibrator.fitted()
-        return fitted.fitted_on.model or "unnamed", fitted.large or "unnamed"
+        predictor = self.calibrator.predictor()
+        return predictor.fitted_on.model or "unnamed", predictor.large or "unnamed"
 
     def picture(self, path: str | Path) -> None:
         """Draw accuracy against cost, or against the share escalated without prices.
@@ -161,7 +166,7 @@ def cascade(
     --------
     >>> import tracecal
     >>> result = tracecal.cascade("small.jsonl", "large.jsonl")
-    >>> sorted(result.calibrator.fitted().thresholds, key=str)[-3:]
+    >>> sorted(result.calibrator.predictor().thresholds, key=str)[-3:]
     ['below:0.01', 'below:0.02', 'below:0.05']
     >>> scored = result.calibrator.score("new.jsonl", guarantee="below:0.05")
     """
@@ -173,7 +178,7 @@ def cascade(
             f"--small and --large are both {small}: a cascade is of two models, so give the "
             "answers of another one as --large."
         )
-    settings = settings_in(config)
+    settings = read_fit_settings(config)
     reading = reading or Reading()
     small_frame = answers_in(small, reading).frame
     large_reading = reading.model_copy(update={"model": large_model})
@@ -185,17 +190,17 @@ def cascade(
             for prompt, generated in (small_price, large_price)
         ]
     fitted = fit_cascade(small_frame, large_frame, settings, prices, task, reading.vocabulary)
-    return Cascade(fitted.table, Calibrator(json.loads(json.dumps(fitted.content))))
+    return Cascade(fitted.table, Calibrator(fitted.file))
 
 
 class FittedCascade(NamedTuple):
-    """The table of routers (`ROWS`), the content of the small model's calibrator, and the router.
+    """The table of routers (`ROWS`), the file of the small model's calibrator, and the router.
 
-    The router is the estimator whose key `cascade` holds the thresholds.
+    The router is the estimator of the file that holds the thresholds of the cascade.
     """
 
     table: pl.DataFrame
-    content: dict[str, Any]
+    file: CalibratorFile
     router: str
 
 
@@ -211,7 +216,7 @@ def fit_cascade(
 
     Both frames have the columns of `RECORDS`; questions without an answer or a label in one of them
     are left out. `prices` are those of the small and the large model, per million tokens. Raises
-    `InputError` as `calibrate_answers`.
+    `InputError` as `fit_calibrator`.
     """
     if also := {**own_column_paths(small), **own_column_paths(large)}:
         raise InputError(
@@ -224,63 +229,70 @@ def fit_cascade(
             "the two files share no question with a label in both: answers to one question need "
             "the same id. Give its path with --id."
         )
-    data = labelled(both, task, settings)
-    answers = _pair_answers(data, small, large, prices)
-    method = settings.calibration.method
-    predictions, by_split = calibrate_all(
-        data.frame, data.splits, data.estimators, method, data.fits()
+    training = make_training_set(both, task, settings)
+    pairs = _pair_answers(training, small, large, prices)
+    file = fit_calibrator(both, task, settings, vocabulary=vocabulary)
+    router = file.recommended()
+    table = _measure(training, pairs, router, settings)
+    control = CascadeControl(
+        large=", ".join(large["model"].drop_nulls().unique().sort()) or None,
+        confidence=settings.risk_control.confidence,
+        thresholds=_find_guarantees(training, both, pairs, file, settings),
     )
-    content = calibrate_answers(both, task, settings, vocabulary=vocabulary)
-    router = default_estimator(content)
-    baselines = [e.id for e in ESTIMATORS if e.role == "baseline" and e.id in data.estimators]
-    selected = picks(data.frame, data.splits, data.estimators, by_split, baselines)
-    compared = [name for name in data.estimators if name in (TRACE_PLUS, router)]
+    return FittedCascade(table, file.with_keys(router, cascade=control), router)
+
+
+def _measure(
+    training: TrainingSet, pairs: pl.DataFrame, router: str, settings: FitSettings
+) -> pl.DataFrame:
+    """Measure routing by each baseline, TRACE+ and the recommended estimator."""
+    predictions, fits = training.calibrate(training.splits, settings)
+    names = training.estimators
+    baselines = [e.id for e in ESTIMATORS if e.role == "baseline" and e.id in names]
+    picked = pick_baselines(training.frame, training.splits, names, fits, baselines)
+    compared = [name for name in names if name in (TRACE_PLUS, router)]
     curves = task_curves(
-        answers,
-        with_picked(predictions, selected),
-        data.splits,
+        pairs,
+        with_picked(predictions, picked),
+        training.splits,
         "cascade",
         [*dict.fromkeys([*baselines, PICKED, *compared])],
         (settings.seed, settings.bootstrap.resamples, settings.bootstrap.level),
     )
     table = cascade_table({"cascade": curves}, baselines, settings.bootstrap.level)
-    content[router]["cascade"] = {
-        "large": ", ".join(large["model"].drop_nulls().unique().sort()) or None,
-        "confidence": settings.risk_control.confidence,
-        "thresholds": _find_guarantees(data, both, answers, router, content, settings),
-    }
-    return FittedCascade(table.filter(pl.col("task").is_null()), content, router)
+    return table.filter(pl.col("task").is_null())
 
 
 def _find_guarantees(
-    data: Labelled,
+    training: TrainingSet,
     records: pl.DataFrame,
-    answers: pl.DataFrame,
-    router: str,
-    content: Mapping[str, Any],
+    pairs: pl.DataFrame,
+    file: CalibratorFile,
     settings: FitSettings,
-) -> list[dict[str, Any]]:
+) -> list[CascadeThreshold]:
     """The guarantees of the configuration, by the router's fit of the first split."""
-    columns, control = data.estimators[router], settings.risk_control
-    reasons = undecided(records, columns, FittedOn(**content["fitted_on"]))
+    router, control = file.recommended(), settings.risk_control
+    columns = training.estimators[router]
+    reasons = undecided(records, columns, file.fitted_on)
     decided = records.filter(pl.Series(reasons, dtype=pl.String).is_null())["example_id"]
-    split = _rate_first_split(data, answers, columns, content[router], decided)
-    parts = split_paired_answers(split)
+    fit = file.estimators[router].splits[0]
+    parts = split_paired_answers(_rate_first_split(training, pairs, columns, fit, decided))
     level = significance_level(control.confidence)
-    return [
-        asdict(find_cascade_guarantee(*parts, bound, target, level, control.largest_group))
+    guarantees = (
+        find_cascade_guarantee(*parts, bound, target, level, control.largest_group)
         for bound, target in control.cascades.listed()
-    ]
+    )
+    return [CascadeThreshold(**asdict(guarantee)) for guarantee in guarantees]
 
 
 def _pair_answers(
-    data: Labelled,
+    training: TrainingSet,
     small: pl.DataFrame,
     large: pl.DataFrame,
     prices: Sequence[Mapping[str, float]] | None,
 ) -> pl.DataFrame:
     """`example_id`, `group_id` and the columns of `task_curves`; costs are NaN without prices."""
-    pairs = data.frame.select("example_id", "group_id")
+    pairs = training.frame.select("example_id", "group_id")
     model_prices = prices or [None, None]
     for name, frame, price in zip(("small", "large"), (small, large), model_prices, strict=True):
         n_prompt, n_generated = (
@@ -297,29 +309,29 @@ def _pair_answers(
 
 
 def _rate_first_split(
-    data: Labelled,
-    answers: pl.DataFrame,
+    training: TrainingSet,
+    pairs: pl.DataFrame,
     columns: Sequence[str],
-    fits: Mapping[str, Any],
+    fit: Fit,
     decided: pl.Series,
 ) -> pl.DataFrame:
-    """`answers` in the first split with the probabilities of its fit.
+    """`pairs` in the first split with the probabilities of its fit.
 
     The probability is None, and the answer is escalated, where it is undefined or the answer is not
     among the `decided` ones, for which a threshold holds.
     """
-    (probability,) = probabilities(data.frame.select(columns), [fits["splits"]["0"]])
-    rated = data.frame.select("example_id", probability=pl.Series(probability).fill_nan(None))
+    (probability,) = probabilities(training.frame.select(columns), [fit])
+    rated = training.frame.select("example_id", probability=pl.Series(probability).fill_nan(None))
     holds = pl.when(pl.col("example_id").is_in(decided.implode())).then("probability")
-    return answers.join(
+    return pairs.join(
         rated.select("example_id", probability=holds), on="example_id", validate="1:1"
-    ).join(data.first_split, on="example_id", validate="1:1")
+    ).join(training.first_split, on="example_id", validate="1:1")
 
 
 def format_cascade(result: Cascade) -> str:
     """Format the table and the thresholds as lines of text for a terminal."""
     table, router = result.table, result.calibrator.recommended
-    guarantees = result.calibrator.content[router]["cascade"]
+    control = result.calibrator.file.estimators[router].cascade
     facts = dict(table.filter(table["router"].is_null()).select("metric", "value").rows())
     small, large = result.models
     lines = [
@@ -348,23 +360,23 @@ def format_cascade(result: Cascade) -> str:
         f"{100 * BELOW:g} point of it;",
         "selected: on the calibration data; best: in hindsight, which nobody could have chosen",
         "",
-        f"Thresholds on {LABELS[router]} with confidence {guarantees['confidence']:g}:",
+        f"Thresholds on {LABELS[router]} with confidence {control.confidence:g}:",
     ]
-    return "\n".join([*lines, *(f"  {_format_guarantee(row)}" for row in guarantees["thresholds"])])
+    return "\n".join([*lines, *(f"  {_format_guarantee(row)}" for row in control.thresholds)])
 
 
-def _format_guarantee(guarantee: Mapping[str, Any]) -> str:
+def _format_guarantee(guarantee: CascadeThreshold) -> str:
     """A guarantee and its threshold in one sentence."""
     accuracy = (
-        f"at most {guarantee['promised']:g} below the large model's accuracy"
-        if guarantee["promise"] == "below"
-        else f"an accuracy of at least {guarantee['promised']:g}"
+        f"at most {guarantee.promised:g} below the large model's accuracy"
+        if guarantee.promise == "below"
+        else f"an accuracy of at least {guarantee.promised:g}"
     )
-    if guarantee["threshold"] is None:
-        return f"{accuracy}: none; {guarantee['reason']}"
+    if guarantee.threshold is None:
+        return f"{accuracy}: none; {guarantee.reason}"
     return (
-        f"{accuracy}: keep from {guarantee['threshold']:.3f}; escalates "
-        f"{guarantee['escalated']:.0%}, right on {guarantee['accuracy']:.1%}"
+        f"{accuracy}: keep from {guarantee.threshold:.3f}; escalates {guarantee.escalated:.0%}, "
+        f"right on {guarantee.accuracy:.1%}"
     )
 
 

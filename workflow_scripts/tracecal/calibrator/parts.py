@@ -10,14 +10,9 @@ from tracecal.answers.parts.parts import Parts
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import RECORDS, TRACE, Record
 from tracecal.calibration.part_answers import NO_TOKENS, part_answers
-from tracecal.calibrator.schema import Fitted, Target
-from tracecal.calibrator.scoring import (
-    Confidence,
-    read_response,
-    score_answer,
-    score_answers,
-    values_of,
-)
+from tracecal.calibrator.confidence import Confidence, read_response, score_answer, values_of
+from tracecal.calibrator.predictor import Predictor, Target
+from tracecal.calibrator.scoring import score_answers
 from tracecal.estimators.trace_inputs import need_entropy
 
 UNFITTED = "the calibrator was not fitted on this part: calibrate with --parts that name it"
@@ -27,7 +22,7 @@ SHOWN = {"name": "name", "value": "value", "start": "first", "end": "last"}
 
 def score_parts(
     answers: pl.DataFrame,
-    fitted: Fitted,
+    fitted: Predictor,
     error_rate: Target | None = None,
     task: str | None = None,
     parts: Parts | None = None,
@@ -66,7 +61,7 @@ class ScoredPart(NamedTuple):
 
 
 def record_parts(
-    fitted: Fitted,
+    fitted: Predictor,
     record: Record,
     error_rate: Target | None = None,
     asked: Sequence[str] = (),
@@ -114,7 +109,7 @@ def record_parts(
 
 
 def score_response_parts(
-    fitted: Fitted,
+    fitted: Predictor,
     response: Any,
     request: Mapping[str, Any] | None = None,
     error_rate: Target | None = None,

@@ -1,6 +1,5 @@
 """`tracecal calibrate`: a calibrator fitted on labelled answers."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,18 +39,17 @@ def calibrate(
         An HTML page with what is printed, and more.
     """
     from tracecal.answers.sources import answers_in
-    from tracecal.calibrator.report import commands
+    from tracecal.explorer.explore import explore_labelled
 
     explorer = str(Path(report).with_suffix(".answers.html")) if report else None
     require_apart({"answers": answers, "output": output, "report": report, "explorer": explorer})
     labelled = answers_in(answers, reading, keep_rows=bool(report))
     calibrator = tracecal.calibrate(labelled, task, reading=reading, **options)
     calibrator.save(output)
-    summary = calibrator.report()
     stated_task = labelled.metadata.get("task")
-    typed = commands(summary.found, answers, output, dict(reading), explorer, stated_task)
-    summary = replace(summary, typed=typed)
+    summary = calibrator.report().with_commands(answers, output, reading, explorer, stated_task)
     print(printable(summary.text))
-    if report:
-        summary.save(report, labelled)
+    if report and explorer:
+        explore_labelled(labelled, explorer, calibrator, summary.predictions)
+        summary.save(report, Path(explorer).name)
         LOGGER.info("open %s in a browser; %s shows the answers", report, explorer)

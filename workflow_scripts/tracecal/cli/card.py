@@ -35,11 +35,11 @@ def card(
     output : path, optional
         The card as a page, .html.
     """
-    from tracecal.calibrator.card import checked
+    from tracecal.calibrator.card import verify
 
     if second and output:
         raise InputError("--output is the page of one card: leave out the other file.")
-    verdicts = [checked(path) for path in (calibrator, second) if path]
+    verdicts = [verify(path) for path in (calibrator, second) if path]
     if check:
         print(printable("\n".join(verdicts)))
         return

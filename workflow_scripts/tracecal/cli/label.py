@@ -85,7 +85,7 @@ def label(
         take_verdicts(verdicts, labels, question, reading.wrong_rows == "skip")
     else:
         task = content.fitted_on.task if content.fitted_on else task or Path(answers).stem
-        following = calibrate_command(output, task, dict(reading) | {"parts": parts})
+        following = calibrate_command(output, task, reading, parts)
         ask = ask_by_search(search) if search else ask_in_order([*rows])
         serve_page(LabelPage(content.data, verdicts, ask, following), port)
         LOGGER.info("%s holds %d verdicts on %d answers", output, len(verdicts.verdicts), len(rows))

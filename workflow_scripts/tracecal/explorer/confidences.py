@@ -2,17 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import polars as pl
 
-from tracecal.calibrator.schema import (
-    Fitted,
-    fingerprints,
-    from_stored,
-    open_questions,
-    require_same_kind,
-)
+from tracecal.calibrator.fingerprints import fingerprints
+from tracecal.calibrator.predictor import Predictor, make_predictor
+from tracecal.calibrator.schema import CalibratorFile
+from tracecal.calibrator.trace_kinds import open_questions, require_same_kind
 from tracecal.estimators.registry import ESTIMATORS, LOG_RIDGE_ALSO
 from tracecal.estimators.trace_inputs import (
     FEATURE_SCORES,
@@ -24,16 +20,16 @@ from tracecal.explorer.columns import HELD_OUT, PROBABILITY, SCORE
 from tracecal.io.log import LOGGER
 
 
-def trace_fits(stored: Mapping[str, Any], where: str) -> dict[str, Fitted]:
-    """A calibrator's fits that need only a trace, by estimator."""
+def trace_predictors(file: CalibratorFile, where: str) -> dict[str, Predictor]:
+    """A calibrator's predictors that need only a trace, by estimator."""
     of_trace = [entry.id for entry in ESTIMATORS if {*entry.inputs} <= {*TRACE_INPUTS}]
-    names = [name for name in (*of_trace, LOG_RIDGE_ALSO.id) if name in stored]
-    return {name: from_stored(stored, name, where) for name in names}
+    names = [name for name in (*of_trace, LOG_RIDGE_ALSO.id) if name in file.estimators]
+    return {name: make_predictor(file, name, where) for name in names}
 
 
 def with_held_out(
-    fits: Mapping[str, Fitted], predictions: pl.DataFrame, records: pl.DataFrame
-) -> dict[str, Fitted]:
+    fits: Mapping[str, Predictor], predictions: pl.DataFrame, records: pl.DataFrame
+) -> dict[str, Predictor]:
     """Give each fit the `predictions` by other folds of the labelled answers, their `records`."""
     answers = records.select("example_id", answer=fingerprints(records)).drop_nulls("answer")
     rows = predictions.join(answers, on="example_id").select("estimator", "answer", "probability")
@@ -44,7 +40,7 @@ def with_held_out(
 
 
 def confidence_columns(
-    records: pl.DataFrame, fits: Mapping[str, Fitted], task: str | None
+    records: pl.DataFrame, fits: Mapping[str, Predictor], task: str | None
 ) -> pl.DataFrame:
     """By estimator the probability, the held-out probability and the score of each record.
 
@@ -89,7 +85,7 @@ def confidence_columns(
     return pl.DataFrame(columns)
 
 
-def predict(values: pl.DataFrame, fit: Fitted, parts: pl.Series) -> pl.Series:
+def predict(values: pl.DataFrame, fit: Predictor, parts: pl.Series) -> pl.Series:
     """The probability of each row of `values`; null where an input of the estimator is."""
     x = values.select(fit.inputs)
     is_defined = x.select(pl.all_horizontal(pl.all().is_not_null())).to_series()

@@ -19,13 +19,14 @@ from tracecal.answers.reading import Reading
 from tracecal.answers.sources import Answers, answers_in, name_of
 from tracecal.calibration.part_answers import part_answers
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in, parts_in
-from tracecal.calibrator.schema import Fitted, FittedOn
+from tracecal.calibrator.predictor import Predictor
+from tracecal.calibrator.schema import CalibrationData
 from tracecal.errors import InputError
 from tracecal.estimators.entry import entries
 from tracecal.estimators.registry import OF_FILES
 from tracecal.explorer.choice import choose_answers
 from tracecal.explorer.columns import ANSWER, OF_PARENT, PEAK, PLACE, PROBABILITY, TASK, TRACE
-from tracecal.explorer.confidences import confidence_columns, trace_fits
+from tracecal.explorer.confidences import confidence_columns, trace_predictors
 from tracecal.explorer.contents import contents
 from tracecal.explorer.questions import find_questions
 
@@ -40,7 +41,7 @@ class PageAnswers:
     ----------
     answers : Answers
         The answers as read, with their rows.
-    fits : mapping of str to Fitted
+    fits : mapping of str to Predictor
         A calibrator's fits by estimator; empty without a calibrator.
     task : str or None
         Task of the answers.
@@ -49,12 +50,12 @@ class PageAnswers:
     """
 
     answers: read.Answers
-    fits: Mapping[str, Fitted]
+    fits: Mapping[str, Predictor]
     task: str | None
     parts: Parts | None
 
     @property
-    def fitted_on(self) -> FittedOn | None:
+    def fitted_on(self) -> CalibrationData | None:
         """What the calibrator was fitted on."""
         return next((fit.fitted_on for fit in self.fits.values()), None)
 
@@ -179,10 +180,10 @@ def load_page_answers(
     """Read answers with what a page shows of them. Returned unchanged if already loaded."""
     if isinstance(answers, PageAnswers):
         return answers
-    fits: dict[str, Fitted] = {}
+    fits: dict[str, Predictor] = {}
     if calibrator is not None:
         loaded = calibrator_in(calibrator)
-        fits = trace_fits(loaded.content, loaded.where)
+        fits = trace_predictors(loaded.file, loaded.where)
         reading = loaded.reading(reading)
     source = answers_in(answers, reading, keep_rows=True)
     fitted_parts = next((fit.fitted_on.parts for fit in fits.values()), None)

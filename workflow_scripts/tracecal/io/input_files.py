@@ -27,12 +27,19 @@ def require_regular(path: str | Path, most: int) -> None:
         raise InputError(f"{path} holds {status.st_size:,} bytes; at most {most:,} are allowed.")
 
 
-def parsed_json(text: str | bytes) -> Any:
-    """The value of JSON text; raises `ValueError`, also for a repeated key."""
+def parsed_json(text: str | bytes, finite: bool = False) -> Any:
+    """The value of JSON text; raises `ValueError`, also for a repeated key, and where it is to be
+    `finite` for NaN and Infinity.
+    """
+    constants = _refuse_constant if finite else None
     try:
-        return json.loads(text, object_pairs_hook=_without_repeats)
+        return json.loads(text, object_pairs_hook=_without_repeats, parse_constant=constants)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"it holds {name}, which is no number")
 
 
 def read_yaml(path: str | Path) -> Any:

@@ -17,7 +17,8 @@ from typing import Any
 
 from pydantic import StrictBool, StrictInt
 
-from tracecal.calibrator.report import flags
+from tracecal.answers.reading import Reading
+from tracecal.calibrator.next_commands import flags
 from tracecal.errors import InputError
 from tracecal.explorer.page import page
 from tracecal.io.input_files import parsed_json
@@ -215,11 +216,19 @@ class LabelPage:
         return f"{path} cannot be written ({reason})"
 
 
-def calibrate_command(path: str | Path, task: str, options: Mapping[str, Any]) -> str:
-    """The command that calibrates on a file of verdicts, whose answers were read with `options`."""
+def calibrate_command(
+    path: str | Path, task: str, reading: Reading, parts: str | None = None
+) -> str:
+    """The command that calibrates on a file of verdicts, whose answers were read with `reading`."""
     stem = Path(path).name.removesuffix(".jsonl").removesuffix(".labelled")
-    words = ["--answers", str(path), "--task", task, *flags({**options, "label": None})]
-    words += ["--parts", options["parts"]] if options.get("parts") else []
+    words = [
+        "--answers",
+        str(path),
+        "--task",
+        task,
+        *flags(reading.model_copy(update={"label": None})),
+    ]
+    words += ["--parts", parts] if parts else []
     outputs = ["--output", f"{stem}.calibrator.json", "--report", f"{stem}.html"]
     return shlex.join(["tracecal", "calibrate", *words, *outputs])
 

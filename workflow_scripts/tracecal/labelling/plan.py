@@ -20,11 +20,11 @@ from tracecal.calibration.forecast import (
     format_count,
     questions_needed,
 )
-from tracecal.calibration.populations import BinormalPopulation, LabelledPopulation, Population
+from tracecal.calibration.populations import BinormalPopulation, Population
 from tracecal.calibration.settings import DRAWS, MOST, SEED
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in
-from tracecal.calibrator.fitting import FitSettings
-from tracecal.calibrator.schema import default_estimator
+from tracecal.calibrator.population import labelled_population
+from tracecal.calibrator.settings import FitSettings
 from tracecal.errors import InputError
 
 AXIS_ENDS = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # shares of kept answers
@@ -161,8 +161,8 @@ def plan(
     population: Population
     if calibrator is not None and accuracy is None and auroc is None:
         loaded = calibrator_in(calibrator)
-        fits = loaded.content[default_estimator(loaded.content)]
-        population = LabelledPopulation.from_fits(fits, loaded.where)
+        estimator = loaded.file.estimators[loaded.recommended]
+        population = labelled_population(estimator, loaded.where)
     elif calibrator is None and accuracy is not None and auroc is not None:
         population = BinormalPopulation(accuracy, auroc)
     else:

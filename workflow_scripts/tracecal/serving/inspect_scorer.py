@@ -26,16 +26,11 @@ from tracecal.calibration.calibration_error import ece
 from tracecal.calibration.proper_scores import brier
 from tracecal.calibration.ranking import single_auroc
 from tracecal.calibration.settings import Calibration
-from tracecal.calibrator.schema import (
-    KNOWN_ANSWER,
-    Fitted,
-    fingerprints,
-    load,
-    open_questions,
-    require_same_kind,
-    vocabulary_for,
-)
-from tracecal.calibrator.scoring import Confidence, trace_confidence
+from tracecal.calibrator.confidence import Confidence
+from tracecal.calibrator.fingerprints import KNOWN_ANSWER, fingerprints
+from tracecal.calibrator.predictor import Predictor, load_predictor
+from tracecal.calibrator.scoring import trace_confidence
+from tracecal.calibrator.trace_kinds import open_questions, require_same_kind, vocabulary_for
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import parse
@@ -142,7 +137,7 @@ def confidence(
     InputError
         Where the calibrator does not fit the answers, or it is ambiguous whose verdict counts.
     """
-    fitted = load(calibrator, estimator)
+    fitted = load_predictor(calibrator, estimator)
     if error_rate is not None:
         fitted.require_tested(error_rate)
     options = {
@@ -178,7 +173,7 @@ def confidence(
 
 def score_sample(
     state: TaskState,
-    fitted: Fitted,
+    fitted: Predictor,
     error_rate: float | None,
     reading: Reading,
     warn: Callable[[str], None],

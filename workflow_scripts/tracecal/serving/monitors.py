@@ -88,7 +88,7 @@ class Monitors:
         }
         self._settings = parse(MonitorSettings, options, "options")
         self._calibrator = calibrator_in(calibrator)
-        self._fitted = self._calibrator.fitted(estimator)
+        self._fitted = self._calibrator.predictor(estimator)
         self._state, self._error_rate = state, error_rate
         for warning in messages.reference_warnings(self._fitted, self._settings):
             LOGGER.warning("%s", warning)

@@ -20,7 +20,8 @@ from support.log_rows import chat, token
 from support.running import ASK, CHAT, READING, proxied
 from support.upstream import Upstream
 from tracecal.answers.read import read_file
-from tracecal.calibrator.scoring import answer_inputs, score_answers
+from tracecal.calibrator.confidence import answer_inputs
+from tracecal.calibrator.scoring import score_answers
 from tracecal.cli.main import main
 from tracecal.errors import InputError
 from tracecal.explorer.questions import find_questions

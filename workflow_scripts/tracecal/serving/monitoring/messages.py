@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tracecal.calibrator.schema import Fitted
+from tracecal.calibrator.predictor import Predictor
 from tracecal.serving.monitoring.counts import AddedCounts
 from tracecal.serving.monitoring.database import NOT_KEPT, SAME_KEY, USED, WAITING, StateDatabase
 from tracecal.serving.monitoring.settings import MIN_BLOCKS_PER_ALARM, MonitorSettings
@@ -72,7 +72,7 @@ def watched_sentence(state: State) -> str:
     )
 
 
-def reference_warnings(fitted: Fitted, settings: MonitorSettings) -> Iterator[str]:
+def reference_warnings(fitted: Predictor, settings: MonitorSettings) -> Iterator[str]:
     """Say what is not noticed without the calibration's answers to compare with."""
     if settings.block > 1:
         yield (

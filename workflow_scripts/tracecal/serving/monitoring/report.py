@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tracecal.calibrator.schema import Fitted
+from tracecal.calibrator.predictor import Predictor
 from tracecal.pages.page import render_page
 from tracecal.serving.monitoring.database import StateDatabase
 from tracecal.serving.monitoring.messages import (
@@ -44,7 +44,7 @@ class EvidencePicture(NamedTuple):
     is_alarm: bool
 
 
-def page(database: StateDatabase, fitted: Fitted) -> str:
+def page(database: StateDatabase, fitted: Predictor) -> str:
     """Draw each monitor's evidence and alarm line as a self-contained page of HTML."""
     state = database.state
     history = database.query(EVIDENCE, (MAX_POINTS,))
@@ -66,7 +66,7 @@ def page(database: StateDatabase, fitted: Fitted) -> str:
     )
 
 
-def undecided_sentence(database: StateDatabase, fitted: Fitted) -> str | None:
+def undecided_sentence(database: StateDatabase, fitted: Predictor) -> str | None:
     """Say that no answer has a decision, though an error rate was asked for; else None."""
     counts, state = database.counts(), database.state
     error_rate = state.settings.error_rate

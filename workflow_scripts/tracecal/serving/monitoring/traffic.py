@@ -10,7 +10,7 @@ import polars as pl
 
 from tracecal.answers.row import value_at
 from tracecal.calibration.fits import as_json
-from tracecal.calibrator.schema import Fitted
+from tracecal.calibrator.predictor import Predictor
 from tracecal.calibrator.scoring import score_answers
 from tracecal.errors import InputError
 from tracecal.estimators.trace_inputs import compute_inputs
@@ -21,7 +21,7 @@ from tracecal.serving.monitoring.state import AlarmSettings
 
 
 def batch_of_answers(
-    answers: pl.DataFrame, fitted: Fitted, error_rate: float | None, task: str | None = None
+    answers: pl.DataFrame, fitted: Predictor, error_rate: float | None, task: str | None = None
 ) -> Batch:
     """Return what is watched of answers (columns of `RECORDS`); raise as `score_answers`."""
     scored = score_answers(answers, fitted, error_rate, task)
@@ -32,7 +32,9 @@ def batch_of_answers(
     return batch_of_inputs(x, length, fitted, keep)
 
 
-def batch_of_inputs(x: np.ndarray, length: np.ndarray, fitted: Fitted, keep: np.ndarray) -> Batch:
+def batch_of_inputs(
+    x: np.ndarray, length: np.ndarray, fitted: Predictor, keep: np.ndarray
+) -> Batch:
     """Return what is watched of answers with inputs x [n, d], NaN where unknown.
 
     The probability is that of the tested fit, as in the reference. The fit on all labels, whose
@@ -80,7 +82,7 @@ def require_keys(keys: Sequence[str | None], one_per: str) -> None:
         LOGGER.warning("%d answers %s: each counts by itself", n_without, what)
 
 
-def calibrator_identity(fitted: Fitted, error_rate: float | None) -> str:
+def calibrator_identity(fitted: Predictor, error_rate: float | None) -> str:
     """Return a digest of the calibrator and its threshold, in hexadecimal."""
     content = {
         "estimator": fitted.estimator,
@@ -92,7 +94,7 @@ def calibrator_identity(fitted: Fitted, error_rate: float | None) -> str:
 
 
 def alarm_settings(
-    fitted: Fitted, settings: MonitorSettings, error_rate: float | None
+    fitted: Predictor, settings: MonitorSettings, error_rate: float | None
 ) -> AlarmSettings:
     """Return what to watch of a calibrator's answers.
 

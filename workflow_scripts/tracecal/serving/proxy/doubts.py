@@ -6,7 +6,7 @@ from typing import Any
 
 from tracecal.answers.record import Record
 from tracecal.answers.stop_token import UNDECODED
-from tracecal.calibrator.schema import NEXT_QUESTION
+from tracecal.calibrator.trace_kinds import NEXT_QUESTION
 from tracecal.serving.proxy.json_bodies import Object
 
 

@@ -16,15 +16,11 @@ from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record, as_frame
 from tracecal.answers.row import NEUTRAL, read_row
 from tracecal.answers.wrong_row import WrongRow
+from tracecal.calibrator.confidence import Confidence, answer_inputs, confidence_of, doubted
 from tracecal.calibrator.parts import ScoredPart, record_parts
-from tracecal.calibrator.schema import (
-    Fitted,
-    FittedOn,
-    Target,
-    open_questions,
-    require_same_kind,
-)
-from tracecal.calibrator.scoring import Confidence, answer_inputs, confidence_of, doubted
+from tracecal.calibrator.predictor import Predictor, Target
+from tracecal.calibrator.schema import CalibrationData
+from tracecal.calibrator.trace_kinds import open_questions, require_same_kind
 from tracecal.errors import InputError
 from tracecal.estimators.trace_inputs import ENTROPY_INPUTS
 from tracecal.io.log import LOGGER
@@ -65,7 +61,7 @@ class Scorer(Unscored):
     not tested for the target, or takes columns that a server's answers do not have.
     """
 
-    fitted: Fitted
+    fitted: Predictor
     reading: Reading
     target: Target | None = None
     watcher: "Watcher | None" = None
@@ -177,7 +173,7 @@ def processing_requested(request: Object) -> Known:
 
 @lru_cache(maxsize=1000)
 def kind_questions(
-    fitted_on: FittedOn,
+    fitted_on: CalibrationData,
     model: str | None,
     stop_token: StopToken,
     processed: Known,

@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 from aiohttp import web
 
 from tracecal.answers.reading import Reading
-from tracecal.calibrator.schema import load, target_of, vocabulary_for
+from tracecal.calibrator.predictor import load_predictor, target_of
+from tracecal.calibrator.trace_kinds import vocabulary_for
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 from tracecal.serving.proxy.escalation import Escalation
@@ -71,7 +72,7 @@ def make_proxy(options: ProxyOptions) -> Proxy:
 
 def make_scorer(options: ProxyOptions) -> Scorer:
     """Make the scorer of the server's answers, with a watcher where `--watch` asks for one."""
-    settings, fitted = options.settings, load(options.calibrator)
+    settings, fitted = options.settings, load_predictor(options.calibrator)
     target = target_of(options.error_rate, settings.promise)
     vocabulary = vocabulary_for(fitted.fitted_on, options.reading.vocabulary)
     if vocabulary is None:
@@ -126,7 +127,7 @@ def make_escalation(settings: ProxySettings, small: Scorer) -> Escalation | None
         )
     large = Unscored()
     if settings.escalate_calibrator is not None:
-        fitted = load(settings.escalate_calibrator)
+        fitted = load_predictor(settings.escalate_calibrator)
         reading = Reading(vocabulary=fitted.fitted_on.vocabulary, processed=small.reading.processed)
         large = Scorer(fitted, reading, None if settings.promise else small.target)
     return Escalation(settings, large, _key(settings.escalate_key_env))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import orjson
 
-from tracecal.calibrator.schema import Fitted
+from tracecal.calibrator.predictor import Predictor
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 from tracecal.serving.monitoring.database import StateDatabase
@@ -58,7 +58,9 @@ class Watcher:
     their server had given before. Raises `InputError` where the state cannot be used.
     """
 
-    def __init__(self, fitted: Fitted, error_rate: float | None, settings: ProxySettings) -> None:
+    def __init__(
+        self, fitted: Predictor, error_rate: float | None, settings: ProxySettings
+    ) -> None:
         self.fitted, self.error_rate, self.path = fitted, error_rate, str(settings.watch)
         options = {name: getattr(settings, name) for name in MonitorSettings.model_fields}
         self.alarm_settings = alarm_settings(fitted, MonitorSettings(**options), error_rate)

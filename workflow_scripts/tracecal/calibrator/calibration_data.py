@@ -1,0 +1,133 @@
+"""What is known of the labelled answers that a calibrator is fitted on."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+import polars as pl
+
+from tracecal.answers.own_columns import own_column_paths
+from tracecal.answers.parts.parts import Parts
+from tracecal.answers.record import ENTROPY_KIND
+from tracecal.calibrator.fingerprints import fingerprints
+from tracecal.calibrator.schema import CalibrationData, FurtherColumn
+from tracecal.calibrator.trace_kinds import QUESTIONS, model_spellings
+from tracecal.errors import InputError
+from tracecal.io.log import LOGGER
+
+METADATA = ("revision", "stop_token", "processed", "reasoning", "entropy", "top_k", "vocabulary")
+
+
+def describe_answers(
+    answers: pl.DataFrame,
+    untested: pl.DataFrame,
+    task: str,
+    revision: str | None = None,
+    vocabulary: int | None = None,
+    parts: Parts | None = None,
+) -> CalibrationData:
+    """Describe labelled answers, sorted by id (columns of `RECORDS`).
+
+    The usual entropies are those of the `untested` ones, as they decide which others thresholds
+    are tested on. Raises `InputError` where models or kinds of trace are mixed.
+    """
+    entropy, top_k = usual_entropies(untested)
+    model, *known_as = _models(answers)
+    with_stop = answers.filter(pl.col("stop_token") != "none")
+    return CalibrationData(
+        model=model,
+        known_as=known_as,
+        revision=revision,
+        task=task,
+        stop_token=_known_value(with_stop, "stop_token", "none"),
+        processed=_known_value(answers, "processed", "unknown"),
+        reasoning=_single_value(answers, "reasoning", "kinds") or "none",
+        entropy=entropy,
+        top_k=top_k,
+        vocabulary=vocabulary,
+        n=answers.height,
+        base_rate=float(answers["correct"].mean()),
+        answers=tuple(fingerprints(answers).drop_nulls()),
+        dates=_days(answers["created"]),
+        parts=parts,
+        also=tuple(
+            FurtherColumn(name=name, path=path) for name, path in own_column_paths(answers).items()
+        ),
+    )
+
+
+def describe_traces(
+    metadata: Mapping[str, str],
+    correct: pl.Series,
+    model: str,
+    known_as: Sequence[str],
+    task: str,
+) -> CalibrationData:
+    """Describe a run's answers by the `metadata` of its traces and their labels.
+
+    The schema's defaults describe traces decoded here: raw, exact, with the token that ends an
+    answer.
+    """
+    names = {*known_as, *filter(None, metadata.get("known_as", "").split("\n"))} - {model}
+    return CalibrationData(
+        model=model,
+        known_as=tuple(sorted(names)),
+        task=task,
+        n=len(correct),
+        base_rate=float(correct.mean()),
+        parts=Parts.model_validate_json(metadata["parts"]) if "parts" in metadata else None,
+        **{name: metadata[name] for name in METADATA if name in metadata},
+    )
+
+
+def usual_entropies(answers: pl.DataFrame) -> tuple[str, int | None]:
+    """The most frequent kind of entropies, and the usual number of listed tokens among these."""
+    traced = answers.filter(pl.col("entropy").is_not_null()).select("top_k", kind=ENTROPY_KIND)
+    kind = traced["kind"].mode().min() or "none"
+    return kind, traced.filter(kind=kind)["top_k"].drop_nulls().mode().min()
+
+
+def _days(created: pl.Series) -> tuple[str, str] | None:
+    """The first and the last day (UTC) of answers; None where a time is not known."""
+    if created.null_count():
+        return None
+    ends = (datetime.fromtimestamp(time, UTC) for time in (created.min(), created.max()))
+    first, last = (f"{end:%Y-%m-%d}" for end in ends)
+    return first, last
+
+
+def _single_value(answers: pl.DataFrame, column: str, kinds: str) -> str | None:
+    """The only value of a column; None where it has none. Raises `InputError` for several."""
+    values = answers[column].drop_nulls().unique().sort().to_list()
+    if len(values) > 1:
+        raise InputError(
+            f"the answers are of several {kinds} ({column}: {', '.join(values)}), but a calibrator "
+            f"is for one. Split the file, or set one with --{column.replace('_', '-')}."
+        )
+    return values[0] if values else None
+
+
+def _known_value(answers: pl.DataFrame, column: str, default: str) -> str:
+    """The only known value of a column: unknown ones count as equal, as in scoring.
+
+    The `default` where it has no value at all.
+    """
+    is_unknown = pl.col(column) == "unknown"
+    known = answers.filter(~is_unknown)
+    if known.height and (count := answers.filter(is_unknown).height):
+        LOGGER.warning(
+            "of %d of %d labelled answers it is not known %s: they count as the others (%s)",
+            *(count, answers.height, QUESTIONS[column]["what"], QUESTIONS[column]["option"]),
+        )
+    return _single_value(known if known.height else answers, column, "kinds") or default
+
+
+def _models(answers: pl.DataFrame) -> list[str | None]:
+    """The model's shortest name, None where none is known, then its longer spellings.
+
+    Raises `InputError` for several models.
+    """
+    names = answers["model"].drop_nulls().unique().sort().to_list()
+    for name in names:
+        if all(name.lower() in model_spellings(other) for other in names):
+            return [name, *(other for other in names if other != name)]
+    return [_single_value(answers, "model", "models")]

@@ -1,0 +1,36 @@
+"""The estimators of calibrators: their labels, the default one, and inputs with own columns."""
+
+from collections.abc import Container, Iterable
+
+from tracecal.answers.own_columns import ALSO
+from tracecal.estimators.registry import LOG_RIDGE_ALSO, OF_FILES
+
+# What `calibrate` recommends unless another is shown to be better; fixed before labels are seen.
+DEFAULT = "log_ridge"
+
+
+class _Labels(dict[str, str]):
+    """Labels by id; a custom estimator's label is its id."""
+
+    def __missing__(self, name: str) -> str:
+        return name
+
+
+LABELS = _Labels({entry.id: entry.label for entry in OF_FILES})
+INPUTS = {entry.id: entry.inputs for entry in OF_FILES}
+
+
+def default_of(estimators: Container[str]) -> str:
+    """The default estimator, or its variant with extra columns where that is there."""
+    return LOG_RIDGE_ALSO.id if LOG_RIDGE_ALSO.id in estimators else DEFAULT
+
+
+def inputs_with_columns(trace_inputs: Iterable[str], columns: Iterable[str]) -> list[str]:
+    """The inputs of a fit with own columns: those of the trace, then the columns."""
+    return [*trace_inputs, *(f"{ALSO}{name}" for name in columns)]
+
+
+def describe_dependence(columns: Iterable[str]) -> str:
+    """What probabilities and guarantees depend on where a fit takes own columns."""
+    *others, last = columns
+    return f"{', '.join(['the trace', *others])} and {last}, made as for the labelled answers"

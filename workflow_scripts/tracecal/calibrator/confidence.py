@@ -1,0 +1,246 @@
+"""The confidence of one answer: by two lists of floats, or by a server's response."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tracecal.answers.own_columns import ALSO
+from tracecal.answers.reading import Reading
+from tracecal.answers.record import Record, as_frame
+from tracecal.answers.row import read_row
+from tracecal.calibration.probability_bounds import probability_bounds
+from tracecal.calibrator.predictor import Predictor, Target
+from tracecal.calibrator.scoring import WITHOUT
+from tracecal.calibrator.trace_kinds import (
+    open_questions,
+    other_entropies,
+    reading_for,
+    require_same_kind,
+)
+from tracecal.errors import InputError
+from tracecal.estimators.trace_inputs import (
+    ENTROPY_INPUTS,
+    SLOPES,
+    TRACE_INPUTS,
+    UNBOUNDED,
+    compute_inputs,
+)
+from tracecal.features.features import SINGLE_FEATURES, single_features
+
+NO_VALUES: Mapping[str, float | None] = {}
+TRACE = {"surprisal": pl.List(pl.Float32), "entropy": pl.List(pl.Float32)}
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """The calibrated probability that an answer is correct.
+
+    Exact entropies would give a probability between `lower` and `upper`; these are None where no
+    bound is known. `keep` says whether the answer is kept at the target; None where there is no
+    target, its threshold does not apply, or there is a `reason`, which says why that or
+    `probability` is None, or what is unknown.
+    """
+
+    probability: float | None
+    lower: float | None = None
+    upper: float | None = None
+    keep: bool | None = None
+    reason: str | None = None
+
+
+def score_answer(
+    predictor: Predictor,
+    surprisal: Sequence[float],
+    entropy: Sequence[float] | None,
+    target: Target | None = None,
+    lower: Sequence[float] | None = None,
+    upper: Sequence[float] | None = None,
+    top_k: int | None = None,
+    part: str | None = None,
+    also: Mapping[str, float | None] = NO_VALUES,
+) -> Confidence:
+    """Score an answer by its tokens' surprisals and entropies (nats), or the `part` of this name.
+
+    `also` are the values of a user's own columns. Bounds of the entropies, `lower` and `upper`,
+    which came from `top_k` tokens a step, give the probability's own bounds. `entropy` may be None
+    where the estimator does not need it. Raises `InputError` where the lists are empty, of unequal
+    lengths, not finite or negative, or where the calibrator needs more than a trace.
+
+    >>> predictor = getfixture("calibrator")  # Calibrator.load("C.json").predictor("trace_plus")
+    >>> score_answer(predictor, surprisal=[0.05, 0.4], entropy=[0.2, 0.9]).probability > 0.5
+    True
+    """
+    predictor.require_parts(part is not None)
+    if entropy is None and not ENTROPY_INPUTS.isdisjoint(predictor.inputs):
+        return Confidence(None, reason="its entropies are not known")
+    if missing := [name for name in predictor.also if also.get(name) is None]:
+        return Confidence(None, reason=WITHOUT.format(missing[0]))
+    x = answer_inputs(predictor, surprisal, entropy, lower, upper, part, also)
+    return confidence_of(predictor, x, target, top_k)
+
+
+def answer_inputs(
+    predictor: Predictor,
+    surprisal: Sequence[float],
+    entropy: Sequence[float] | None,
+    lower: Sequence[float] | None = None,
+    upper: Sequence[float] | None = None,
+    part: str | None = None,
+    also: Mapping[str, float | None] = NO_VALUES,
+) -> np.ndarray:
+    """The inputs of an answer, [1, d]; with bounds of the entropies [5, d], the others at extremes.
+
+    Takes and raises what `score_answer` does.
+    """
+    if entropy is None:
+        entropy, lower, upper = surprisal, None, None
+    lists = [surprisal, entropy, *(bound for bound in (lower, upper) if bound is not None)]
+    if len(set(map(len, lists))) > 1 or not len(surprisal):
+        raise InputError("an answer must have one surprisal and one entropy per token, at least 1")
+    # Rounded as traces are stored, so that an answer has one confidence everywhere.
+    arrays = np.array(lists, dtype=np.float32).astype(float)
+    if not (np.isfinite(arrays).all() and (arrays >= 0).all()):
+        raise InputError("surprisals and entropies must be finite and not negative, in nats")
+    s, h, *bounds = arrays
+    extremes = _extremes(*bounds) if len(bounds) == 2 else []
+    columns = np.array([also[name] for name in predictor.also], dtype=float)
+    of_trace = _trace_inputs(predictor, s, np.stack([h, *extremes]))
+    x = np.hstack([of_trace, np.tile(columns, (len(of_trace), 1))])
+    return predictor.with_part(x, [part or ""] * len(x))
+
+
+def confidence_of(
+    predictor: Predictor, x: np.ndarray, target: Target | None = None, top_k: int | None = None
+) -> Confidence:
+    """The confidence of an answer by its inputs x, as `answer_inputs` gives them."""
+    bounded, needs_entropy = len(x) > 1, not ENTROPY_INPUTS.isdisjoint(predictor.inputs)
+    probability = float(predictor.final.predict(x[:1])[0])
+    lower: float | None = probability
+    upper: float | None = probability
+    if bounded and needs_entropy:
+        lower, upper = _bounds(predictor, x[1:])
+    if target is None:
+        return Confidence(probability, lower, upper)
+    kept, reason = predictor.keeps(x[:1], target), predictor.why_not(target)
+    if kept is not None and needs_entropy:
+        reason = other_entropies("top-k" if bounded else "exact", top_k, predictor.fitted_on)
+    keep = None if kept is None or reason else bool(kept[0])
+    return Confidence(probability, lower, upper, keep, reason)
+
+
+def score_response(
+    predictor: Predictor,
+    response: Any,
+    request: Mapping[str, Any] | None = None,
+    target: Target | None = None,
+    reading: Reading | None = None,
+) -> Confidence:
+    """Score an OpenAI client's response, or a dict in a format of docs/reference/formats.md.
+
+    `request` holds the settings that were sent; without it they are unknown. Raises `InputError`
+    where the response is of another model or kind of trace, and `WrongRow` where it is invalid.
+
+    >>> predictor, response = getfixture("calibrator"), {"logprobs": [-0.05], "entropy": [0.2]}
+    >>> score_response(predictor, response).probability > 0.5
+    True
+    """
+    record = read_response(predictor, response, request, reading or Reading())
+    return score_record(predictor, record, target)
+
+
+def score_record(predictor: Predictor, record: Record, target: Target | None = None) -> Confidence:
+    """Score an answer of the calibrator's kind (`require_same_kind`), as read.
+
+    `keep` is None where something is unknown of the calibrator or the answer.
+    """
+    confidence = trace_confidence(predictor, record, target)
+    return doubted(confidence, open_questions(as_frame([record]), predictor.fitted_on))
+
+
+def trace_confidence(
+    predictor: Predictor, record: Record, target: Target | None = None
+) -> Confidence:
+    """As `score_record`, where what is unknown is a warning alone, as for a file of answers."""
+    needs_entropy = not ENTROPY_INPUTS.isdisjoint(predictor.inputs)
+    if record.surprisal is None or (record.entropy is None and needs_entropy):
+        return Confidence(None, reason=record.lacks)
+    return score_answer(
+        predictor,
+        record.surprisal,
+        record.entropy,
+        target,
+        record.entropy_lower,
+        record.entropy_upper,
+        record.top_k,
+        also=values_of(record),
+    )
+
+
+def values_of(record: Record) -> dict[str, float | None]:
+    """The values of a user's own columns, by name."""
+    return {column["name"]: column["value"] for column in record.also or ()}
+
+
+def doubted(confidence: Confidence, doubts: Sequence[str]) -> Confidence:
+    """A confidence with what speaks against it: `keep` is None wherever there is a `reason`."""
+    if not doubts:
+        return confidence
+    reason = "; ".join(filter(None, [confidence.reason, *doubts]))
+    return replace(confidence, keep=None, reason=reason)
+
+
+def read_response(
+    predictor: Predictor, response: Any, request: Mapping[str, Any] | None, reading: Reading
+) -> Record:
+    """Read the answer of a response; raises as `score_response`."""
+    body = response if isinstance(response, dict) else response.model_dump()
+    row = {"id": "answer", "request": dict(request or {}), "response": body}
+    record = read_row(row, reading_for(predictor.fitted_on, reading))
+    require_same_kind(as_frame([record]), predictor.fitted_on)
+    return record
+
+
+def _trace_inputs(predictor: Predictor, s: np.ndarray, entropies: np.ndarray) -> np.ndarray:
+    """The inputs [n, d] of surprisals [T] with each of the entropies [n, T]; no own columns."""
+    columns = [name for name in predictor.inputs if not name.startswith(ALSO)]
+    if missing := [name for name in columns if name not in TRACE_INPUTS]:
+        raise InputError(
+            f"{predictor.estimator} needs {missing[0]}, which cannot be computed from one answer's "
+            "two lists: only the workflow can compute it. Choose trace_plus, or another estimator "
+            "of traces."
+        )
+    names = [name.removeprefix("features.") for name in columns]
+    if SINGLE_FEATURES.issuperset(names):
+        x = np.empty((len(entropies), len(names)))
+        for place, values in enumerate(single_features(names, s, entropies)):
+            x[:, place] = values
+        return x
+    rows = {
+        "example_id": [str(place) for place in range(len(entropies))],
+        "surprisal": [s.tolist()] * len(entropies),
+        "entropy": entropies.tolist(),
+    }
+    frame = compute_inputs(pl.DataFrame(rows, schema_overrides=TRACE), columns)
+    return frame.drop("example_id").to_numpy()
+
+
+def _extremes(low: np.ndarray, high: np.ndarray) -> list[np.ndarray]:
+    """The entropies [T] at which an input is smallest or largest; the slopes at the last two."""
+    half = len(low) // 2
+    falling = np.concatenate([high[:half], low[half:]])
+    rising = np.concatenate([low[:half], high[half:]])
+    return [low, high, falling, rising]
+
+
+def _bounds(predictor: Predictor, x: np.ndarray) -> tuple[float | None, float | None]:
+    """The smallest and largest probability, from the inputs at `_extremes` [4, d]."""
+    if UNBOUNDED.intersection(predictor.inputs):
+        return None, None
+    slopes = np.array([name in SLOPES for name in predictor.inputs] + [False] * predictor.by_part)
+    ends = np.where(slopes, x[2:], x[:2])
+    low, high = ends.min(axis=0, keepdims=True), ends.max(axis=0, keepdims=True)
+    lower, upper = probability_bounds(predictor.final, low, high)
+    return float(lower[0]), float(upper[0])

@@ -1,0 +1,194 @@
+"""Whether answers match the model, task and kind of traces that a calibrator was fitted on."""
+
+from collections.abc import Iterable
+
+import polars as pl
+
+from tracecal.answers.reading import Reading
+from tracecal.answers.record import ENTROPY_KIND
+from tracecal.calibrator.schema import CalibrationData
+from tracecal.errors import InputError
+from tracecal.estimators.trace_inputs import need_entropy
+
+QUESTIONS = {
+    "stop_token": {
+        "included": "include the stop token",
+        "absent": "leave out the stop token",
+        "what": "whether traces include the stop token",
+        "option": "--stop-token",
+    },
+    "processed": {
+        "yes": "hold probabilities changed by temperature, penalties or truncation",
+        "no": "hold the model's raw probabilities",
+        "what": "whether probabilities are the model's raw ones",
+        "option": "--processed",
+    },
+    "reasoning": {
+        "none": "are of answers without reasoning before them",
+        "apart": "leave out the reasoning tokens that precede an answer",
+        "within": "include the reasoning tokens that precede an answer",
+        "alone": "are of the reasoning tokens that precede an answer",
+        "what": "whether traces include reasoning",
+        "option": "--reasoning",
+    },
+}
+# Kinds that match every other.
+OPEN = {"reasoning": ()} | dict.fromkeys(("stop_token", "processed"), ("unknown", "none"))
+# Servers may list the chosen token besides the k likeliest.
+TOP_K_MARGIN = 1
+# The beginning of another question in an answer's text.
+NEXT_QUESTION = r"\n[^\S\n]*(?:Q|Question|Problem|Input|User|Human)\s*(?:\d+\s*)?:"
+
+
+def require_same_kind(
+    answers: pl.DataFrame, fitted_on: CalibrationData, task: str | None = None
+) -> None:
+    """Raise `InputError` where answers are of another model, task or kind of trace.
+
+    Unknown properties of either side count as equal; see `open_questions`.
+    """
+    if task is not None and task != fitted_on.task:
+        raise InputError(
+            f"the calibrator was fitted on the task {fitted_on.task!r}, but the answers are of "
+            f"{task!r}: calibrate on answers to that task. If both names mean the same task, add "
+            f"--task {fitted_on.task}."
+        )
+    _require_model(answers["model"].drop_nulls().unique().sort().to_list(), fitted_on)
+    traced = answers.filter(pl.col("surprisal").is_not_null())
+    for column, words in QUESTIONS.items():
+        kind = getattr(fitted_on, column)
+        differing = traced.filter(~pl.col(column).is_in([kind, *OPEN[column]]))
+        if kind not in OPEN[column] and differing.height:
+            raise InputError(
+                f"the calibrator was fitted on traces that {words[kind]}, but {differing.height} "
+                f"answer(s), such as {differing['example_id'][0]!r}, "
+                f"{words[differing[column][0]]}: its probabilities do not hold for them. Calibrate "
+                f"on answers like these, or correct their kind with {words['option']}."
+            )
+
+
+def _require_model(models: list[str], fitted_on: CalibrationData) -> None:
+    if fitted_on.model is None:
+        return
+    for model in models:
+        if fitted_on.model_names.isdisjoint(model_spellings(model)):
+            raise InputError(
+                f"the calibrator was fitted on answers of {fitted_on.model!r}, but some answers "
+                f"are by {model!r}: calibrate on that model's answers. If both names mean the "
+                f"same model, add --model {fitted_on.model}."
+            )
+
+
+def model_spellings(model: str) -> set[str]:
+    """A model's name with and without its owner, in small letters."""
+    return {model.lower(), model.lower().rsplit("/", 1)[-1]}
+
+
+def open_questions(answers: pl.DataFrame, fitted_on: CalibrationData) -> list[str]:
+    """What is unknown of the calibrator or the answers, one sentence each."""
+    traced = answers.filter(pl.col("surprisal").is_not_null())
+    unknown = [
+        f"it is not known of the {side} {words['what']} ({words['option']})"
+        for column, words in QUESTIONS.items()
+        for side, kinds in (
+            ("calibrator", [getattr(fitted_on, column)]),
+            ("answers", traced[column].to_list()),
+        )
+        if "unknown" in kinds
+    ]
+    if fitted_on.model is None or traced["model"].null_count():
+        side = "answers" if fitted_on.model else "calibrator"
+        unknown.append(f"it is not known of the {side} which model they are by (--model)")
+    return unknown
+
+
+def vocabulary_for(fitted_on: CalibrationData, vocabulary: int | None) -> int | None:
+    """The vocabulary's size for answers to be scored: the stated one, or the calibrator's.
+
+    Raises `InputError` where they differ.
+    """
+    if vocabulary is not None and fitted_on.vocabulary not in (None, vocabulary):
+        raise InputError(
+            f"the calibrator was fitted with a vocabulary of {fitted_on.vocabulary} tokens, not "
+            f"{vocabulary}; leave out --vocabulary, or calibrate with {vocabulary}."
+        )
+    return vocabulary or fitted_on.vocabulary
+
+
+def reading_for(fitted_on: CalibrationData, reading: Reading) -> Reading:
+    """Complete options of reading by the calibrator's vocabulary and further columns.
+
+    Raises `InputError` where they contradict the calibrator's.
+    """
+    columns = fitted_on.columns
+    if unknown := [name for name in reading.also if name not in columns]:
+        raise InputError(
+            f"the calibrator was not fitted on the further column {unknown[0]!r}; it has: "
+            f"{', '.join(columns) or 'none'}. "
+            "Leave it out, or calibrate with it (--also)."
+        )
+    vocabulary = vocabulary_for(fitted_on, reading.vocabulary)
+    return reading.model_copy(update={"vocabulary": vocabulary, "also": columns | reading.also})
+
+
+def other_entropies(kind: str, top_k: int | None, fitted_on: CalibrationData) -> str | None:
+    """Why a threshold does not hold for entropies of this kind; None where it does.
+
+    `kind` is 'exact' or 'top-k', then of `top_k` listed tokens; None: not known.
+    """
+    if kind == fitted_on.entropy and (
+        top_k is None or fitted_on.top_k is None or abs(top_k - fitted_on.top_k) <= TOP_K_MARGIN
+    ):
+        return None
+    tested = describe_entropies(fitted_on.entropy, fitted_on.top_k)
+    return (
+        f"the threshold was tested on answers with {tested}, and this one has "
+        f"{describe_entropies(kind, top_k)}: calibrate on answers like it"
+    )
+
+
+def describe_entropies(kind: str, top_k: int | None) -> str:
+    """A kind of entropies, in words."""
+    tokens = f"the {top_k} likeliest tokens" if top_k else "the likeliest tokens"
+    words = {"exact": "exact entropies", "top-k": f"entropies from {tokens}"}
+    return words.get(kind, "no entropies")
+
+
+def undecided(
+    answers: pl.DataFrame, inputs: Iterable[str], fitted_on: CalibrationData
+) -> list[str | None]:
+    """Why a threshold on these inputs does not hold for each answer's entropies; None: it does."""
+    if not need_entropy(inputs):
+        return [None] * answers.height
+    kinds = answers.select(ENTROPY_KIND, "top_k").rows()
+    return [other_entropies(*kind, fitted_on) for kind in kinds]
+
+
+def describe_other_kinds(answers: pl.DataFrame, fitted_on: CalibrationData) -> str | None:
+    """How many labelled `answers` have entropies that no threshold decides about; None: none."""
+    traced = answers.filter(pl.col("entropy").is_not_null()).select("top_k", kind=ENTROPY_KIND)
+    counts = traced.group_by("kind", "top_k").len().sort("kind", "top_k").rows()
+    n_undecided = sum(
+        count for *kind, count in counts if other_entropies(*kind, fitted_on) is not None
+    )
+    if not n_undecided:
+        return None
+    kinds = ", ".join(f"{describe_entropies(*kind)} ({count} answers)" for *kind, count in counts)
+    margin = f", give or take {TOP_K_MARGIN}" if fitted_on.top_k else ""
+    return (
+        f"the labelled answers have entropies of several kinds: {kinds}. Thresholds on entropies "
+        f"hold for {describe_entropies(fitted_on.entropy, fitted_on.top_k)}{margin}: the "
+        f"{n_undecided} other labels enter the fits, and not the tests of thresholds"
+    )
+
+
+def describe_run_on(answers: pl.DataFrame) -> str | None:
+    """A warning where answers' texts run on into another question; None where none does."""
+    run_on = answers.filter(pl.col("answer").str.contains(NEXT_QUESTION))
+    if not run_on.height:
+        return None
+    return (
+        f"{run_on.height} of {answers.height} answers, such as {run_on['example_id'][0]!r}, "
+        "run on into another question, whose tokens count as theirs: decode with a stop string, "
+        "or cut texts and traces there"
+    )
