@@ -88,7 +88,7 @@ def test_a_model_whose_cache_cannot_be_spliced_decodes_batch_by_batch(
     model = make_model()
     shared = [SHARED + ids for ids in prompts]
     expected = greedily(model, shared, tokenizer, slots=2)
-    monkeypatch.setattr(context, "_new_cache", lambda model: DynamicCache(config=model.config))
+    monkeypatch.setattr(context, "new_cache", lambda model: DynamicCache(config=model.config))
     assert shared_prefix(model, shared) is None
     assert_same(greedily(model, shared, tokenizer, slots=2), expected)
 

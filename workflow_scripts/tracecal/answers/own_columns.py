@@ -9,7 +9,7 @@ ALSO = "also."  # before the name of an own column
 
 
 def own_column(name: str) -> pl.Expr:
-    """The value of the own column `name`, null where the answer has none.
+    """The value of the own column `name`, missing where the answer has none.
 
     >>> also = [[{"name": "judge", "path": "judge.score", "value": 0.5}], []]
     >>> pl.DataFrame({"also": also}).select(own_column("judge")).to_series().to_list()

@@ -105,7 +105,7 @@ def _read(
     records: dict[str, Record] = {}
     part_labels: dict[str, PartLabels] = {}
     wrong_rows, rows_of_records = [], []
-    for place, row in rows:
+    for location, row in rows:
         try:
             if isinstance(row, ValueError):
                 raise WrongRow(f"it is not JSON ({row})")
@@ -127,7 +127,7 @@ def _read(
             if keep_rows:
                 rows_of_records.append(row if keep_rows is True else keep_rows(example_id, row))
         except WrongRow as error:
-            wrong_rows.append(f"{place}: {error}")
+            wrong_rows.append(f"{location}: {error}")
     if wrong_rows and reading.wrong_rows == "stop":
         raise InputError(
             f"{source}: {describe_wrong_rows(wrong_rows)}. Correct them, or leave them out "

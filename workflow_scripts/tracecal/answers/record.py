@@ -85,7 +85,7 @@ def entropy_kind(answers: pl.DataFrame) -> str:
 
 
 def with_partial(answers: pl.DataFrame) -> pl.DataFrame:
-    """Fill the missing lists of answers with those of `partial`, null at tokens without a value."""
+    """Fill the missing lists of answers with those of `partial`, which have gaps."""
     partial = pl.col("partial").struct
     return answers.with_columns(pl.coalesce(name, partial.field(name)) for name in TRACE)
 

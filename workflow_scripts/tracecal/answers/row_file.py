@@ -125,7 +125,7 @@ def _read_json(path: Path) -> tuple[Rows, Metadata]:
     single = len(lines) == 1 or isinstance(_parse(lines[0][1]), ValueError)
     document = _parse(text) if single else None
     if document is None or isinstance(document, ValueError):
-        return ((place, _parse(line)) for place, line in lines), {}
+        return ((location, _parse(line)) for location, line in lines), {}
     rows = document if isinstance(document, list) else [document]
     if isinstance(document, dict) and isinstance(document.get("samples"), list):
         rows = [_with_request(sample, document) for sample in document["samples"]]

@@ -1,11 +1,11 @@
 """Sources of answers: a path, a frame or rows, read into one frame.
 
-Answers are a path of any format of docs/reference/formats.md, rows (mappings, as such a file holds
-them), or a frame: Polars, or any that speaks Arrow's C stream, as those of pandas do. How paths and
-rows are read is a `Reading`; a frame of `read_answers` has been read.
+A path is of any format of docs/reference/formats.md; rows are mappings as such a file holds them; a
+frame is from Polars, pandas or any library with Arrow's C stream. A `Reading` says how paths and
+rows are read; a frame of `read_answers` has been read.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from tracecal.io.log import LOGGER
 
 Answers = str | Path | pl.DataFrame | Iterable[Mapping[str, Any]] | Any
 SCHEMA = pl.Schema(RECORDS)  # type: ignore[arg-type]
-# What a file says of all its answers, and a frame in a column of each.
+# What a file states about all its answers, and a frame in a column for each answer.
 STATED = ("task", "revision")
 PART_LABELS = pl.Struct(
     {
@@ -51,7 +51,7 @@ def read_answers(
     -------
     polars.DataFrame
         A row per answer: ``example_id``, ``answer``, ``surprisal`` and ``entropy`` (lists with a
-        number per token, nats, null where unknown), bounds of the entropies, ``correct``,
+        number per token, nats, missing where unknown), bounds of the entropies, ``correct``,
         ``model``, why a trace is incomplete (``lacks``), and more. Where the file states them also
         ``task``, ``revision``, and ``part_labels``, verdicts on parts of answers.
 
@@ -70,58 +70,59 @@ def read_answers(
     return frame_of(answers_in(answers, reading, progress=progress))
 
 
-def frame_of(known: read.Answers) -> pl.DataFrame:
-    """Answers with what their source says of them, as columns; see `read_answers`."""
-    stated = {name: pl.lit(known.metadata.get(name)) for name in STATED if name in known.metadata}
-    frame = known.frame.with_columns(**stated)
-    if not known.part_labels:
+def frame_of(answers: read.Answers) -> pl.DataFrame:
+    """The frame of `read_answers`: answers with what their source states, as columns."""
+    metadata = answers.metadata
+    stated = {name: pl.lit(metadata[name]) for name in STATED if name in metadata}
+    frame = answers.frame.with_columns(**stated)
+    if not answers.part_labels:
         return frame
-    labels = [_plain(known.part_labels.get(name)) for name in frame["example_id"]]
+    labels = [_labels_as_row(answers.part_labels.get(name)) for name in frame["example_id"]]
     return frame.with_columns(part_labels=pl.Series(labels, dtype=PART_LABELS))
 
 
-def _plain(labels: PartLabels | None) -> dict[str, Any] | None:
+def _labels_as_row(labels: PartLabels | None) -> dict[str, Any] | None:
     if labels is None:
         return None
     verdicts = None if labels.correct is None else labels.correct.items()
-    named = verdicts and [{"name": name, "correct": correct} for name, correct in verdicts]
-    return {"correct": named, "wrong_spans": labels.wrong_spans}
+    correct = verdicts and [{"name": name, "correct": verdict} for name, verdict in verdicts]
+    return {"correct": correct, "wrong_spans": labels.wrong_spans}
 
 
 def answers_in(
     answers: Answers,
     reading: Reading | None = None,
-    keep_rows: bool | Callable[[str, dict[str, Any]], Any] = False,
+    keep_rows: read.KeepRows = False,
     progress: bool = False,
 ) -> read.Answers:
-    """The answers with all that their source says; what was read by this is given back.
+    """Read answers from their source; `Answers` are returned unchanged.
 
-    A frame that has been read takes no options, save a vocabulary, which changes nothing of it, and
-    further columns, each a column of the frame or one that it was read with.
+    A frame that has been read takes no options but a vocabulary, which does not change it, and own
+    columns, each a column of the frame or one that it was read with.
     """
     if isinstance(answers, read.Answers):
         return answers
     settings = reading or Reading()
     if isinstance(answers, str | Path):
-        found = read.read_file(answers, settings, keep_rows=keep_rows, progress=progress)
-    elif (frame := _polars(answers)) is None:
-        found = read.read_rows(answers, settings, keep_rows, progress)
+        result = read.read_file(answers, settings, keep_rows=keep_rows, progress=progress)
+    elif (frame := _polars_frame(answers)) is None:
+        result = read.read_rows(answers, settings, keep_rows, progress)
     elif frame.columns and RECORDS.keys() <= {*frame.columns}:
         if changed := settings.changed({*Reading.model_fields} - {"vocabulary", "also"}):
             raise InputError(
                 f"the frame has been read already, so {', '.join(changed)} would do nothing: give "
                 "options of reading to read_answers."
             )
-        return _of_frame(_with_columns(frame, settings.also), keep_rows)
+        return _answers_of_frame(_with_own_columns(frame, settings.also), keep_rows)
     else:
-        found = read.read_rows(frame.iter_rows(named=True), settings, keep_rows, progress)
-    if found.wrong_rows:
-        LOGGER.warning("%s: left out %s", found.source, describe_wrong_rows(found.wrong_rows))
-    return found
+        result = read.read_rows(frame.iter_rows(named=True), settings, keep_rows, progress)
+    if result.wrong_rows:
+        LOGGER.warning("%s: left out %s", result.source, describe_wrong_rows(result.wrong_rows))
+    return result
 
 
-def _polars(answers: Any) -> pl.DataFrame | None:
-    """A frame as one of Polars; null for rows. Raises `InputError` for anything else."""
+def _polars_frame(answers: Any) -> pl.DataFrame | None:
+    """Answers as a frame of Polars; None for rows. Raises `InputError` for anything else."""
     if isinstance(answers, pl.LazyFrame):
         return answers.collect()
     if hasattr(answers, "__arrow_c_stream__"):
@@ -134,8 +135,8 @@ def _polars(answers: Any) -> pl.DataFrame | None:
     return None
 
 
-def _with_columns(frame: pl.DataFrame, also: Mapping[str, str]) -> pl.DataFrame:
-    """A frame with its further columns as `RECORDS` holds them."""
+def _with_own_columns(frame: pl.DataFrame, also: Mapping[str, str]) -> pl.DataFrame:
+    """A frame with the user's own columns as `RECORDS` holds them."""
     if not also:
         return frame
     try:
@@ -155,10 +156,8 @@ def _with_columns(frame: pl.DataFrame, also: Mapping[str, str]) -> pl.DataFrame:
         ) from error
 
 
-def _of_frame(
-    frame: pl.DataFrame, keep_rows: bool | Callable[[str, dict[str, Any]], Any]
-) -> read.Answers:
-    """The answers of a frame of `read_answers`, whatever columns were added to it."""
+def _answers_of_frame(frame: pl.DataFrame, keep_rows: read.KeepRows) -> read.Answers:
+    """The answers of a frame of `read_answers`, which may have further columns."""
     records = frame.select(*RECORDS).cast(SCHEMA)
     metadata = {}
     for name in {*STATED} & {*frame.columns}:
@@ -170,24 +169,24 @@ def _of_frame(
             )
         if values:
             metadata[name] = values[0]
-    of_parts = {}
+    part_labels = {}
     if "part_labels" in frame.columns:
-        told = frame.select("example_id", "part_labels").drop_nulls()
-        of_parts = {name: _labels(labels) for name, labels in told.iter_rows()}
+        labelled = frame.select("example_id", "part_labels").drop_nulls()
+        part_labels = {name: _labels_of_row(labels) for name, labels in labelled.iter_rows()}
     rows: Sequence[Any] = ()
     if keep_rows:
         rows = list(frame.iter_rows(named=True))
         if keep_rows is not True:
             rows = [keep_rows(row["example_id"], row) for row in rows]
-    return read.Answers(records, [], metadata, of_parts, rows)
+    return read.Answers(records, [], metadata, part_labels, rows)
 
 
-def _labels(told: Mapping[str, Any]) -> PartLabels:
-    verdicts, spans = told["correct"], told["wrong_spans"]
-    named = verdicts and {one["name"]: one["correct"] for one in verdicts}
-    return PartLabels(named, spans and [tuple(span) for span in spans])
+def _labels_of_row(row: Mapping[str, Any]) -> PartLabels:
+    verdicts, spans = row["correct"], row["wrong_spans"]
+    correct = verdicts and {verdict["name"]: verdict["correct"] for verdict in verdicts}
+    return PartLabels(correct, spans and [tuple(span) for span in spans])
 
 
 def name_of(answers: read.Answers) -> str:
-    """The name of their file."""
+    """The name of the file of answers."""
     return Path(answers.source).name

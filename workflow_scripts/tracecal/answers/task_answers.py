@@ -47,7 +47,7 @@ def answers_to(
     checksum
         Of the file of answers, when the run started.
     unusable
-        Why an answer cannot be used, or null.
+        Why an answer cannot be used; missing where it can.
 
     Returns
     -------

@@ -47,7 +47,7 @@ def part_answers(
     parts
         Which parts there are.
     labels
-        By the id of the answer; a part without one gets a null `correct`.
+        By the id of the answer; `correct` is missing for a part without one.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""One decoded answer and its trace."""
+"""One decoded answer and its trace, which grow by a token per step."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""Batches of prompts of similar length, halved when memory runs out."""
+"""Batches of prompts of similar length, which are halved when memory runs out."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 
 class NotFiniteError(ArithmeticError):
-    """The model's numbers are NaN or infinite for the prompt at `index` of a batch."""
+    """Numbers of the model are NaN or infinite for the prompt at `index` of a batch."""
 
     def __init__(self, index: int, where: str):
         super().__init__(where)
@@ -25,11 +25,11 @@ class NotFiniteError(ArithmeticError):
 
 
 def forget(results: list[Any]) -> None:
-    """The default `keep`: finished batches are only returned."""
+    """The default `keep`, which does nothing: finished batches are returned all the same."""
 
 
 def longest_first(prompts: Iterable[Prompt]) -> list[Prompt]:
-    """The order of work: memory runs out early if at all, and a batch's lengths are similar."""
+    """Order prompts so that memory runs out early, if at all, and a batch has similar lengths."""
     return sorted(prompts, key=lambda row: (-len(row["prompt_token_ids"]), row["example_id"]))
 
 
@@ -40,10 +40,10 @@ def in_batches(
     work: Callable[[list[Prompt]], list[Result]],
     keep: Callable[[list[Result]], None] = forget,
 ) -> list[Result]:
-    """The results of `work` on every prompt, longest first; each batch's results go to `keep`.
+    """Do `work` on every prompt, longest first, and pass the results of each batch to `keep`.
 
-    When the device's memory runs out, batches stay halved from then on; results depend on the
-    batch by rounding only. Raises `InputError` naming the example where a single prompt does not
+    When memory runs out, batches stay halved from then on; results depend on the batch by rounding
+    only. Raises `InputError` naming the example where a single prompt does not
     fit or the model's numbers are not finite.
     """
     return in_waves(prompts, size, unit, lambda batch, _: work(batch), keep, waves=1)
@@ -65,14 +65,14 @@ def in_waves(
     """
     ordered = longest_first(prompts)
     results: list[Result] = []
-    place = 0
+    begin = 0
     with progress_bar(len(ordered), "decoding", unit) as bar:
-        while batch := ordered[place : place + size * waves]:
+        while batch := ordered[begin : begin + size * waves]:
             done = _unless_out_of_memory(partial(work, batch, size), batch)
             if done is not None:
                 keep(done)
                 results += done
-                place += len(batch)
+                begin += len(batch)
                 bar.update(len(batch))
             elif (size := min(size, len(batch))) > 1:
                 # Only outside the except block are the failed attempt's tensors freed.

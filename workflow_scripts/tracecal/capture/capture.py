@@ -1,4 +1,4 @@
-"""Surprisal and entropy from the logits of a step, in one pass."""
+"""Surprisals and entropies from the logits of a step, in one pass."""
 
 import math
 from collections.abc import Callable
@@ -8,15 +8,15 @@ import torch
 
 LOG2_E = math.log2(math.e)
 LN_2 = math.log(2)
-# exp2 of it is the smallest normal float32; smaller weights are negligible
+# exp2 of it is the smallest normal float32; smaller weights are negligible.
 FLOOR = -126.0
-# Logits per block: few enough for them and their exponentials to stay in a core's cache.
+# Logits per block, few enough to stay in the cache of a core with their exponentials.
 BLOCK = 1 << 17
 StepTrace = tuple[torch.Tensor, torch.Tensor, torch.Tensor]  # tokens, surprisal, entropy
 
 
 def capture(logits: torch.Tensor, tokens: torch.Tensor | None = None) -> StepTrace:
-    """The chosen tokens, their surprisal and the entropy of the distribution, each [n].
+    """Compute the generated tokens, their surprisals and the entropies, each [n].
 
     `logits` [n, vocabulary] are raw, of any dtype, and converted to float32; `tokens` are the most
     likely ones where None. Values are in nats, at least 0, with 0 log 0 = 0 (paper, section 3.3),
@@ -30,12 +30,12 @@ def capture(logits: torch.Tensor, tokens: torch.Tensor | None = None) -> StepTra
         return _read(logits, tokens, _argmax_on_cpu)
     parts = logits.split(rows)
     chosen = [None] * len(parts) if tokens is None else tokens.split(rows)
-    read = [_read(*part, _argmax_on_cpu) for part in zip(parts, chosen, strict=True)]
-    return tuple(torch.cat(column) for column in zip(*read, strict=True))
+    traces = [_read(*part, _argmax_on_cpu) for part in zip(parts, chosen, strict=True)]
+    return tuple(torch.cat(column) for column in zip(*traces, strict=True))
 
 
 def _argmax_on_cpu(logits: torch.Tensor) -> torch.Tensor:
-    """NumPy's is vectorised; PyTorch's took a third of the pass."""
+    """The argmax of NumPy, which is vectorised; PyTorch's took a third of the pass."""
     return torch.from_numpy(logits.numpy().argmax(-1))
 
 
@@ -48,7 +48,7 @@ def _read(
     tokens: torch.Tensor | None,
     argmax: Callable[[torch.Tensor], torch.Tensor],
 ) -> StepTrace:
-    """`capture` of one block of rows, in place where possible."""
+    """`capture` one block of rows, in place where possible."""
     logits = logits.float()
     highest = logits.amax(-1, keepdim=True)
     # In bits relative to the highest: exp2 is faster than exp. PyTorch sums pairwise.

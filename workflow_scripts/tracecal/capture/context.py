@@ -1,4 +1,8 @@
-"""The tokens before a step: a padded batch and its KV cache."""
+"""The context of a step: a padded batch of rows and their KV cache.
+
+`padded_context(model, prompts)` starts one, `Context.read(ids)` reads tokens and returns logits,
+and `refilled` replaces finished rows by rows of another context.
+"""
 
 from collections.abc import Sequence
 
@@ -6,9 +10,9 @@ import torch
 from transformers import PreTrainedModel
 from transformers.modeling_outputs import ModelOutput
 
-from tracecal.capture.roomy_cache import ROOM, RoomyLayer, _new_cache
+from tracecal.capture.roomy_cache import ROOM, RoomyLayer, new_cache
 
-# Shortest shared prefix, in tokens, that is worth a separate forward pass
+# Shortest shared prefix, in tokens, that is worth a separate forward pass.
 WORTH_SHARING = 8
 
 
@@ -17,7 +21,7 @@ class Context:
 
     def __init__(self, model: PreTrainedModel, pads: Sequence[int]) -> None:
         self.model = model
-        self.cache = _new_cache(model)
+        self.cache = new_cache(model)
         self.width = 0
         self._pad(pads)
 
@@ -31,10 +35,9 @@ class Context:
         return all(isinstance(layer, RoomyLayer) for layer in self.cache.layers)
 
     def read(self, ids: torch.Tensor) -> torch.Tensor:
-        """Read `ids` [rows, new]; return the next tokens' raw logits [rows, vocabulary].
+        """Read `ids` [rows, new]; return the raw logits [rows, vocabulary] of the next tokens.
 
-        Nothing processes the logits: no penalty, temperature or minimum length of a generation
-        config applies.
+        No penalty, temperature or minimum length of a generation config applies.
         """
         return self._forward(self.model, ids, logits_to_keep=1).logits[:, -1]
 
@@ -62,7 +65,7 @@ class Context:
         )
 
     def length(self, row: int) -> int:
-        """How many tokens of a row were read."""
+        """The number of tokens of a row."""
         return self.width - self.pads[row]
 
     def select(self, rows: Sequence[int]) -> "Context":
@@ -73,24 +76,24 @@ class Context:
         return self
 
     def keep(self, rows: Sequence[int]) -> None:
-        """As `select`, in place, of no more rows than there are."""
+        """As `select`, in place; no row may be repeated beyond the number of rows."""
         if self.splices:
             return self.rearrange([(self, row) for row in rows])
         self.cache.batch_select_indices(self._indices(rows))
         self._pad([self.pads[row] for row in rows])
 
     def rearrange(self, sources: Sequence["Source"]) -> None:
-        """Let each place hold its source; there are at most as many as rows.
+        """Fill each place with its source, in place; there are at most as many as rows.
 
-        In place: what stays is not copied. Rows of other contexts have no more tokens than this
-        one has columns.
+        Rows that stay are not copied. Rows of other contexts have no more tokens than this context
+        has columns.
         """
         moved: dict[Context, list[int]] = {}
-        for place, source in enumerate(sources):
-            if source != (self, place):
-                moved.setdefault(source[0], []).append(place)
+        for row, source in enumerate(sources):
+            if source != (self, row):
+                moved.setdefault(source[0], []).append(row)
         moves = [
-            (context, self._indices(places), self._indices([sources[place][1] for place in places]))
+            (context, self._indices(places), self._indices([sources[row][1] for row in places]))
             for context, places in moved.items()
         ]
         for number, layer in enumerate(self.cache.layers):
@@ -110,30 +113,31 @@ Source = tuple[Context, int]  # a context and one of its rows
 
 
 def gathered(sources: Sequence[Source]) -> Context:
-    """Rows of contexts that splice, in a new one, without columns that are padding everywhere."""
+    """A new context of rows of others that splice, without columns of padding alone."""
     first = sources[0][0]
-    whole = Context(first.model, [0] * len(sources))
-    whole.width = max(context.length(row) for context, row in sources)
-    for layer, held in zip(whole.cache.layers, first.cache.layers, strict=True):
-        if held.is_initialized:
-            like = held.keys, held.values
-            layer.make_room(like, len(sources), whole.width, whole.width + ROOM)
-            for states in (layer.keys, layer.values):
-                states.zero_()  # what a mask hides must still be finite
-    whole.rearrange(sources)
-    return whole
+    context = Context(first.model, [0] * len(sources))
+    context.width = max(source.length(row) for source, row in sources)
+    for layer, like in zip(context.cache.layers, first.cache.layers, strict=True):
+        if like.is_initialized:
+            states = like.keys, like.values
+            layer.make_room(states, len(sources), context.width, context.width + ROOM)
+            for buffer in (layer.keys, layer.values):
+                buffer.zero_()  # what a mask hides must still be finite
+    context.rearrange(sources)
+    return context
 
 
 def refilled(
-    context: Context, kept: Sequence[int], joining: Sequence[Source]
+    context: Context, staying: Sequence[int], joining: Sequence[Source]
 ) -> tuple[Context, list[int]]:
-    """Rows of a context that splices, and rows of others; and which of both each of them is.
+    """Keep the rows `staying` of a context that splices, and add rows of others.
 
-    The context itself where that is possible and its columns are not largely padding by then:
-    what joins takes the places of what left. Otherwise a new one.
+    Returns the context and the order of its rows, numbered as staying rows, then joining ones. It
+    is the context itself where joining rows fit into the places of rows that left, and its columns
+    are not largely padding by then; otherwise a new one.
     """
-    order = in_place(kept, len(joining))
-    rows = [*((context, row) for row in kept), *joining]
+    order = in_place(staying, len(joining))
+    rows = [*((context, row) for row in staying), *joining]
     sources = [rows[number] for number in order]
     width = max(part.length(row) for part, row in sources)
     if len(sources) <= len(context.pads) and width <= context.width <= width + ROOM:
@@ -142,16 +146,20 @@ def refilled(
     return gathered(sources), order
 
 
-def in_place(kept: Sequence[int], joining: int = 0) -> list[int]:
-    """An order of the `kept` places, then those `joining` them, in which most keep their place."""
-    count = len(kept) + joining
-    staying = {place: number for number, place in enumerate(kept) if place < count}
-    moving = iter(sorted({*range(count)} - {*staying.values()}))
-    return [staying[place] if place in staying else next(moving) for place in range(count)]
+def in_place(rows: Sequence[int], n_joining: int = 0) -> list[int]:
+    """Order the places `rows`, then `n_joining` new ones, so that most rows keep their place.
+
+    >>> in_place([0, 2], 1)
+    [0, 2, 1]
+    """
+    n_rows = len(rows) + n_joining
+    number_of = {row: number for number, row in enumerate(rows) if row < n_rows}
+    moving = iter(sorted({*range(n_rows)} - {*number_of.values()}))
+    return [number_of[row] if row in number_of else next(moving) for row in range(n_rows)]
 
 
 def shared_prefix(model: PreTrainedModel, prompts: Sequence[list[int]]) -> Context | None:
-    """The common prefix of `prompts`, read once; None where it is short or there is one prompt.
+    """Read the common prefix of `prompts` once; None where it is short or there is one prompt.
 
     At least one token of each prompt is left to read.
     """
@@ -169,21 +177,22 @@ def shared_prefix(model: PreTrainedModel, prompts: Sequence[list[int]]) -> Conte
 def padded_context(
     model: PreTrainedModel, prompts: Sequence[list[int]], shared: Context | None = None
 ) -> tuple[Context, torch.Tensor]:
-    """A context for `prompts`, and the ids [prompts, columns] that it has yet to read.
+    """Start a context for `prompts`, and return the ids [prompts, columns] yet to be read.
 
-    It starts with the cache of `shared`, shifted right by each row's padding, so that no padding
-    separates a prompt's tokens; tokens shifted out of the shared columns are read again.
+    It starts with the cache of `shared`, shifted right by the padding of each row, so that no
+    padding separates the tokens of a prompt; tokens shifted out of the shared columns are read
+    again.
     """
     longest = max(map(len, prompts))
     pads = [longest - len(ids) for ids in prompts]
-    context, known = Context(model, pads), shared.width if shared else 0
+    context, n_shared = Context(model, pads), shared.width if shared else 0
     if shared:
-        source = (torch.arange(known, device=model.device) - context.left[:, None]).clamp(min=0)
-        for layer, given in zip(context.cache.layers, shared.cache.layers, strict=True):
-            if given.is_initialized:
-                keys, values = (held[0][:, source] for held in (given.keys, given.values))
+        source = (torch.arange(n_shared, device=model.device) - context.left[:, None]).clamp(min=0)
+        for layer, prefix in zip(context.cache.layers, shared.cache.layers, strict=True):
+            if prefix.is_initialized:
+                keys, values = (states[0][:, source] for states in (prefix.keys, prefix.values))
                 layer.hold((keys.transpose(0, 1), values.transpose(0, 1)), longest + ROOM)
-        context.width = known
+        context.width = n_shared
     # Any padding id will do: the mask hides it, and no answer is filtered by it.
     rows = [[0] * pad + ids for pad, ids in zip(pads, prompts, strict=True)]
-    return context, torch.tensor([row[known:] for row in rows], device=model.device)
+    return context, torch.tensor([row[n_shared:] for row in rows], device=model.device)

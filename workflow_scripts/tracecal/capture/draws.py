@@ -1,4 +1,4 @@
-"""Reproducible draws of tokens, whatever the batch and the engine."""
+"""Reproducible draws of tokens, independent of the batch and the engine."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -10,10 +10,10 @@ SUMMED_TOGETHER = 256  # tokens whose weights are summed together
 
 
 class Draws:
-    """Chooses each answer's next token by inverting the distribution function at a uniform.
+    """Draws the next token of each answer, by inverting the distribution function at a uniform.
 
-    The uniform number is a hash of the answer's key and the step, so the token depends neither on
-    the batch nor on a generator's state.
+    The uniform number is a hash of the key of the answer and the step, so the token depends neither
+    on the batch nor on the state of a generator.
     """
 
     def __init__(self, keys: Sequence[str], temperature: float | torch.Tensor) -> None:
@@ -31,7 +31,11 @@ class Draws:
 
 
 def uniform(key: str) -> float:
-    """A number in [0, 1): 53 bits of a hash of `key`."""
+    """A number in [0, 1): 53 bits of a hash of `key`.
+
+    >>> uniform("a") == uniform("a") != uniform("b")
+    True
+    """
     digest = hashlib.sha256(key.encode()).digest()
     return (int.from_bytes(digest[:8], "big") >> 11) / 2**53
 
@@ -39,7 +43,7 @@ def uniform(key: str) -> float:
 def inverse_cdf(logits: torch.Tensor, uniforms: Sequence[float]) -> torch.Tensor:
     """The tokens [n] at which the distribution functions of `logits` [n, V] exceed `uniforms`.
 
-    Weights are float32, their sums float64: first of blocks, then within the one that is reached.
+    Weights are float32, their sums float64: first of blocks, then within the block that is reached.
     A token of weight 0 is never chosen.
     """
     logits = logits.float()
@@ -48,13 +52,13 @@ def inverse_cdf(logits: torch.Tensor, uniforms: Sequence[float]) -> torch.Tensor
         -1, (-1, SUMMED_TOGETHER)
     )
     ends = weights.sum(-1, dtype=torch.float64).cumsum(-1)
-    drawn = torch.tensor(uniforms, dtype=torch.float64, device=logits.device)[:, None]
-    reached = drawn * ends[:, -1:]
+    u = torch.tensor(uniforms, dtype=torch.float64, device=logits.device)[:, None]
+    reached = u * ends[:, -1:]
     # NaN logits pass everything; `decode` says so.
     block = torch.searchsorted(ends, reached, right=True).clamp_(max=ends.shape[-1] - 1)
     before = ends.gather(-1, block - 1 + (block == 0)) * (block > 0)
     within = weights[torch.arange(len(weights)), block.squeeze(-1)].cumsum(-1, dtype=torch.float64)
-    # By rounding what is left may be all of the block: its last token with a weight.
-    left = torch.minimum(reached - before, within[:, -1:] * (1 - 1e-15))
-    tokens = block * SUMMED_TOGETHER + torch.searchsorted(within, left, right=True)
+    # By rounding the rest may be all of the block: its last token with a weight.
+    rest = torch.minimum(reached - before, within[:, -1:] * (1 - 1e-15))
+    tokens = block * SUMMED_TOGETHER + torch.searchsorted(within, rest, right=True)
     return tokens.squeeze(-1).clamp_(max=logits.shape[-1] - 1)

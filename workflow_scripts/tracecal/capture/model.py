@@ -1,4 +1,4 @@
-"""Loading a causal language model from its folder."""
+"""Models and tokenizers, loaded from their folders."""
 
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -51,10 +51,10 @@ def load_model(
         "device_map": None if slices > 1 else device,
         "distributed_config": DistributedConfig(tp_size=slices) if slices > 1 else None,
     }
-    given = {name: value for name, value in settings.items() if value is not None}
+    stated = {name: value for name, value in settings.items() if value is not None}
     if (Path(folder) / GENERATION_CONFIG).is_file():
         loaded(GenerationConfig, folder)  # where it is broken, a model is loaded without it
-    model = with_all_weights(AutoModelForCausalLM, folder, **given).eval()
+    model = with_all_weights(AutoModelForCausalLM, folder, **stated).eval()
     return model if slices > 1 else pack(model)
 
 
@@ -77,9 +77,9 @@ disable_progress_bar()  # its bars would fill the logs
 
 
 def loaded(auto_class: type, folder: str | Path, **settings: object):
-    """What `auto_class` reads from `folder`, which matches the checksum beside it where it has one.
+    """Load what `auto_class` reads from `folder`, without running code that came with it.
 
-    Raises `InputError` where it cannot be read or does not match.
+    Raises `InputError` where it cannot be read, or does not match the checksum beside it, if any.
     """
     require_sum(folder)
     try:
@@ -97,12 +97,12 @@ def loaded(auto_class: type, folder: str | Path, **settings: object):
 def with_all_weights(
     auto_class: type, folder: str | Path, heads: Sequence[str] = (), **settings: object
 ) -> PreTrainedModel:
-    """A model of which every weight is in the folder, and none of the folder's is left over.
+    """Load a model; raise `InputError` where a weight is missing from the folder or left over.
 
-    Transformers fills what is missing at random and drops what is left over. Only of the modules
-    `heads` (such as 'classifier') may either be. Raises `InputError` naming the weights.
+    Transformers fills missing weights at random and drops those left over. Only modules in `heads`
+    (such as 'classifier') may have either.
     """
-    model, found = loaded(
+    model, report = loaded(
         auto_class, folder, use_safetensors=True, output_loading_info=True, **settings
     )
     for keys, wrong in (
@@ -111,7 +111,7 @@ def with_all_weights(
         ("mismatched_keys", "holds weights of another shape than config.json says:"),
         ("error_msgs", "has weights that cannot be read:"),
     ):
-        names = [key if isinstance(key, str) else str(key[0]) for key in found.get(keys) or ()]
+        names = [key if isinstance(key, str) else str(key[0]) for key in report.get(keys) or ()]
         if odd := sorted(name for name in names if not set(name.split(".")[:2]) & set(heads)):
             raise InputError(
                 f"{folder} {wrong} {', '.join(odd[:3])}{', ...' * (len(odd) > 3)} ({len(odd)} in "

@@ -1,4 +1,4 @@
-"""Linear layers laid out once for oneDNN."""
+"""Linear layers whose weights are laid out once for oneDNN, for inference on a CPU."""
 
 import platform
 
@@ -10,10 +10,10 @@ WORTH_PACKING = 1 << 18
 
 
 class PackedLinear(nn.Module):
-    """As `nn.Linear`, by oneDNN on a weight that was laid out for it once, for inference only.
+    """`nn.Linear` by oneDNN, with a weight that is laid out once, for inference only.
 
-    PyTorch multiplies float32 by MKL, which lays the weight out at every call and leaves AVX-512
-    unused on processors of other makers.
+    PyTorch multiplies float32 by MKL, which lays the weight out at every call and uses AVX-512 on
+    Intel's processors alone.
     """
 
     def __init__(self, linear: nn.Linear) -> None:
@@ -23,7 +23,7 @@ class PackedLinear(nn.Module):
 
     @property
     def weight(self) -> torch.Tensor:
-        """The weight [out, in], laid out as usual again: for models that read it."""
+        """The weight [out, in] in the usual layout, for models that read it."""
         return self.packed.to_dense()
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
@@ -31,7 +31,7 @@ class PackedLinear(nn.Module):
 
 
 def pack(model: nn.Module) -> nn.Module:
-    """The same model; on an x86 CPU packed layers replace its large float32 linear ones."""
+    """Replace large float32 linear layers of a model by packed ones, on an x86 CPU."""
     if platform.machine() in ("x86_64", "AMD64") and torch.backends.mkldnn.is_available():
         for parent in list(model.modules()):
             for name, layer in list(parent.named_children()):

@@ -1,4 +1,4 @@
-"""Tokens that end an answer, and tokens that are marks."""
+"""Special tokens: those that end an answer, and those that are marks."""
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -7,7 +7,7 @@ from tracecal.errors import InputError
 
 
 def end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> list[int]:
-    """Ids that end an answer: the generation config's list, else the model's, else the tokenizer's.
+    """Ids that end an answer: from the generation config, else the model, else the tokenizer.
 
     Raises `InputError` where the model declares none, or something other than token ids.
     """
@@ -18,7 +18,7 @@ def end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> li
     ):
         if declared is not None:
             ids = declared if isinstance(declared, list) else [declared]
-            if not all(isinstance(one, int) for one in ids):
+            if not all(isinstance(token_id, int) for token_id in ids):
                 raise InputError(
                     f"{model.name_or_path}: its eos_token_id {declared!r} is not a token id or a "
                     f"list of them; correct it in {GENERATION_CONFIG} or config.json."
@@ -31,6 +31,6 @@ def end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> li
 
 
 def special_ids(tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
-    """Ids of the tokens that are marks, not text: those that decoding an answer leaves out."""
-    added = {key for key, token in tokenizer.added_tokens_decoder.items() if token.special}
-    return frozenset(added | set(tokenizer.all_special_ids))
+    """Ids of the tokens that are marks, not text, which decoding an answer leaves out."""
+    marks = {key for key, token in tokenizer.added_tokens_decoder.items() if token.special}
+    return frozenset(marks | set(tokenizer.all_special_ids))

@@ -7,7 +7,7 @@ from transformers import PreTrainedTokenizerBase
 
 
 class StopStrings:
-    """Finds the token in which a stop string begins, without re-tokenising text."""
+    """Finds the token in which a stop string begins, without tokenising text again."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, strings: Sequence[str]) -> None:
         self.tokenizer = tokenizer
@@ -18,7 +18,7 @@ class StopStrings:
         self._reach = 8 + max((len(string.encode()) for string in self.strings), default=0)
 
     def cut(self, token_ids: Sequence[int]) -> int | None:
-        """How many tokens to keep, through the one in which the earliest stop string begins.
+        """The number of tokens through the one in which the earliest stop string begins.
 
         None where no stop string ends in the last token: call it after every token.
         """
@@ -49,12 +49,12 @@ class StopStrings:
         )
 
     def _tail(self, token_ids: Sequence[int]) -> Sequence[int]:
-        """As many of the last tokens as a stop string can span; special tokens have no text."""
-        place, count = len(token_ids), 0
-        while place and count < self._reach:
-            place -= 1
-            count += bool(self._alone(token_ids[place]))
-        return token_ids[place:]
+        """The last tokens, as many as a stop string can span; special tokens have no text."""
+        begin, n_texts = len(token_ids), 0
+        while begin and n_texts < self._reach:
+            begin -= 1
+            n_texts += bool(self._alone(token_ids[begin]))
+        return token_ids[begin:]
 
     def _starts(self, token_ids: Sequence[int]) -> list[int]:
         text = self.decode(token_ids)

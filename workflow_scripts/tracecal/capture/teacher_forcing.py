@@ -20,9 +20,9 @@ from tracecal.capture.token_texts import token_texts
 from tracecal.errors import InputError
 from tracecal.io.traces import write_table
 
-# Logits in memory at a time: 1 GiB in float32
+# Logits in memory at a time: 1 GiB in float32.
 MOST_LOGITS = 1 << 28
-# Null, since all entropies are exact
+# Empty, since all entropies are exact.
 NULL_COLUMNS = ("entropy_lower", "entropy_upper", "top_k", "lacks", "partial")
 
 
@@ -33,7 +33,7 @@ def replay_answers(
     batch_size: int,
     end_token: bool = False,
 ) -> pl.DataFrame:
-    """`answers` (columns of `RECORDS`) with the surprisals and entropies that `model` gives them.
+    """Compute the surprisals and entropies that `model` gives to answers (columns of `RECORDS`).
 
     See `tokenised` and `replay_task`.
     """
@@ -44,11 +44,11 @@ def replay_answers(
 def tokenised(
     tokenizer: PreTrainedTokenizerBase, answers: pl.DataFrame, end_token: bool
 ) -> list[Prompt]:
-    """Answers (columns of `RECORDS`) to be replayed, with the token ids of prompt and answer.
+    """Answers (columns of `RECORDS`) to replay, with the token ids of prompt and answer.
 
     Token ids are used as they are, and decoded where there is no text. Where there is only text,
-    prompt and answer are tokenised separately; `ended` says whether to append the model's end
-    token. Raises `InputError` where an answer has no prompt or no token.
+    prompt and answer are tokenised separately; `ended` says whether to append the end token of the
+    model. Raises `InputError` where an answer has no prompt or no token.
     """
     if (unusable := answers.select("example_id", why=NOT_REPLAYABLE).drop_nulls()).height:
         name, why = unusable.row(0)
@@ -132,16 +132,16 @@ def replay_traces(
 
 @torch.inference_mode()
 def _replayed(model: PreTrainedModel, batch: Sequence[Prompt]) -> list[dict[str, list[float]]]:
-    """The surprisal and entropy of each answer's tokens; a shared prefix is read once."""
+    """The surprisals and entropies of each answer; a shared prefix is read once."""
     shared = shared_prefix(model, [entry["row"]["prompt_token_ids"] for entry in batch])
     context, ids = padded_context(model, [entry["prompt_token_ids"] for entry in batch], shared)
     logits = context.read_last(ids, max(len(entry["answer"]) for entry in batch))
     traces = []
-    for place, entry in enumerate(batch):
+    for row, entry in enumerate(batch):
         tokens = torch.tensor(entry["answer"], device=model.device)
-        _, surprisal, entropy = capture(logits[place, -len(tokens) :], tokens)
+        _, surprisal, entropy = capture(logits[row, -len(tokens) :], tokens)
         if not bool((surprisal.isfinite() & entropy.isfinite()).all()):
-            raise NotFiniteError(place, "in a replayed answer")
+            raise NotFiniteError(row, "in a replayed answer")
         traces.append({"surprisal": surprisal.tolist(), "entropy": entropy.tolist()})
     return traces
 

@@ -1,4 +1,4 @@
-"""The text that each token adds."""
+"""The text that each token adds to an answer."""
 
 from collections.abc import Sequence
 
@@ -6,9 +6,9 @@ from transformers import PreTrainedTokenizerBase
 
 
 def token_texts(tokenizer: PreTrainedTokenizerBase, token_ids: Sequence[int]) -> list[str]:
-    """The text that each token adds; joined, the decoded text including special tokens.
+    """The text that each token adds; joined, they are the decoded text with special tokens.
 
-    A character of several byte tokens counts as the last one's text; bytes that never complete a
+    A character of several byte tokens is the text of the last one; bytes that never complete a
     character become U+FFFD at the end.
     """
 
@@ -19,9 +19,9 @@ def token_texts(tokenizer: PreTrainedTokenizerBase, token_ids: Sequence[int]) ->
     # Each step decodes only a short tail, from the previous character boundary on.
     before = boundary = 0
     for end in range(1, len(token_ids) + 1):
-        known, grown = decode(token_ids[before:boundary]), decode(token_ids[before:end])
+        previous, grown = decode(token_ids[before:boundary]), decode(token_ids[before:end])
         complete = not grown.endswith("\ufffd") or end == len(token_ids)
-        texts.append(grown[len(known) :] if complete else "")
+        texts.append(grown[len(previous) :] if complete else "")
         if complete:
             before, boundary = boundary, end
     return texts

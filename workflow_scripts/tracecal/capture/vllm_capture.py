@@ -60,10 +60,10 @@ class Capture(LogitsProcessor):
         traced = {row: entry for row, entry in self.requests.items() if "trace" in entry[0]}
         if not traced:
             return logits
-        drawn = {row: entry for row, entry in traced.items() if "draw" in entry[0]}
-        rows, tokens = list(drawn), None
-        if drawn:
-            settings, answers = zip(*drawn.values(), strict=True)
+        sampled = {row: entry for row, entry in traced.items() if "draw" in entry[0]}
+        rows, tokens = list(sampled), None
+        if sampled:
+            settings, answers = zip(*sampled.values(), strict=True)
             temperature = logits.new_tensor([each["temperature"] for each in settings])[:, None]
             draw = Draws([each["draw"] for each in settings], temperature)
             tokens = logits.argmax(-1)
@@ -71,19 +71,19 @@ class Capture(LogitsProcessor):
         _, surprisal, entropy = capture(logits, tokens)
         places = [(settings["trace"], len(answer)) for settings, answer in traced.values()]
         self.steps.append((places, torch.stack([surprisal, entropy], 1)[list(traced)]))
-        if drawn:
+        if sampled:
             logits[rows] = -torch.inf
             logits[rows, tokens[rows]] = 0
         return logits
 
     def take(self) -> dict[str, list[list[float]]]:
         """[surprisal, entropy] of every token so far, by key; the processor forgets them."""
-        kept: dict[str, dict[int, list[float]]] = {}
+        pairs_by_key: dict[str, dict[int, list[float]]] = {}
         for places, values in self.steps:
             for (key, position), pair in zip(places, values.tolist(), strict=True):
-                kept.setdefault(key, {})[position] = pair
+                pairs_by_key.setdefault(key, {})[position] = pair
         self.steps = []
-        return {key: [pairs[place] for place in sorted(pairs)] for key, pairs in kept.items()}
+        return {key: [pairs[t] for t in sorted(pairs)] for key, pairs in pairs_by_key.items()}
 
 
 class Captured:

@@ -9,7 +9,7 @@ from tracecal.io.files import read_parquet
 
 
 def answers(task: str) -> pl.DataFrame:
-    """`example_id` and the own columns of the evaluated answers, by name; null where unknown.
+    """`example_id` and the own columns of the evaluated answers, by name.
 
     `task` is the file of the task's rows that a model has an answer to.
     """

@@ -19,9 +19,9 @@ SCORES: dict[str, pl.Expr] = {
 
 
 def phrase_risk(traces: pl.DataFrame, weights: pl.DataFrame) -> pl.DataFrame:
-    """`example_id` and `risk` U; null where an answer has no phrase (only special tokens).
+    """Compute `example_id` and `risk` U, missing where an answer has only special tokens.
 
-    `weights` has the `phrase` of each token, null for special ones, and the `weight` of each
+    `weights` has the `phrase` of each token, none for special ones, and the `weight` of each
     phrase. Raises `InputError` where they belong to other answers.
     """
     joined = traces.join(weights, on="example_id", validate="1:1")

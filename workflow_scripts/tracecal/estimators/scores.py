@@ -10,7 +10,7 @@ def family_scores(
 ) -> pl.DataFrame:
     """Compute `example_id` and the scores `ids`, Float64: larger is more confident.
 
-    Values that are not finite become null, so that none sorts as most confident.
+    Values that are not finite go missing, so that none sorts as most confident.
 
     >>> frame = pl.DataFrame({"example_id": ["a"], "p": [0.5]})
     >>> family_scores(frame, {"p_true": pl.col("p")}, ["p_true"])["p_true"].to_list()

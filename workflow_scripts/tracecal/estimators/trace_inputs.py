@@ -67,8 +67,8 @@ def compute_inputs(
 ) -> pl.DataFrame:
     """Compute `example_id` and the inputs `names`, Float64, of answers with their traces.
 
-    The inputs of `custom` estimators are their scores, those of own columns their values. Null
-    where undefined, or where `surprisal` or `entropy` is needed and null.
+    The inputs of `custom` estimators are their scores, those of own columns their values. A
+    value is missing where undefined, or where `surprisal` or `entropy` is needed and missing.
 
     >>> answers = pl.DataFrame({"example_id": ["a"], "surprisal": [[0.0]], "entropy": [[0.5]]})
     >>> compute_inputs(answers, ["scores.min_prob"])["scores.min_prob"].item()
@@ -92,11 +92,12 @@ def compute_inputs(
         features = answer_features(answers).with_columns(
             **{f"scores.{name}": score for name, score in FEATURE_SCORES.items()}
         )
-        used = {name: score for name, score in custom.items() if f"scores.{name}" in names}
+        requested = {name: score for name, score in custom.items() if f"scores.{name}" in names}
         rows = features
-        if used:
+        if requested:
             rows = answers.select(TRACE_COLUMNS).hstack(features.select([*FEATURES]))
-        scores = compute_custom_scores(rows, used).rename({name: f"scores.{name}" for name in used})
+        scores = compute_custom_scores(rows, requested)
+        scores = scores.rename({name: f"scores.{name}" for name in requested})
         frame = frame.hstack(scores.drop("example_id"))
         renamed = features.rename({name: f"features.{name}" for name in FEATURES})
         frame = frame.hstack(renamed.drop("example_id"))
@@ -125,7 +126,7 @@ def input_bounds(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Bound the inputs `names` from below and above, with each entropy between its bounds.
 
-    An answer without bounds has exact entropies. Null where no bound is known: for an input of
+    An answer without bounds has exact entropies. Missing where no bound is known: for an input of
     UNBOUNDED or a custom one, or without upper bounds of the entropies.
     """
     names = list(names)

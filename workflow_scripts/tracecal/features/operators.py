@@ -1,8 +1,8 @@
 """Local risk operators over traces, as Polars expressions (paper, section 3.4 and appendix B).
 
 Each takes a list column with one entry per token (nats, or probabilities where stated) and returns
-one Float64 per answer. Lists have T >= 1 entries without nulls; position t counts from 1. A null or
-empty list gives null. `kernels` holds the arithmetic.
+one Float64 per answer. Lists have T >= 1 entries, none of them missing; position t counts from 1. A
+missing or empty list gives no value. `kernels` holds the arithmetic.
 """
 
 import math
@@ -43,7 +43,7 @@ def per_answer(x: pl.Expr, kernel: Kernel, names: Sequence[str] = ()) -> pl.Expr
 
 
 def _reduce(lists: pl.Series, kernel: Kernel, shape: tuple[int, ...]) -> np.ndarray:
-    """Apply a kernel to all lists; each value has `shape` and is NaN for a null or empty list."""
+    """Apply a kernel to all lists; each value has `shape`, and is NaN for an empty list."""
     lengths = lists.list.len().fill_null(0)
     if not lengths.is_sorted():
         order = lengths.arg_sort()

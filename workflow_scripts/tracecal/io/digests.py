@@ -1,4 +1,4 @@
-"""SHA-256 digests of files, folders and texts."""
+"""SHA-256 digests of files, folders and texts, remembered in a cache while a file is unchanged."""
 
 import hashlib
 import os
@@ -14,7 +14,7 @@ SETTLED = 2 * 10**9  # nanoseconds after which a clock tick cannot hide another 
 
 
 def digest(path: str | Path) -> str:
-    """Hexadecimal SHA-256 of a file's bytes, or of the names and bytes of a folder's files."""
+    """Hexadecimal SHA-256 of a file, or of the names and bytes of the files of a folder."""
     path = Path(path)
     return digest_of(contents(path)) if path.is_dir() else _file_digest(path)
 
@@ -43,12 +43,12 @@ def _visible(paths: Iterable[Path]) -> Iterable[Path]:
 
 
 def state_of(folder: str | Path) -> dict[str, State]:
-    """The state of every file of a folder, to notice a change of any of them."""
+    """The state of every file of a folder, to notice a change."""
     return {name: _state(path) for name, path in contents(Path(folder)).items()}
 
 
 def remembered(key: str, compute: Callable[[], str]) -> str:
-    """A digest that depends on the text `key` alone: from the cache, else computed."""
+    """The digest of what `key` describes: from the cache, else computed."""
     entry = _entry(key)
     if entry and (cached := _read(entry, ())):
         return cached

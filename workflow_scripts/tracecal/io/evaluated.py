@@ -1,4 +1,4 @@
-"""Which examples of a task are evaluated."""
+"""The evaluated examples of a task, those of the role 'evaluation'."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,9 +16,9 @@ def evaluation_ids(task: str | Path, columns: Sequence[str] = ()) -> pl.DataFram
 
 
 def evaluated(frame: pl.DataFrame, task: str | Path, columns: Sequence[str] = ()) -> pl.DataFrame:
-    """The rows of `frame` whose `example_id` is evaluated, sorted; exactly one per example.
+    """The rows of `frame` for the evaluated examples, sorted; exactly one per example.
 
-    They get the task's `columns` too. Raises `InputError` where an evaluated example has no row, or
+    They get the `columns` of the task too. Raises `InputError` where an example has no row, or
     several.
     """
     ids = evaluation_ids(task, columns)

@@ -1,4 +1,4 @@
-"""Atomic writes (files appear whole or not at all), and reads that verify checksums."""
+"""Files, written atomically (whole or not at all) and read with a check of their checksums."""
 
 import json
 import os
@@ -18,14 +18,15 @@ if TYPE_CHECKING:  # slow to load, and not needed at import
     import polars as pl
 
 
-# Names the file that lists the results which must be made again (`verify`).
+# Environment variable with the file in which `verify` lists unsound results.
 DOUBTED = "TRACECAL_DOUBTED"
 
 
 @contextmanager
 def _named(path: Path, part: Path | None = None) -> Iterator[None]:
-    """Name `path` in a write error that names no file, or `part`, the temporary one; raise a
-    library's error as `InputError`.
+    """Name `path` in a write error that names no file or the temporary file `part`.
+
+    An error of a library becomes an `InputError`.
     """
     try:
         yield
@@ -42,10 +43,10 @@ def _named(path: Path, part: Path | None = None) -> Iterator[None]:
 
 @contextmanager
 def atomic_write(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path` to write to; rename it to `path` once it is complete.
+    """Yield a temporary path beside `path`, and rename it to `path` once it is written.
 
-    After an error (a full disk, say) the temporary file is gone and `path` is as before. The
-    temporary name is fixed, so the next attempt overwrites a killed job's leftover.
+    After an error, such as a full disk, the temporary file is gone and `path` unchanged. The
+    temporary name is fixed, so that the next attempt overwrites what a killed job left.
     """
     path = Path(path)
     if path.exists() and not path.is_file():
@@ -65,7 +66,7 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_folder(path: str | Path) -> Iterator[Path]:
-    """As `atomic_write`, for a folder, which starts empty; its checksum is written beside it."""
+    """Yield a temporary folder as `atomic_write` does a file, and write its checksum beside it."""
     path = Path(path)
     part = path.with_name(f".{path.name}.part")
     shutil.rmtree(part, ignore_errors=True)
@@ -85,7 +86,7 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a rename survive a power cut: names are stored in the folder."""
+    """Make a rename survive a power cut: the folder stores the names."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -160,14 +161,14 @@ def read_parquet(
 
 
 def read_sealed(path: str | Path) -> bytes:
-    """Read a file's bytes; raise `InputError` where they do not match its checksum and path."""
+    """Read the bytes of a file; raise `InputError` unless they match its checksum and path."""
     content = Path(path).read_bytes()
     require_own(content, path)
     return content
 
 
 def map_sealed(path: str | Path) -> mmap:
-    """As `read_sealed`, memory-mapped: only the bytes in use are in memory."""
+    """Map a file into memory, with the checks of `read_sealed`."""
     with Path(path).open("rb") as handle:
         try:
             content = mmap(handle.fileno(), 0, access=ACCESS_READ)
@@ -177,22 +178,20 @@ def map_sealed(path: str | Path) -> mmap:
     return content
 
 
-def verify(paths: Iterable[str], made: str) -> str:
-    """`made`, the hash of the settings and code that should have made the results at `paths`.
+def verify(paths: Iterable[str], maker: str) -> str:
+    """Return `maker`, the hash of the settings and code that should have made the results.
 
-    Where the environment variable TRACECAL_DOUBTED names a file, those that are not sound are added
-    to it, one a line.
+    Where the environment variable TRACECAL_DOUBTED names a file, the paths of unsound results are
+    added to it, one a line.
     """
     if doubted := os.environ.get(DOUBTED):
         with Path(doubted).open("a", encoding="utf-8") as listed:
-            listed.writelines(f"{path}\n" for path in paths if not is_sound(path, made))
-    return made
+            listed.writelines(f"{path}\n" for path in paths if not is_sound(path, maker))
+    return maker
 
 
-def is_sound(path: str | Path, made: str) -> bool:
-    """Whether a result is there, whole and in its place, and does not say that other settings or
-    code than those of the hash `made` have made it.
-    """
+def is_sound(path: str | Path, maker: str) -> bool:
+    """Whether a result is complete, in its place, and not made by another `maker`."""
     path = Path(path)
     try:
         path.stat()
@@ -202,4 +201,4 @@ def is_sound(path: str | Path, made: str) -> bool:
             require_sum(path)
     except (InputError, OSError):
         return False
-    return made_with(path) in ("", made)
+    return made_with(path) in ("", maker)

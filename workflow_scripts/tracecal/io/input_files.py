@@ -1,4 +1,4 @@
-"""Files that users give: of bounded size, JSON and YAML without repeated keys."""
+"""Input files of users: of bounded size, and JSON and YAML without repeated keys."""
 
 import json
 import stat
@@ -15,21 +15,27 @@ MOST_BYTES = 8 * 2**30  # of a file of rows
 MOST_SETTINGS = 2**24  # bytes of a file of settings, and values in it with aliases expanded
 
 
-def require_regular(path: str | Path, most: int) -> None:
-    """Raise `InputError` unless `path` is a file, not a device or pipe, of at most `most` bytes."""
+def require_regular(path: str | Path, max_bytes: int) -> None:
+    """Raise `InputError` unless `path` is a file (no device or pipe) of at most `max_bytes`."""
     try:
         status = Path(path).stat()
     except OSError as error:
         raise InputError(f"{path} cannot be read{here(path)}: {error.strerror}.") from error
     if not stat.S_ISREG(status.st_mode):
         raise InputError(f"{path} is not a file; give one (no folder, pipe or device).")
-    if status.st_size > most:
-        raise InputError(f"{path} holds {status.st_size:,} bytes; at most {most:,} are allowed.")
+    if status.st_size > max_bytes:
+        raise InputError(
+            f"{path} holds {status.st_size:,} bytes; at most {max_bytes:,} are allowed."
+        )
 
 
 def parsed_json(text: str | bytes, finite: bool = False) -> Any:
-    """The value of JSON text; raises `ValueError`, also for a repeated key, and where it is to be
-    `finite` for NaN and Infinity.
+    """The value of JSON text. Raises `ValueError`, also for a repeated key.
+
+    Where it must be `finite`, NaN and Infinity are refused too.
+
+    >>> parsed_json('{"id": "a"}')
+    {'id': 'a'}
     """
     constants = _refuse_constant if finite else None
     try:
@@ -77,14 +83,14 @@ def require_small(value: Any, where: str) -> None:
         raise InputError(f"{where}: its aliases stand for {size:,} values; write them out.")
 
 
-def _size(value: Any, known: dict[int, int]) -> int:
-    """Number of values with aliases expanded; `known` holds the sizes of the parts by id."""
+def _size(value: Any, sizes: dict[int, int]) -> int:
+    """Number of values with aliases expanded; `sizes` holds those of the parts by id."""
     if not isinstance(value, dict | list):
         return 1
-    if id(value) not in known:
+    if id(value) not in sizes:
         parts = value.values() if isinstance(value, dict) else value
-        known[id(value)] = 1 + sum(_size(part, known) for part in parts)
-    return known[id(value)]
+        sizes[id(value)] = 1 + sum(_size(part, sizes) for part in parts)
+    return sizes[id(value)]
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -96,17 +102,17 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML's safe loader, which without this would silently take the last of two equal keys."""
+    """YAML's safe loader, except that it refuses a repeated key instead of taking the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Mapping:
-        seen = set()
+        keys = set()
         # A merge (<<) is not a key of its own.
         for key_node in (key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"):
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, Hashable):
                 continue  # the base class refuses it
-            if key in seen:
+            if key in keys:
                 problem = f"the key {key!r} is given twice"
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=key_node.start_mark)
-            seen.add(key)
+            keys.add(key)
         return super().construct_mapping(node, deep)

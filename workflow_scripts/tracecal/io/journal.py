@@ -1,9 +1,9 @@
-"""Finished batches of a step on disk, so that an interrupted job resumes where it stopped.
+"""Journals: the finished batches of a step on disk, so that an interrupted job resumes.
 
 A journal is a folder of Arrow files, one per batch, each named after the SHA-256 of its bytes:
 written atomically, checked when read, never changed. The folder is named after a hash of what the
 rows depend on (settings, code, model revision, prompts, library versions), so rows of different
-settings never mix. Jobs that share a (model, task) write to one journal.
+settings never mix. Jobs that share a model and task write to one journal.
 """
 
 import hashlib
@@ -65,11 +65,11 @@ class Journal:
         """The rows of finished examples, sorted by example id, whatever their batches were."""
         import pyarrow.compute as pc  # slow to load, and commands need none of it
 
-        wanted: dict[Path, list[str]] = {}
+        examples_of_part: dict[Path, list[str]] = {}
         for example in example_ids:
-            wanted.setdefault(self._finished[example], []).append(example)
+            examples_of_part.setdefault(self._finished[example], []).append(example)
         tables = [self.schema.empty_table()]
-        for part, examples in wanted.items():
+        for part, examples in examples_of_part.items():
             table = self._parts[part]
             tables.append(table.filter(pc.is_in(table["example_id"], pa.array(examples))))
         return sorted_by_example(pa.concat_tables(tables))
@@ -80,16 +80,16 @@ class Journal:
         A link takes no disk space and stays when `output` is made again. On file systems without
         hard links the parts stay.
         """
-        whole = self.folder / f"{digest(output)}.arrow"
-        link = whole.with_suffix(".link")
+        finished = self.folder / f"{digest(output)}.arrow"
+        link = finished.with_suffix(".link")
         try:
             link.unlink(missing_ok=True)
             os.link(output, link)
         except OSError:
             return
-        link.replace(whole)
+        link.replace(finished)
         for part in self._parts:
-            if part != whole:
+            if part != finished:
                 part.unlink(missing_ok=True)
 
     def _read(self, part: Path) -> None:
@@ -115,11 +115,11 @@ def sorted_by_example(table: pa.Table) -> pa.Table:
 
 def _warn_of_others(folder: Path, identity: Mapping[str, object]) -> None:
     """Warn of journals of the same step with other settings, and name the differing ones."""
-    for other in sorted(folder.parent.glob(f"*/{IDENTITY}")):
-        if other.parent == folder:
+    for file in sorted(folder.parent.glob(f"*/{IDENTITY}")):
+        if file.parent == folder:
             continue
         try:
-            theirs = json.loads(other.read_text(encoding="utf-8"))
+            theirs = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             theirs = {}
         differing = sorted(
@@ -128,6 +128,6 @@ def _warn_of_others(folder: Path, identity: Mapping[str, object]) -> None:
         LOGGER.warning(
             "finished batches in %s belong to other settings (%s) and are ignored; remove the "
             "folder if you will not go back to them",
-            other.parent,
+            file.parent,
             ", ".join(differing),
         )

@@ -1,4 +1,4 @@
-"""What is told of long work: lines that are readable, and harmless, in a terminal and in a log."""
+"""Log lines and progress bars that are readable and harmless, in a terminal and in a file."""
 
 import io
 import logging
@@ -44,8 +44,9 @@ class _Lines:
 
 
 class LineBar(tqdm):
-    """A bar for the hub's client, which draws several: it logs the bytes that have arrived, at
-    most every `every` seconds.
+    """A bar for the client of the hub, which draws several: it logs the bytes that have arrived.
+
+    It does so at most every `every` seconds.
     """
 
     every = 30.0

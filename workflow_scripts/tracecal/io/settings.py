@@ -1,4 +1,4 @@
-"""What the schemas of configurations and task files share: strict models with readable errors."""
+"""Strict settings: the base of all schemas, whose errors name the key and what is allowed."""
 
 import difflib
 import inspect
@@ -63,15 +63,21 @@ def _as_raised(error: Mapping[str, Any]) -> InitErrorDetails:
     return InitErrorDetails(type=kind, loc=error["loc"], input=error["input"])
 
 
-def unknown(what: str, names: Iterable[Any], known: Iterable[str]) -> str:
-    """A message on the `names` that are not `known`, with the most similar ones; '' if none."""
-    known = list(known)
+def unknown(what: str, names: Iterable[Any], allowed: Iterable[str]) -> str:
+    """A message about the `names` that are not allowed, with similar ones; '' if all are.
+
+    >>> unknown("key", ["sede"], ["seed"])
+    "unknown key 'sede' (did you mean 'seed'?); allowed: seed"
+    """
+    allowed = list(allowed)
     wrong = []
-    for name in (name for name in names if name not in known):
-        close = difflib.get_close_matches(str(name), known, n=1)
+    for name in (name for name in names if name not in allowed):
+        close = difflib.get_close_matches(str(name), allowed, n=1)
         wrong.append(repr(name) + (f" (did you mean {close[0]!r}?)" if close else ""))
     several = "s" if len(wrong) > 1 else ""
-    return f"unknown {what}{several} {listed(wrong)}; allowed: {', '.join(known)}" if wrong else ""
+    return (
+        f"unknown {what}{several} {listed(wrong)}; allowed: {', '.join(allowed)}" if wrong else ""
+    )
 
 
 def _slug(value: str) -> str:
@@ -182,7 +188,7 @@ def _follows(item: Any, items: Sequence[Any]) -> bool:
     """Whether an error follows from one inside it: a wrong item leaves its list empty."""
     depth = len(item["loc"])
     return item["type"] != UNKNOWN and any(
-        len(other["loc"]) > depth and other["loc"][:depth] == item["loc"] for other in items
+        len(inner["loc"]) > depth and inner["loc"][:depth] == item["loc"] for inner in items
     )
 
 

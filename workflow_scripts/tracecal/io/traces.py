@@ -14,7 +14,7 @@ from tracecal.io.journal import sorted_by_example
 from tracecal.io.seals import KEY, blank, seal
 
 SCHEMA_VERSION = "1"
-# Metadata key of traces from files: how many answers have no known entropies, and why
+# Metadata key of traces from files: how many answers have no known entropies, and why.
 WITHOUT_ENTROPY = "without_entropy"
 TRACES = pa.schema(
     {
@@ -40,7 +40,7 @@ BEAMS = pa.schema(
 
 
 def provenance(model: str, revision: str, dtype: str, policy: str, seed: int) -> dict[str, str]:
-    """Metadata of an Arrow file on its making: model, decoding policy, seed, library versions."""
+    """Metadata on the making of an Arrow file: model, decoding, seed and library versions."""
     libraries = ("torch", "transformers", "tokenizers", "pyarrow")
     return {
         "schema_version": SCHEMA_VERSION,
@@ -84,7 +84,7 @@ def read_traces(path: str | Path, columns: Sequence[str] | None = None) -> pl.Da
     """Read traces and check what every consumer relies on.
 
     Each answer has T >= 1 tokens and as many finite, non-negative surprisals and entropies;
-    entropies may be null only where the metadata says so. Raises `InputError` naming the first
+    entropies may be missing only where the metadata says so. Raises `InputError` naming the first
     example that violates this.
     """
     frame = read_arrow(path, columns)
@@ -119,7 +119,7 @@ def arrow_metadata(path: str | Path) -> dict[str, str]:
 
 
 def read_table(path: str | Path) -> pa.Table:
-    """An Arrow IPC file as it is, memory-mapped; raises `InputError` where it is truncated."""
+    """Map an Arrow IPC file into memory. Raises `InputError` where it is truncated."""
     try:
         with pa.ipc.open_file(pa.BufferReader(map_sealed(path))) as reader:
             return reader.read_all()

@@ -1,4 +1,4 @@
-"""Answers of SGLang's `/generate`: (log-probability, id, text or null) of each token."""
+"""Answers of SGLang's `/generate`: (log-probability, id, text or None) of each token."""
 
 from collections.abc import Sequence
 

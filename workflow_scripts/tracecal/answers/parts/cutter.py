@@ -72,7 +72,7 @@ def _cut_batch(traces: pl.DataFrame, parts: Parts) -> tuple[pl.DataFrame, pl.Dat
 def _slice_lists(
     lists: pl.Series, row: np.ndarray, start: np.ndarray, end: np.ndarray
 ) -> pl.Series:
-    """The entries [start, end) of the lists of `row`; null where the list is.
+    """The entries [start, end) of the lists of `row`; missing where the list is.
 
     As `gather` and `list.slice` do, without a copy of the list for each part.
     """

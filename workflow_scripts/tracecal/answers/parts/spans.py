@@ -59,7 +59,7 @@ class Span(NamedTuple):
 
 
 def locate_spans(answers: pl.Series, parts: Parts) -> pl.DataFrame:
-    """The spans of all answers, none of which is null, as rows of `SPANS` in their order."""
+    """The spans of all answers, none of them missing, as rows of `SPANS` in their order."""
     if parts.lines and parts.pattern == LINE:
         return _locate_lines(answers, parts.lines)
     counts, fields = [], []
