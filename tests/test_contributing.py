@@ -74,13 +74,13 @@ from tracecal.io.files import write_parquet
 from trace_workflow.tables.columns import COLUMNS, describe_column
 from trace_workflow.analyses.study_files import StudyFiles
 from trace_workflow.tables.csv_file import render_csv
-from trace_workflow.tables.study import Study
+from trace_workflow.tables.study_results import StudyResults
 analysis, entry = made.analyses["error_counts"], made.tables["error_counts"]
 labels = pl.DataFrame({"example_id": ["a", "b"], "correct": [True, False]})
 write_parquet(labels, "labels.parquet")
 files = StudyFiles({"labels": ["labels.parquet"]}, [["m", "arithmetic"]])
 frame = import_module(analysis.module).analysis(files)
-study = Study({"error_counts": frame}, [], **made.table_settings("error_counts"))
+study = StudyResults({"error_counts": frame}, [], **made.table_settings("error_counts"))
 table = import_module(entry.module).table(study)
 assert render_csv(table).splitlines()[1] == "arithmetic,2,1,Arithmetic"
 for column in render_csv(table).splitlines()[0].split(","):

@@ -4,7 +4,10 @@ from pathlib import Path
 
 from trace_workflow.jobs.job import job
 from trace_workflow.tables.costs import costs_table, count_tokens, read_job_costs, sum_costs
-from trace_workflow.tables.table_files import write_table
+from trace_workflow.tables.csv_file import render_csv
+from trace_workflow.tables.html_page import render_html
+from trace_workflow.tables.latex import render_latex
+from tracecal.io.files import write_checked, write_text
 
 with job(snakemake):
     params, output = snakemake.params, snakemake.output
@@ -12,4 +15,6 @@ with job(snakemake):
     jobs = read_job_costs(results / "logs", list(params.models))
     costs = sum_costs(jobs, count_tokens(results, params.pairs))
     table = costs_table(costs, params.models, **params.words)
-    write_table(table, output.tex, output.csv, output.html)
+    write_text(render_latex(table), output.tex)
+    write_checked(render_csv(table), output.csv)
+    write_text(render_html(table), output.html)

@@ -3,7 +3,7 @@
 from trace_workflow.jobs.job import job
 from trace_workflow.tables.finding import findings_frame
 from trace_workflow.tables.findings import find_all
-from trace_workflow.tables.study import Study
+from trace_workflow.tables.study_results import StudyResults
 from tracecal.estimators.entry import Entry
 from tracecal.io.files import read_parquet, write_checked, write_text
 
@@ -11,7 +11,7 @@ with job(snakemake):
     params = snakemake.params
     frames = {name: read_parquet(path) for name, path in snakemake.input.items()}
     estimators = [Entry(**fields) for fields in params.estimators]
-    findings = find_all(Study(frames, estimators, **params.settings))
+    findings = find_all(StudyResults(frames, estimators, **params.settings))
     text = "".join(f"{finding.sentence}\n" for finding in findings)
     write_text(text, snakemake.output.txt)
     write_checked(findings_frame(findings).write_csv(), snakemake.output.csv)

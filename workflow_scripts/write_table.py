@@ -4,19 +4,23 @@ from dataclasses import replace
 from importlib import import_module
 
 from trace_workflow.jobs.job import job
-from trace_workflow.tables.study import Study
+from trace_workflow.tables.csv_file import render_csv
+from trace_workflow.tables.html_page import render_html
+from trace_workflow.tables.latex import render_latex
+from trace_workflow.tables.study_results import StudyResults
 from trace_workflow.tables.table import as_in_paper
-from trace_workflow.tables.table_files import write_table
 from tracecal.estimators.entry import Entry
-from tracecal.io.files import read_parquet
+from tracecal.io.files import read_parquet, write_checked, write_text
 
 with job(snakemake):
     params, output = snakemake.params, snakemake.output
     frames = {name: read_parquet(path) for name, path in snakemake.input.items()}
     estimators = [Entry(**fields) for fields in params.estimators]
-    study = Study(frames, estimators, **params.settings)
+    study = StudyResults(frames, estimators, **params.settings)
     table = import_module(params.module).table(study)
     table = replace(table, name=snakemake.wildcards.table, **params.words)
     if params.as_printed:
         table = as_in_paper(table)
-    write_table(table, output.tex, output.csv, output.html)
+    write_text(render_latex(table), output.tex)
+    write_checked(render_csv(table), output.csv)
+    write_text(render_html(table), output.html)

@@ -8,7 +8,7 @@ import polars as pl
 from trace_workflow.analyses.averages import averages
 from trace_workflow.analyses.gains import gains, name_most_picked
 from trace_workflow.analyses.improvements import add_bounds
-from trace_workflow.tables.study import Study
+from trace_workflow.tables.study_results import StudyResults
 from tracecal.calibration.accuracy import ACCURACY
 from tracecal.estimators.entry import PICKED, Entry
 
@@ -109,7 +109,7 @@ OPTIONS = {"weights": 8, "calibration_share": 0.35, "named": "seq_logp", "beams"
 
 def settings(entries, models, tasks, options=None, **studies):
     """The study of a table, without its frames; studies as `main=...`, `cross=...`."""
-    return Study({}, entries, models, tasks, studies, OPTIONS | (options or {}))
+    return StudyResults({}, entries, models, tasks, studies, OPTIONS | (options or {}))
 
 
 def made(module, frames, settings):

@@ -10,7 +10,7 @@ from trace_workflow.analyses.cascade_promises import CASCADE_PROMISES, analysis
 from trace_workflow.analyses.study_files import StudyFiles
 from trace_workflow.tables import cascade_promises as table
 from trace_workflow.tables import columns
-from trace_workflow.tables.study import Study
+from trace_workflow.tables.study_results import StudyResults
 from tracecal.calibration.cascade_guarantee import find_cascade_guarantee
 from tracecal.calibration.fits import fit
 from tracecal.calibration.rated_answers import PairedAnswers
@@ -96,7 +96,7 @@ def test_a_pair_stands_whichever_is_right_more_often(found):
 
 def test_the_table_has_a_row_for_each_promise(found):
     _, analysed = found
-    settings = Study(models={"a": "A", "b": "B"}, tasks={"t": "T"})
+    settings = StudyResults(models={"a": "A", "b": "B"}, tasks={"t": "T"})
     made = table.table(
         replace(settings, frames={"cascade_promises": analysed(guarantees=[("below", 0.001)])})
     )

@@ -16,7 +16,7 @@ from trace_workflow.analyses.cascades import CASCADES, analysis
 from trace_workflow.analyses.study_files import StudyFiles
 from trace_workflow.tables import cascades as table
 from trace_workflow.tables import columns
-from trace_workflow.tables.study import Study
+from trace_workflow.tables.study_results import StudyResults
 from tracecal.calibration import cascade
 from tracecal.calibration.cascade import BEST, cascade_table
 from tracecal.calibration.costs import BY_PARAMETERS, BY_PRICE, active_parameters, answer_costs
@@ -322,7 +322,7 @@ def test_models_without_a_common_task_have_no_cascade(tmp_path):
 def settings():
     shown = [entry for entry in ENTRIES if entry.id in ("seq_logp", "trace_plus")]
     studies = {"all": {"models": ["a", "b"], "tasks": ["t"]}}
-    return Study({}, shown, {"a": "A", "b": "B"}, {"t": "T"}, studies, {"named": "seq_logp"})
+    return StudyResults({}, shown, {"a": "A", "b": "B"}, {"t": "T"}, studies, {"named": "seq_logp"})
 
 
 def test_it_is_shown(known, tmp_path):
@@ -389,7 +389,7 @@ def test_a_share_of_a_gain_below_five_points_is_not_told():
 def test_pairs_that_are_not_worth_a_cascade_are_left_out_with_a_note(known):
     """A "large" model that costs less made a cost of 49,348 %."""
     models = {name: name.upper() for name in "abcde"}
-    shown = Study({}, settings().estimators, models, {"t": "T"}, {}, {"named": "seq_logp"})
+    shown = StudyResults({}, settings().estimators, models, {"t": "T"}, {}, {"named": "seq_logp"})
     one_point = flat(SMALL | (np.arange(N) < 2))
     found = pl.concat(
         [

@@ -23,7 +23,7 @@ from trace_workflow.analyses.study_files import StudyFiles
 from trace_workflow.figures import doubt_by_tokens as figure
 from trace_workflow.tables import columns
 from trace_workflow.tables import early_doubt as table
-from trace_workflow.tables.study import Study
+from trace_workflow.tables.study_results import StudyResults
 from tracecal.calibration.resampling import draw_counts, draw_splits
 from tracecal.calibration.splits import make_splits
 from tracecal.estimators import entropy, likelihood, trace, trace_inputs, trajectory
@@ -221,7 +221,7 @@ def test_files_give_the_same(found, tmp_path):
 def test_it_is_shown(found, tmp_path):
     entries = [entry for entry in ENTRIES if entry.id in NAMES]
     studies = {"main": {"model": MODEL, "tasks": ["t", "u"]}}
-    settings = Study({}, entries, {MODEL: "M"}, {"t": "T", "u": "U"}, studies)
+    settings = StudyResults({}, entries, {MODEL: "M"}, {"t": "T", "u": "U"}, studies)
     made = table.table(replace(settings, frames={"early_doubt": found}))
     assert made.frame.height == len(NAMES)
     assert len(made.columns) == 11

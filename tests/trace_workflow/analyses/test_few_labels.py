@@ -22,7 +22,7 @@ from trace_workflow.analyses.few_labels import (
 from trace_workflow.analyses.study_files import StudyFiles
 from trace_workflow.figures import labels_needed as figure
 from trace_workflow.tables import few_labels as table
-from trace_workflow.tables.study import Study
+from trace_workflow.tables.study_results import StudyResults
 from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.resampling import draw_counts, draw_splits
 from tracecal.calibration.splits import make_splits
@@ -208,7 +208,7 @@ def test_differences_are_trace_plus_less_the_others_and_the_oracle_is_a_point(fo
 
 def settings():
     shown = [entry for entry in ENTRIES if entry.id in SHOWN]
-    return Study(
+    return StudyResults(
         models={"m": "M"},
         tasks={"t": "Arithmetic", "small": "Small"},
         studies={"main": {"model": "m", "tasks": ["t", "small"]}},

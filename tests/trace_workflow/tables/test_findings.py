@@ -14,7 +14,7 @@ from trace_workflow.tables.baseline_findings import compare_with_baselines, coun
 from trace_workflow.tables.csv_file import read_rows
 from trace_workflow.tables.finding import findings_frame
 from trace_workflow.tables.findings import find_all, find_guarantee
-from trace_workflow.tables.study import Study
+from trace_workflow.tables.study_results import StudyResults
 from tracecal.estimators.entry import Entry
 from tracecal.io.files import write_checked
 
@@ -131,7 +131,7 @@ def test_the_cross_study_counts_wins_against_what_could_be_chosen():
 
 ACCURACY = {"model": "m", "unanswered": 0, "without_entropy": 0, "n": 60}
 SVAMP = ACCURACY | {"task": "svamp", "correct": 19, "accuracy": 0.317}
-STUDY = Study(
+STUDY = StudyResults(
     {},
     [
         Entry("seq_logp", "SeqLogP", "likelihood", "baseline", ""),

@@ -83,8 +83,8 @@ def stopping_rule(early: np.ndarray, final: np.ndarray, correct: np.ndarray) -> 
     early_thresholds = np.sort(early)[stops, None]
     remaining = np.where(early >= early_thresholds, final, -np.inf)
     final_thresholds = np.sort(remaining)[:, -n_kept, None]
-    kept = remaining >= final_thresholds
-    error_rates = (kept & ~correct).sum(axis=1) / kept.sum(axis=1)
+    is_kept = remaining >= final_thresholds
+    error_rates = (is_kept & ~correct).sum(axis=1) / is_kept.sum(axis=1)
     allowed = np.flatnonzero(error_rates <= error_rate)
     if not len(allowed):
         return StoppingRule(-np.inf, without_stops, without_stops)
@@ -115,15 +115,15 @@ def savings(
         rule = stopping_rule(early[split, fitted], final[split, fitted], answers.correct[fitted])
         wrong, n_tokens = ~answers.correct[tested], lengths[tested]
         stopped = early[split, tested] < rule.early
-        kept = ~stopped & (final[split, tested] >= rule.final)
+        is_kept = ~stopped & (final[split, tested] >= rule.final)
         kept_without = final[split, tested] >= rule.final_without_stops
         columns = np.zeros((len(tested), 7))
         columns[tested] = np.column_stack(
             [
                 stopped * (n_tokens - prefix_lengths[tested]),
                 n_tokens,
-                kept,
-                kept & wrong,
+                is_kept,
+                is_kept & wrong,
                 kept_without,
                 kept_without & wrong,
                 np.ones_like(n_tokens),

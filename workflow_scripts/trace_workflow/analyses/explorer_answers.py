@@ -67,11 +67,11 @@ def read_explorer_answers(
     """
     scores = evaluated(read_parquet(files.scores, needed=["example_id"]), files.task)
     place_columns = [name for name in PLACE if parent and name != "parent_task"]
-    place = NO_PLACE | {name: pl.col(name) for name in place_columns}
-    place["parent_task"] = pl.lit(parent, pl.String)
+    location = NO_PLACE | {name: pl.col(name) for name in place_columns}
+    location["parent_task"] = pl.lit(parent, pl.String)
     answers = scores.select("example_id")
     for frame in (
-        read_traces(files.traces, [*TRACE, *place_columns]).select(*TRACE, **place),
+        read_traces(files.traces, [*TRACE, *place_columns]).select(*TRACE, **location),
         read_parquet(files.task, TASK),
         read_parquet(files.labels, LABEL),
     ):

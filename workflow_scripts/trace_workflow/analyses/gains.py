@@ -131,8 +131,8 @@ def _mean_gain(models: Sequence[Mapping]) -> dict:
     """The mean over the models whose difference is defined."""
     defined = [model for model in models if model["difference"] is not None]
 
-    def side(name: str, place: int) -> Side:
-        series = mean_series([model["series"][place] for model in defined])
+    def side(name: str, index: int) -> Side:
+        series = mean_series([model["series"][index] for model in defined])
         return mean([model[name] for model in defined]), series
 
     return _compare(side("reference", 0), side("value", 1), models[0]["sign"]) | {

@@ -22,41 +22,41 @@ NAMED = ("seq_logp", "first_k_entropy", "trace", TRACE_PLUS)
 THIN = style.OTHER._replace(color=style.FAINT, marker="", order=1)
 
 
-def draw(found: pl.DataFrame, entries: Sequence[Entry]) -> Figure:
+def draw(early_doubt: pl.DataFrame, entries: Sequence[Entry]) -> Figure:
     """Three panels, from the analysis `early_doubt`: the means over tasks."""
-    places = {str(tokens): place for place, tokens in enumerate(TOKENS)} | {ALL: len(TOKENS)}
-    place = pl.col("prefix").replace_strict(places, return_dtype=pl.Int64)
-    means = found.filter(pl.col("task").is_null(), pl.col("prefix").is_in([*places]))
-    means = means.with_columns(place=place).sort("place")
-    named = [entry for entry in entries if entry.id in NAMED]
+    ticks = {str(tokens): x for x, tokens in enumerate(TOKENS)} | {ALL: len(TOKENS)}
+    x = pl.col("prefix").replace_strict(ticks, return_dtype=pl.Int64)
+    means = early_doubt.filter(pl.col("task").is_null(), pl.col("prefix").is_in([*ticks]))
+    means = means.with_columns(x=x).sort("x")
+    coloured = [entry for entry in entries if entry.id in NAMED]
     with style.applied():
         figure = Figure(figsize=(style.TEXT_WIDTH, 3.3))
         for axes, letter, (metric, title) in zip(
             figure.subplots(1, 3), "abc", PANELS.items(), strict=True
         ):
             _draw_panel(axes, means.filter(metric=metric), entries)
-            axes.set_xticks(list(places.values()), list(places))
+            axes.set_xticks(list(ticks.values()), list(ticks))
             note_below(axes, "tokens seen")
             style.panel_title(axes, letter, title)
-        keys = [style.key(f" {entry.label}", style.style_of(entry), "-") for entry in named]
-        if len(named) < len(entries):
+        keys = [style.key(f" {entry.label}", style.style_of(entry), "-") for entry in coloured]
+        if len(coloured) < len(entries):
             keys.append(style.key(" other estimators", THIN, "-"))
         style.legend(figure, keys)
-        style.message(figure, message(found))
+        style.message(figure, message(early_doubt))
     return figure
 
 
-def message(found: pl.DataFrame) -> str:
+def message(early_doubt: pl.DataFrame) -> str:
     """The figure's message, as the finding on it."""
-    return next((finding.sentence.rstrip(".") for finding in find_early_doubt(found)), "")
+    return next((finding.sentence.rstrip(".") for finding in find_early_doubt(early_doubt)), "")
 
 
 def _draw_panel(axes: Axes, means: pl.DataFrame, entries: Sequence[Entry]) -> None:
     for entry in entries:
         rows = means.filter(estimator=entry.id)
         look = style.style_of(entry) if entry.id in NAMED else THIN
-        axes.plot(rows["place"], rows["value"], zorder=look.order, **style.point(look))
+        axes.plot(rows["x"], rows["value"], zorder=look.order, **style.point(look))
         if entry.id == TRACE_PLUS:
             ends = (rows[end].cast(pl.Float64).to_numpy() for end in ("low", "high"))
-            axes.fill_between(rows["place"].to_numpy(), *ends, color=look.color, alpha=0.15, lw=0)
+            axes.fill_between(rows["x"].to_numpy(), *ends, color=look.color, alpha=0.15, lw=0)
     axes.grid(axis="y")

@@ -49,10 +49,10 @@ def draw_framework(example: FrameworkExample | None) -> Figure:
         panels = (ANSWER, SIGNALS, RISK, SCORE)
         answer = "A correct answer" if example.correct else "A wrong answer"
         names = (answer, "Its trace", "Local risk operators", "Confidence")
-        for letter, name, (left, _) in zip("abcd", names, panels, strict=True):
-            _write(page, left, HEIGHT - 0.06, f"({letter}) {name}", bold=True)
-        for (left, width), (following, _) in pairwise(panels[:3]):
-            _draw_arrow(page, left + width, following, MIDDLE, style.MUTED)
+        for letter, name, (x, _) in zip("abcd", names, panels, strict=True):
+            _write(page, x, HEIGHT - 0.06, f"({letter}) {name}", bold=True)
+        for (x, width), (following, _) in pairwise(panels[:3]):
+            _draw_arrow(page, x + width, following, MIDDLE, style.MUTED)
         _draw_answer(page, example)
         _draw_trace(figure, example)
         _draw_operators(figure, page, example)
@@ -72,8 +72,8 @@ def peak_window(entropy: Sequence[float]) -> tuple[int, int]:
 
 
 def _draw_answer(page: Axes, example: FrameworkExample) -> None:
-    left, width = ANSWER
-    left, inside = left + 0.07, width - 0.14
+    x, width = ANSWER
+    x, inside = x + 0.07, width - 0.14
     mean_probability = float(np.mean(np.exp(-np.asarray(example.surprisal, dtype=float))))
     question = "(On a passage) " * example.passage + example.question
     verdict = "✓ correct" if example.correct else f"✗ wrong: it is {example.references[0]}"
@@ -83,21 +83,21 @@ def _draw_answer(page: Axes, example: FrameworkExample) -> None:
     below = BOTTOM + 0.06 + 2 * LINE
     color = style.INK if example.correct else WRONG
     note = wrap(page.figure, note, inside, 2)
-    _write(page, left, BOTTOM + 0.06, note, color=style.MUTED, va="bottom")
-    _write(page, left, below, verdict, color=color, bold=True, va="bottom")
+    _write(page, x, BOTTOM + 0.06, note, color=style.MUTED, va="bottom")
+    _write(page, x, below, verdict, color=color, bold=True, va="bottom")
     for low, title, text, n_lines in (
         (MIDDLE + 0.05, "Question", question, 6),
         (BOTTOM, "Answer", example.answer, 3 - verdict.count("\n")),
     ):
         _draw_box(page, ANSWER[0], low, width, TOP - MIDDLE - 0.05)
         top = low + TOP - MIDDLE - 0.12
-        _write(page, left, top, title, bold=True)
+        _write(page, x, top, title, bold=True)
         wrapped = wrap(page.figure, text, inside, n_lines)
-        _write(page, left, top - LINE - 0.02, wrapped or "(no text)")
+        _write(page, x, top - LINE - 0.02, wrapped or "(no text)")
 
 
 def _draw_trace(figure: Figure, example: FrameworkExample) -> None:
-    left, width = SIGNALS[0] + 0.2, SIGNALS[1] - 0.2
+    x, width = SIGNALS[0] + 0.2, SIGNALS[1] - 0.2
     with_labels = len(example.tokens) <= MAX_LABELS
     base, space = BOTTOM + (0.78 if with_labels else 0.34), 0.26
     height = (TOP - base - space) / 2 - 0.06
@@ -105,11 +105,11 @@ def _draw_trace(figure: Figure, example: FrameworkExample) -> None:
         (base + height + space, example.entropy, ENTROPY, "entropy H, nats"),
         (base, example.surprisal, SURPRISAL, "surprisal s, nats"),
     ):
-        axes = _add_axes(figure, left, low, width, height)
+        axes = _add_axes(figure, x, low, width, height)
         _draw_bars(axes, values, color)
         _shade_peak(axes, example.entropy)
         axes.set_title(title, fontsize=style.SMALL, fontweight="normal", color=style.INK, pad=2)
-        axes.spines[["left", "bottom"]].set_visible(True)
+        axes.spines[["x", "bottom"]].set_visible(True)
         highest = max(max(values), 1e-3)
         axes.set_yticks([0, highest], ["0", format_number(float(highest), 1)])
     if with_labels:
@@ -154,24 +154,24 @@ def _draw_operators(figure: Figure, page: Axes, example: FrameworkExample) -> No
             both,
         ),
     )
-    left, width = RISK
+    x, width = RISK
     step = (TOP - BOTTOM) / len(rows)
     for index, (name, text, draw_overlay, looks) in enumerate(rows):
         low = TOP - (index + 1) * step + 0.04
-        _draw_box(page, left, low, width, step - 0.04)
-        axes = _add_axes(figure, left + 0.06, low + 0.07, 0.4, step - 0.18)
+        _draw_box(page, x, low, width, step - 0.04)
+        axes = _add_axes(figure, x + 0.06, low + 0.07, 0.4, step - 0.18)
         _draw_bars(axes, entropy, ENTROPY)
         draw_overlay(axes, entropy)
         top = low + step - 0.1
-        _write(page, left + 0.53, top, name, bold=True)
-        _write(page, left + 0.53, top - LINE, text)
-        for place, look in enumerate(looks):
-            x = left + width - 0.18 + 0.1 * place
-            page.plot(x, top - 0.05, mew=0, **style.point(look))
+        _write(page, x + 0.53, top, name, bold=True)
+        _write(page, x + 0.53, top - LINE, text)
+        for column, look in enumerate(looks):
+            marker_x = x + width - 0.18 + 0.1 * column
+            page.plot(marker_x, top - 0.05, mew=0, **style.point(look))
 
 
 def _draw_scores(page: Axes, example: FrameworkExample) -> None:
-    left, width = SCORE
+    x, width = SCORE
     risk = float(example.features["trace_risk"])
     has_probability = example.probability is not None
     probability = (
@@ -194,13 +194,13 @@ def _draw_scores(page: Axes, example: FrameworkExample) -> None:
             f"{probability}\nof being correct",
         ),
     ):
-        _draw_box(page, left, low, width, height, edge=look.color)
-        _draw_arrow(page, sum(RISK), left, low + height / 2, look.color)
+        _draw_box(page, x, low, width, height, edge=look.color)
+        _draw_arrow(page, sum(RISK), x, low + height / 2, look.color)
         top = low + height - 0.07
-        page.plot(left + 0.1, top - 0.05, mew=0, **style.point(look))
-        _write(page, left + 0.18, top, title, color=look.text, bold=True)
-        _write(page, left + 0.07, top - LINE - 0.04, text)
-        _write(page, left + 0.07, low + 0.07, result, color=look.text, bold=True, va="bottom")
+        page.plot(x + 0.1, top - 0.05, mew=0, **style.point(look))
+        _write(page, x + 0.18, top, title, color=look.text, bold=True)
+        _write(page, x + 0.07, top - LINE - 0.04, text)
+        _write(page, x + 0.07, low + 0.07, result, color=look.text, bold=True, va="bottom")
 
 
 def _draw_global(axes: Axes, entropy: np.ndarray) -> None:
@@ -233,11 +233,11 @@ def _draw_bars(axes: Axes, values: Sequence[float], color: str) -> None:
 
 
 def _draw_box(
-    page: Axes, left: float, low: float, width: float, height: float, edge: str = style.FAINT
+    page: Axes, x: float, low: float, width: float, height: float, edge: str = style.FAINT
 ) -> None:
     rounded = "round,pad=0,rounding_size=0.05"
     page.add_patch(
-        FancyBboxPatch((left, low), width, height, boxstyle=rounded, fc="white", ec=edge, lw=0.8)
+        FancyBboxPatch((x, low), width, height, boxstyle=rounded, fc="white", ec=edge, lw=0.8)
     )
 
 
@@ -262,11 +262,11 @@ def _write(
     )
 
 
-def _add_axes(figure: Figure, left: float, low: float, width: float, height: float) -> Axes:
+def _add_axes(figure: Figure, x: float, low: float, width: float, height: float) -> Axes:
     """Bare axes at a place in inches."""
-    place = np.array([left, low, width, height])
+    corners = np.array([x, low, width, height])
     size = np.array([style.TEXT_WIDTH, HEIGHT] * 2)
-    axes = figure.add_axes(tuple(place / size))
+    axes = figure.add_axes(tuple(corners / size))
     axes.spines[:].set_visible(False)
     axes.set_xticks([])
     axes.set_yticks([])

@@ -25,9 +25,9 @@ class EstimatorLine(NamedTuple):
     line: str
 
 
-def draw(found: pl.DataFrame, entries: Sequence[Entry]) -> Figure:
+def draw(few_labels: pl.DataFrame, entries: Sequence[Entry]) -> Figure:
     """Two panels, from the analysis `few_labels`: the means over tasks."""
-    means = found.filter(pl.col("task").is_null())
+    means = few_labels.filter(pl.col("task").is_null())
     lines = _lines(entries)
     with style.applied():
         if means.is_empty():

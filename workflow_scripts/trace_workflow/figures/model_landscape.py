@@ -17,7 +17,7 @@ from trace_workflow.figures.study_averages import (
     describe_averages,
     select_models,
 )
-from trace_workflow.tables.study import Labels
+from trace_workflow.tables.study_results import Labels
 from tracecal.estimators.entry import Entry
 from tracecal.pages import figure_style as style
 
@@ -109,8 +109,8 @@ def _draw_panel(axes: Axes, label: str, points: Sequence[LandscapePoint]) -> Non
     if by_brier and by_auroc:
         # Above the panel: next to the points, names hide some and seem to label others.
         names = f"best Brier: {by_brier.entry.label}\nbest AUROC: {by_auroc.entry.label}"
-        place = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
-        axes.annotate(names, (0, 1), (0, 2), fontsize=style.SMALL, color=style.MUTED, **place)
+        above = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
+        axes.annotate(names, (0, 1), (0, 2), fontsize=style.SMALL, color=style.MUTED, **above)
         axes.axvline(by_brier.brier, **DOTTED, zorder=1)
         axes.axhline(by_auroc.auroc, **DOTTED, zorder=1)
     trace = [point for point in points if point.entry.role == "trace"]
@@ -120,9 +120,9 @@ def _draw_panel(axes: Axes, label: str, points: Sequence[LandscapePoint]) -> Non
     ]
     for point in points:
         look = style.style_of(point.entry)
-        place = [np.clip(value, *end) for value, end in zip(point[1:], ends, strict=True)]
-        is_inside = place == [*point[1:]]
+        position = [np.clip(value, *end) for value, end in zip(point[1:], ends, strict=True)]
+        is_inside = position == [*point[1:]]
         edge = {"mec": "white", "mew": 0.4} if is_inside else {"mfc": "white", "mew": 1.0}
-        axes.plot(*place, ls="", clip_on=False, zorder=look.order, **style.point(look), **edge)
+        axes.plot(*position, ls="", clip_on=False, zorder=look.order, **style.point(look), **edge)
     axes.set(xlim=ends[0], ylim=ends[1])
     axes.locator_params(nbins=5)

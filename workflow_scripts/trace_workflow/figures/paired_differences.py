@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from trace_workflow.figures.panels import note_below, set_row_axis
-from trace_workflow.tables.study import Labels, rows_by
+from trace_workflow.tables.study_results import Labels, rows_by
 from tracecal.estimators.entry import Entry
 from tracecal.pages import figure_style as style
 

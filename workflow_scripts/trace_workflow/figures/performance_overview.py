@@ -17,7 +17,7 @@ from trace_workflow.figures.study_averages import (
     select_models,
 )
 from trace_workflow.tables.metric_names import METRIC_NAMES
-from trace_workflow.tables.study import Labels
+from trace_workflow.tables.study_results import Labels
 from tracecal.estimators.entry import TRACE_PLUS, Entry
 from tracecal.pages import figure_style as style
 
@@ -81,8 +81,8 @@ def message(ranking: Ranking, model: str) -> str:
         defined = [(id, mean) for id, mean in means if mean is not None]
         ids = [id for id, _ in sorted(defined, key=lambda pair: sign * pair[1])]
         if TRACE_PLUS in ids:
-            place = ids.index(TRACE_PLUS) + 1
-            places.append(f"{place} of {len(ids)} by {METRIC_NAMES[metric]}")
+            rank = ids.index(TRACE_PLUS) + 1
+            places.append(f"{rank} of {len(ids)} by {METRIC_NAMES[metric]}")
     return f"{model}, point estimates: TRACE+ is {', '.join(places)}" if places else model
 
 
@@ -97,9 +97,11 @@ def model_points(
         aurocs = {entry: averages.get((model, entry.id, "auroc"), MISSING) for entry in entries}
         baselines = [e for e in entries if e.role == "baseline" and aurocs[e].mean is not None]
         best = max(baselines, key=lambda entry: aurocs[entry].mean, default=None)
-        drawn = [ModelPoint(aurocs[best], style.BEST_BASELINE)] if best else []
-        drawn += [ModelPoint(aurocs[e], style.style_of(e)) for e in entries if e.role == "trace"]
-        points[model] = [point for point in drawn if point.average.mean is not None]
+        candidates = [ModelPoint(aurocs[best], style.BEST_BASELINE)] if best else []
+        candidates += [
+            ModelPoint(aurocs[e], style.style_of(e)) for e in entries if e.role == "trace"
+        ]
+        points[model] = [point for point in candidates if point.average.mean is not None]
     return points
 
 
@@ -138,8 +140,8 @@ def _draw_models(axes: Axes, models: Mapping[str, Sequence[ModelPoint]], below: 
         if means:
             axes.plot([min(means), max(means)], [height] * 2, color=style.FAINT, lw=6, zorder=0)
         # In lanes, so that no point hides another.
-        for place, point in enumerate(points):
-            lane = LANE * (place - (len(points) - 1) / 2)
+        for index, point in enumerate(points):
+            lane = LANE * (index - (len(points) - 1) / 2)
             _draw_point(axes, height + lane, point.average, point.look)
         axes.annotate(
             label,

@@ -122,7 +122,7 @@ def metric_gains(
     their order.
     """
     model, sign = averages["model"][0], METRICS[metric][1]
-    for place, (part, share) in enumerate(shares.items()):
+    for x, (part, share) in enumerate(shares.items()):
         means = by_model(averages.filter(pl.col(column) == part))
         gainer_values = means.get((model, gainer.id, metric), MISSING).values
         for entry in rivals:
@@ -130,7 +130,7 @@ def metric_gains(
             pairs = zip(gainer_values, values, strict=True) if gainer_values and values else ()
             differences = [None if None in pair else sign * (pair[0] - pair[1]) for pair in pairs]
             if interval := corrected_interval(differences, share):
-                yield EstimatorPoint(entry, place, *interval)
+                yield EstimatorPoint(entry, x, *interval)
 
 
 def risk_gains(
@@ -139,14 +139,14 @@ def risk_gains(
     """By how much fewer of the answers that the gainer keeps are wrong, in the same split."""
     keys = ["split", "coverage"]
     compared = curve.join(curve.filter(estimator=gainer.id), on=keys, suffix="_gainer")
-    for place, coverage in enumerate(COVERAGES):
+    for x, coverage in enumerate(COVERAGES):
         for entry in rivals:
             rows = compared.filter(
                 (pl.col("coverage") - coverage).abs() < 1e-6, estimator=entry.id
             ).sort("split")
             differences = (rows["risk"] - rows["risk_gainer"]).to_list()
             if interval := corrected_interval(differences, share):
-                yield EstimatorPoint(entry, place, *interval)
+                yield EstimatorPoint(entry, x, *interval)
 
 
 def reliability(

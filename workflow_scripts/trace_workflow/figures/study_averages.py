@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from trace_workflow.tables.study import Labels, select_study, tasks_of
+from trace_workflow.tables.study_results import Labels, select_study, tasks_of
 from trace_workflow.tables.wording import join_names
 from tracecal.estimators.entry import Entry
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from trace_workflow.analyses.localisation import CHANCE, POINTERS
 from trace_workflow.analyses.part_scores import PART, REVIEWED, WHOLE
 from trace_workflow.tables.localisation import POINTER_NAMES
-from trace_workflow.tables.study import rows_by
+from trace_workflow.tables.study_results import rows_by
 from tracecal.estimators.entry import Entry
 from tracecal.pages import figure_style as style
 
@@ -82,15 +82,15 @@ def _draw_pointers(axes: Axes, rows: pl.DataFrame) -> None:
     pointers = sorted(
         (*POINTERS, *CHANCE), key=lambda pointer: -(by_pointer[pointer,]["value"] or 0)
     )
-    for place, pointer in enumerate(pointers):
+    for height, pointer in enumerate(pointers):
         row = by_pointer[pointer,]
         if row["value"] is None:
             continue
         color = style.MUTED if pointer in CHANCE else style.INK
         if row["low"] is not None:
-            axes.hlines(place, row["low"], row["high"], color=color, lw=1.2)
+            axes.hlines(height, row["low"], row["high"], color=color, lw=1.2)
         fill = "white" if pointer in CHANCE else color
-        axes.plot(row["value"], place, "o", ms=4, color=color, mfc=fill)
+        axes.plot(row["value"], height, "o", ms=4, color=color, mfc=fill)
     n_pointers = len(pointers)
     axes.set_yticks(range(n_pointers), [POINTER_NAMES[pointer] for pointer in pointers])
     axes.set_ylim(n_pointers - 0.5, -0.5)

@@ -34,7 +34,7 @@ def _early_doubt(run: Run) -> Iterator[Result | Table]:
     files = {kind: FILES[kind] for kind in ("traces", "labels", "splits", "questions")}
     yield Analysis("early_doubt", files, settings, pairs="main")
     yield Table("early_doubt", ["early_doubt"], estimators=compared)
-    inputs = {"found": analysed("early_doubt")}
+    inputs = {"early_doubt": analysed("early_doubt")}
     yield Figure("doubt_by_tokens", inputs, {"entries": entries(compared)})
 
 

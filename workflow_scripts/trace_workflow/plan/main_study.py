@@ -154,7 +154,7 @@ def _few_labels(run: Run) -> Iterator[Result | Table]:
     }
     yield _of_pairs("few_labels", "labels scores features splits questions", settings)
     yield Table("few_labels", ["few_labels"], estimators=estimators)
-    numbers = {"found": analysed("few_labels")}
+    numbers = {"few_labels": analysed("few_labels")}
     yield Figure("labels_needed", numbers, {"entries": entries(estimators)})
 
 

@@ -7,7 +7,7 @@ import polars as pl
 from trace_workflow.analyses.early_doubt import ALL, TOKENS
 from trace_workflow.tables.baseline_findings import SELECTED
 from trace_workflow.tables.finding import Finding, Topic, format_interval, outcome_of
-from trace_workflow.tables.study import Labels, Study, rows_by
+from trace_workflow.tables.study_results import Labels, StudyResults, rows_by
 from trace_workflow.tables.wording import count
 from tracecal.calibration.cascade import KEYS, select_worthwhile
 from tracecal.estimators.entry import PICKED, TRACE_PLUS
@@ -60,7 +60,7 @@ def find_position_effect(shift: pl.DataFrame) -> list[Finding]:
     return [POSITION.finding(verdict=verdict, original=original[0], shifted=shifted)]
 
 
-def find_localisation(localisation: pl.DataFrame, study: Study) -> list[Finding]:
+def find_localisation(localisation: pl.DataFrame, study: StudyResults) -> list[Finding]:
     """How often the window of peak risk lies in a wrong part, beside pointers that ignore risk.
 
     Pair by pair, the best pointer first.
@@ -95,8 +95,8 @@ def find_early_doubt(early_doubt: pl.DataFrame) -> list[Finding]:
     if ALL not in rows or rows[ALL]["value"] is None:
         return []
     measurably_less = [
-        place
-        for place, tokens in enumerate(TOKENS)
+        index
+        for index, tokens in enumerate(TOKENS)
         if (low := rows[str(tokens)]["lost_low"]) is not None and low > 0
     ]
     first = max(measurably_less, default=-1) + 1

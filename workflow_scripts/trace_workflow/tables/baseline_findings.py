@@ -14,7 +14,7 @@ from trace_workflow.tables.finding import (
     outcome_of,
 )
 from trace_workflow.tables.metric_names import METRIC_NAMES
-from trace_workflow.tables.study import Labels, rows_by
+from trace_workflow.tables.study_results import Labels, rows_by
 from trace_workflow.tables.wording import count, join_names
 
 SELECTED = "the baseline selected on the calibration data"

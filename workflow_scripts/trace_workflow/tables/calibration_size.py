@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from trace_workflow.tables.estimator_rows import PAPER_NAMES
 from trace_workflow.tables.marks import (
     UNSCORED,
     explain_partly_undefined,
@@ -9,16 +10,21 @@ from trace_workflow.tables.marks import (
     mark_partly_undefined,
 )
 from trace_workflow.tables.metric_names import BETTER, METRIC_NAMES, METRICS
-from trace_workflow.tables.paper_names import PAPER_NAMES
 from trace_workflow.tables.ranking import mark_best_of_row
 from trace_workflow.tables.standing_notes import refer_to_counts
-from trace_workflow.tables.study import Study, frame_of, rows_by, summary_columns, tasks_of
+from trace_workflow.tables.study_results import (
+    StudyResults,
+    frame_of,
+    rows_by,
+    summary_columns,
+    tasks_of,
+)
 from trace_workflow.tables.table import Column, Table
 
 SHARE = "calibration_share"
 
 
-def table(study: Study) -> Table:
+def table(study: StudyResults) -> Table:
     """From `calibration_size_averages`: a row per size and metric, a column per estimator."""
     averages = study.select("calibration_size_averages")
     tasks, shares = tasks_of(averages), sorted(set(averages[SHARE]))

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from trace_workflow.tables.study import Study
+from trace_workflow.tables.study_results import StudyResults
 from trace_workflow.tables.table import Column, Table
 
 NOTHING = "No two models share a task."
@@ -14,7 +14,7 @@ NOTE = (
 )
 
 
-def table(study: Study) -> Table:
+def table(study: StudyResults) -> Table:
     """A section per pair of models, a row per guarantee, from the analysis of the same name."""
     guarantees = study.frames["cascade_promises"]
     below = pl.format("at most {} below", pl.col("promised"))

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from trace_workflow.tables.marks import excludes_zero, mark_where
-from trace_workflow.tables.study import Study, frame_of
+from trace_workflow.tables.study_results import StudyResults, frame_of
 from trace_workflow.tables.table import Column, Table
 from tracecal.calibration.cascade import (
     BELOW,
@@ -45,7 +45,7 @@ LEFT_OUT_NOTE = (
 ENDS = ("low", "high")
 
 
-def table(study: Study) -> Table:
+def table(study: StudyResults) -> Table:
     """A section per pair of models, means over their tasks, from the analysis of the same name."""
     worthwhile, left_out = select_worthwhile(study.frames["cascades"])
     labels = _router_labels(study)
@@ -79,7 +79,7 @@ def table(study: Study) -> Table:
     )
 
 
-def _router_labels(study: Study) -> dict[str, str]:
+def _router_labels(study: StudyResults) -> dict[str, str]:
     """The label of each router that may have a row, in the order of rows."""
     baseline = study.options["named"]
     estimators = {
@@ -92,7 +92,7 @@ def _router_labels(study: Study) -> dict[str, str]:
     return labels | LABELS
 
 
-def _left_out_notes(pairs: Sequence[Mapping[str, Any]], study: Study) -> tuple[str, ...]:
+def _left_out_notes(pairs: Sequence[Mapping[str, Any]], study: StudyResults) -> tuple[str, ...]:
     """A note on the pairs that are not worth a cascade, if there are any."""
 
     def why(pair: Mapping[str, Any]) -> str:
@@ -106,7 +106,7 @@ def _left_out_notes(pairs: Sequence[Mapping[str, Any]], study: Study) -> tuple[s
     return (LEFT_OUT_NOTE.format(", ".join(names)),) if names else ()
 
 
-def _title(study: Study, small: str, large: str, facts: dict[str, float]) -> str:
+def _title(study: StudyResults, small: str, large: str, facts: dict[str, float]) -> str:
     right, better, worse = (
         100 * facts[name] for name in ("small_right", "large_right", "small_alone_right")
     )

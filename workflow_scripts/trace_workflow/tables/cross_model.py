@@ -9,13 +9,13 @@ from trace_workflow.tables.improvement_columns import BEST, IMPROVEMENT
 from trace_workflow.tables.metric_names import CLAIMED, DIRECTION_NOTE, METRIC_NAMES, METRICS
 from trace_workflow.tables.sample_size import warn_of_few_answers
 from trace_workflow.tables.standing_notes import missing_answers
-from trace_workflow.tables.study import Study, tasks_of
+from trace_workflow.tables.study_results import StudyResults, tasks_of
 from trace_workflow.tables.table import Column, Table
 from trace_workflow.tables.wording import join_names
 from tracecal.estimators.entry import TRACE_PLUS
 
 
-def table(study: Study) -> Table:
+def table(study: StudyResults) -> Table:
     """From `improvements` and `accuracy`: a row per model, and their mean."""
     improvements = study.select("improvements", "cross")
     tasks, models = tasks_of(improvements), sorted(set(improvements["model"].drop_nulls()))
@@ -58,7 +58,11 @@ def _first_columns(metrics: list[str]) -> tuple[str, ...]:
 
 
 def _frame(
-    averages: pl.DataFrame, study: Study, metrics: list[str], tasks: list[str], models: list[str]
+    averages: pl.DataFrame,
+    study: StudyResults,
+    metrics: list[str],
+    tasks: list[str],
+    models: list[str],
 ) -> pl.DataFrame:
     model = pl.col("model")
     accuracies = _mean_accuracies(study.frames["accuracy"], tasks, models)
@@ -98,7 +102,7 @@ def _mean_accuracies(
     return means | ({None: fmean(overall)} if overall else {})
 
 
-def _columns(study: Study, metrics: list[str]) -> tuple[Column, ...]:
+def _columns(study: StudyResults, metrics: list[str]) -> tuple[Column, ...]:
     return (
         Column(("label",), "Model", align="left"),
         Column(("accuracy",), "Avg. Acc."),
@@ -118,7 +122,7 @@ def _columns(study: Study, metrics: list[str]) -> tuple[Column, ...]:
     )
 
 
-def _explain_dashes(averages: pl.DataFrame, study: Study, metrics: list[str]) -> list[str]:
+def _explain_dashes(averages: pl.DataFrame, study: StudyResults, metrics: list[str]) -> list[str]:
     notes = []
     for metric in metrics:
         undefined = averages.filter(

@@ -6,14 +6,14 @@ from trace_workflow.tables import improvement_columns as improved
 from trace_workflow.tables.improvement_columns import BEST, IMPROVEMENT
 from trace_workflow.tables.metric_names import METRIC_NAMES, METRICS
 from trace_workflow.tables.standing_notes import count_notes
-from trace_workflow.tables.study import Study, tasks_of
+from trace_workflow.tables.study_results import StudyResults, tasks_of
 from trace_workflow.tables.table import Column, Table
 from tracecal.estimators.entry import TRACE_PLUS
 
 NAME = "cross_model_best_estimators"
 
 
-def table(study: Study) -> Table:
+def table(study: StudyResults) -> Table:
     """From `improvements`: a row per model, averaged over tasks."""
     improvements = study.select("improvements", "cross")
     tasks = tasks_of(improvements)
@@ -47,7 +47,7 @@ def table(study: Study) -> Table:
     )
 
 
-def _columns(study: Study) -> tuple[Column, ...]:
+def _columns(study: StudyResults) -> tuple[Column, ...]:
     best, trace_plus = [], []
     for metric in METRICS:
         name = METRIC_NAMES[metric]

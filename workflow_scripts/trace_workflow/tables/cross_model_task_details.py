@@ -6,7 +6,7 @@ from trace_workflow.tables import improvement_columns as improved
 from trace_workflow.tables.improvement_columns import BEST, IMPROVEMENT
 from trace_workflow.tables.metric_names import METRIC_NAMES, METRICS
 from trace_workflow.tables.sample_size import warn_of_few_answers
-from trace_workflow.tables.study import Study
+from trace_workflow.tables.study_results import StudyResults
 from trace_workflow.tables.table import Column, Table
 from tracecal.estimators.entry import TRACE_PLUS
 
@@ -14,7 +14,7 @@ NAME = "cross_model_task_details"
 PAIR = ("model", "task")
 
 
-def table(study: Study) -> Table:
+def table(study: StudyResults) -> Table:
     """From `improvements`: a row per model and task."""
     pairs = study.select("improvements", "cross").filter(pl.col("study").is_null())
     frame = improved.improvement_frame(pairs, study, *PAIR).with_columns(
@@ -53,7 +53,7 @@ def table(study: Study) -> Table:
     )
 
 
-def _columns(metric: str, study: Study) -> list[Column]:
+def _columns(metric: str, study: StudyResults) -> list[Column]:
     group = f"{METRIC_NAMES[metric]} comparison"
     return [
         improved.best_column(NAME, metric, "Best estimator", group, study, *PAIR),

@@ -8,14 +8,14 @@ from trace_workflow.tables.marks import explain_partly_undefined
 from trace_workflow.tables.metric_names import METRIC_NAMES, METRICS
 from trace_workflow.tables.sample_size import warn_of_few_answers
 from trace_workflow.tables.standing_notes import sum_counts
-from trace_workflow.tables.study import Study, tasks_of
+from trace_workflow.tables.study_results import StudyResults, tasks_of
 from trace_workflow.tables.table import Column, Table
 from tracecal.estimators.entry import TRACE_PLUS
 
 ALONE = "The main study has results on fewer than two tasks, so no task has others to learn from."
 
 
-def table(study: Study) -> Table:
+def table(study: StudyResults) -> Table:
     """From `cross_task_transfer_improvements`: a row per target, none where there is one task."""
     improvements = study.frames["cross_task_transfer_improvements"]
     improvements = improvements.filter(pl.col("study").is_null())
@@ -52,7 +52,7 @@ def table(study: Study) -> Table:
     )
 
 
-def _source_counts(study: Study) -> list[dict]:
+def _source_counts(study: StudyResults) -> list[dict]:
     """For each target the answers to all other tasks, which calibrate its estimators."""
     total = sum_counts(study.accuracies)
     rows = [row | {name: total[name] - row[name] for name in total} for row in study.accuracies]

@@ -7,7 +7,7 @@ from trace_workflow.analyses.early_stopping import SAVINGS
 from trace_workflow.tables.marks import mark_where
 from trace_workflow.tables.metric_names import BETTER
 from trace_workflow.tables.ranking import BEST_OF_COLUMN, rank_columns
-from trace_workflow.tables.study import Study, frame_of, rows_by
+from trace_workflow.tables.study_results import StudyResults, frame_of, rows_by
 from trace_workflow.tables.table import Column, Table
 
 SAVED_AFTER = (1, 3, 8)
@@ -22,7 +22,7 @@ CHANGE_NOTE = (
 )
 
 
-def table(study: Study) -> Table:
+def table(study: StudyResults) -> Table:
     """From the analysis of the same name: a row per estimator, means over the tasks."""
     means = study.frames["early_doubt"].filter(pl.col("task").is_null())
     by_key = rows_by(means, "estimator", "prefix", "metric")

@@ -15,7 +15,7 @@ from trace_workflow.tables.marks import (
 from trace_workflow.tables.metric_names import BETTER, DEBIASED_ECE, DEBIASED_NOTE, METRIC_NAMES
 from trace_workflow.tables.ranking import BEST_OF_COLUMN, rank_columns
 from trace_workflow.tables.standing_notes import beam_notes, count_notes
-from trace_workflow.tables.study import Study, frame_of
+from trace_workflow.tables.study_results import StudyResults, frame_of
 from trace_workflow.tables.table import Column, Table
 from trace_workflow.tables.wording import count, join_names
 
@@ -63,7 +63,7 @@ LAYOUTS = {
 }
 
 
-def table(study: Study) -> Table:
+def table(study: StudyResults) -> Table:
     """From `averages`, the table that the option `table` names: a row per estimator.
 
     The last group holds estimators that are not in ESTIMATOR_ROWS; a note lists those that were
@@ -76,7 +76,7 @@ def table(study: Study) -> Table:
     by_id = {entry.id: entry for entry in study.estimators}
     expected = estimators_of(name)
     groups = (*ESTIMATOR_ROWS[name], [id for id in by_id if id not in expected])
-    sections = {id: str(place) for place, group in enumerate(groups) for id in group}
+    sections = {id: str(index) for index, group in enumerate(groups) for id in group}
     entries = [by_id[id] for id in sections if id in measured]
     keys = {
         f"{part}_{metric}" if layout.by_study else metric: (part, metric)
@@ -128,7 +128,7 @@ def table(study: Study) -> Table:
     )
 
 
-def _averages(study: Study) -> pl.DataFrame:
+def _averages(study: StudyResults) -> pl.DataFrame:
     """The averages of the main study's model, and those over the cross study's models."""
     parts = [study.select("averages", "main").filter(study="main")]
     if "cross" in study.studies:
@@ -159,7 +159,7 @@ def _scope(studies: Mapping[str, Mapping]) -> dict[str, str]:
     return {f"main_{key}": value for key, value in scope.items()} | cross
 
 
-def _explain_subset(study: Study) -> list[str]:
+def _explain_subset(study: StudyResults) -> list[str]:
     if "subset" not in study.options:
         return []
     size = count(study.options["subset"], "evaluation answer")
@@ -169,7 +169,7 @@ def _explain_subset(study: Study) -> list[str]:
     ]
 
 
-def _explain_cross(study: Study) -> list[str]:
+def _explain_cross(study: StudyResults) -> list[str]:
     if "cross" not in study.studies:
         return []
     cross = study.studies["cross"]

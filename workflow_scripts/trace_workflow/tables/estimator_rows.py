@@ -1,5 +1,6 @@
-"""Which estimators the tables of averages show, by id, in groups of rows."""
+"""The rows of estimators: which ones a table shows, and what the paper calls them there."""
 
+# The estimators of the tables of averages, in groups of rows.
 ABLATIONS = (
     "trace_plus",
     "trace_plus_with_likelihood",
@@ -25,6 +26,29 @@ ESTIMATOR_ROWS = {
 }
 # Rows that the paper's table lacks.
 ADDED_ROWS = {"broader_uq": {*ESTIMATOR_ROWS["broader_uq"][1], *ESTIMATOR_ROWS["broader_uq"][2]}}
+# The paper's names, table by table, where they differ from the usual labels.
+SHORT = {"seq_logp": "SeqLogP", "windowed_entropy": "WinEnt"}
+LOCALIZED = SHORT | {"windowed_entropy": "WindowEnt"}
+DOTTED = {"first_token_prob": "First-Token Prob."}
+INDENT = "\u2003"
+PAPER_NAMES = {
+    "bridge": {"trace": "TRACE + scalar calib.", "learned_dml": "Learned (D,M,L)"},
+    "operator_ablation": {"trace": "TRACE (D+M+L)", "learned_dml": "Learned (D,M,L)"},
+    "ablation": {
+        "trace_plus_with_likelihood": f"{INDENT}+ seq. likelihood",
+        "trace_plus_without_local_entropy": f"{INDENT}w/o local entropy",
+        "trace_plus_without_local_surprisal": f"{INDENT}w/o local surprisal",
+        "trace_plus_without_slope": f"{INDENT}w/o trajectory slope",
+        "trace_plus_without_length": f"{INDENT}w/o length",
+    },
+    "calibration_size": SHORT,
+    "reliability_selective": SHORT,
+    "length_stratified": SHORT,
+    "localized_global_errors": LOCALIZED,
+    "localized_error_subtypes": LOCALIZED,
+    "cross_model_best_estimators": DOTTED,
+    "cross_model_task_details": DOTTED,
+}
 
 
 def estimators_of(table: str) -> set[str]:

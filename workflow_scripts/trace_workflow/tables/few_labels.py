@@ -6,7 +6,7 @@ from trace_workflow.analyses.few_labels import METRICS, ORACLE, SIZES
 from trace_workflow.tables.marks import excludes_zero, mark_where
 from trace_workflow.tables.metric_names import BETTER, METRIC_NAMES
 from trace_workflow.tables.ranking import BEST_OF_COLUMN, rank_columns
-from trace_workflow.tables.study import Study, frame_of, rows_by
+from trace_workflow.tables.study_results import StudyResults, frame_of, rows_by
 from trace_workflow.tables.table import Column, Table
 from trace_workflow.tables.wording import join_names
 from tracecal.estimators.entry import PICKED
@@ -23,7 +23,7 @@ DIFFERENCE_NOTE = (
 NO_ROWS = {"estimator": pl.String, "label": pl.String}
 
 
-def table(study: Study) -> Table:
+def table(study: StudyResults) -> Table:
     """From the analysis of the same name: a row per estimator, columns per number of labels."""
     means = study.frames["few_labels"].filter(pl.col("task").is_null())
     labels = study.labels | LABELS
@@ -63,7 +63,7 @@ def _column(metric: str, size: int) -> Column:
     )
 
 
-def _explain_tasks(study: Study) -> str:
+def _explain_tasks(study: StudyResults) -> str:
     """Which tasks have enough answers for a size, and how many answers are evaluated."""
     by_task = study.frames["few_labels"].drop_nulls("task").unique(["labels", "task"])
     parts = [

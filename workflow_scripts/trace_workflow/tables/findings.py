@@ -20,7 +20,7 @@ from trace_workflow.tables.baseline_findings import (
 from trace_workflow.tables.finding import Finding, Topic
 from trace_workflow.tables.sample_size import needed_answers
 from trace_workflow.tables.standing_notes import missing_answers
-from trace_workflow.tables.study import Study
+from trace_workflow.tables.study_results import StudyResults
 from trace_workflow.tables.wording import count, join_names
 
 MAIN = "main_comparison"
@@ -45,7 +45,7 @@ REFUSED = (
 )
 
 
-def find_all(study: Study) -> list[Finding]:
+def find_all(study: StudyResults) -> list[Finding]:
     """The findings from the analyses, beginning with the guarantee that was fixed beforehand.
 
     The study has the estimators and labels of the run, and the main comparison's options.
@@ -80,7 +80,7 @@ def find_all(study: Study) -> list[Finding]:
     return findings
 
 
-def find_run(study: Study) -> Finding:
+def find_run(study: StudyResults) -> Finding:
     """What the run did. Parts of answers do not count as answers."""
     parts = list(study.options.get("missing", {}))
     answers = study.frames["accuracy"].filter(~pl.col("task").is_in(parts))
@@ -93,7 +93,7 @@ def find_run(study: Study) -> Finding:
     )
 
 
-def find_guarantee(thresholds: pl.DataFrame, study: Study) -> list[Finding]:
+def find_guarantee(thresholds: pl.DataFrame, study: StudyResults) -> list[Finding]:
     """The guarantee of the task and error rate that the configuration fixes, given or not.
 
     Choosing them here, by what came out, would make the stated confidence too high.
@@ -121,7 +121,7 @@ def _guarantee(row: Mapping) -> str:
     return sentence.format(**dict(row) | {"terms": terms, "rate": rate, "percent": percent})
 
 
-def find_answers(study: Study) -> list[Finding]:
+def find_answers(study: StudyResults) -> list[Finding]:
     """How many answers are correct, whether some are missing, and whether labels are few."""
     accuracies, findings = study.accuracies, []
     if accuracies:
@@ -134,7 +134,7 @@ def find_answers(study: Study) -> list[Finding]:
     return findings + _find_few_labels(study)
 
 
-def _find_few_labels(study: Study) -> list[Finding]:
+def _find_few_labels(study: StudyResults) -> list[Finding]:
     """A warning where fits have fewer labels than advised, on the task that lacks most."""
     n_weights, share = study.options["weights"], study.options["calibration_share"]
     lacking = []

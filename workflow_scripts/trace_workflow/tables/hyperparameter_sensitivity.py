@@ -10,7 +10,7 @@ from trace_workflow.analyses.operator_variants import DEFAULT, DEFAULTS
 from trace_workflow.tables.metric_names import BETTER, METRIC_NAMES, METRICS
 from trace_workflow.tables.ranking import rank_values
 from trace_workflow.tables.standing_notes import count_notes
-from trace_workflow.tables.study import Study, frame_of, rows_by, tasks_of
+from trace_workflow.tables.study_results import StudyResults, frame_of, rows_by, tasks_of
 from trace_workflow.tables.table import Column, Table, format_number
 from trace_workflow.tables.wording import join_names
 
@@ -29,7 +29,7 @@ SYMBOLS = {
 DEFAULT_VALUES = DEFAULTS | {PENALTY: 1.0}
 
 
-def table(study: Study) -> Table:
+def table(study: StudyResults) -> Table:
     """From the analysis of the same name: a row per hyperparameter."""
     analysis = study.frames["hyperparameter_sensitivity"]
     tasks = tasks_of(analysis)
@@ -130,7 +130,9 @@ def _explain_spread(averages: pl.DataFrame) -> str:
     )
 
 
-def _explain_undefined(analysis: pl.DataFrame, tasks: Sequence[str], study: Study) -> list[str]:
+def _explain_undefined(
+    analysis: pl.DataFrame, tasks: Sequence[str], study: StudyResults
+) -> list[str]:
     """A note on the tasks without an AUROC, which the means leave out."""
     at_default = analysis.filter(setting=DEFAULT, metric="auroc").drop_nulls("task")
     undefined = at_default.filter(pl.col("mean").is_null())["task"].to_list()

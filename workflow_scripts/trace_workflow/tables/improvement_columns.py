@@ -21,7 +21,7 @@ from trace_workflow.tables.marks import (
 )
 from trace_workflow.tables.metric_names import BETTER, CLAIMED, METRIC_NAMES, METRICS
 from trace_workflow.tables.ranking import mark_best_of_row
-from trace_workflow.tables.study import Study
+from trace_workflow.tables.study_results import StudyResults
 from trace_workflow.tables.table import Column
 from tracecal.estimators.entry import TRACE_PLUS
 
@@ -54,7 +54,7 @@ Improvement = Mapping[str, object]  # a row of the analysis
 
 
 def improvement_frame(
-    improvements: pl.DataFrame, study: Study, *keys: str, metrics: Sequence[str] = METRICS
+    improvements: pl.DataFrame, study: StudyResults, *keys: str, metrics: Sequence[str] = METRICS
 ) -> pl.DataFrame:
     """A row per `keys`, models in their order: the columns of each metric, and answer counts."""
     order = [study.model_order if key == "model" else pl.col(key) for key in keys]
@@ -83,7 +83,7 @@ def detail_columns(metrics: Sequence[str] = METRICS) -> list[str]:
     return [f"{metric}_{name}" for metric in metrics for name in names]
 
 
-def best_labels(study: Study) -> list[pl.Expr]:
+def best_labels(study: StudyResults) -> list[pl.Expr]:
     """The columns of the best baselines' labels."""
     return [
         pl.col(f"{metric}_{BEST}_id")
@@ -94,7 +94,7 @@ def best_labels(study: Study) -> list[pl.Expr]:
 
 
 def best_column(
-    table: str, metric: str, heading: str, group: str, study: Study, *scope: str
+    table: str, metric: str, heading: str, group: str, study: StudyResults, *scope: str
 ) -> Column:
     """The best baseline's name, marked where it leaves out answers."""
     key = f"{metric}_{BEST}"
@@ -111,7 +111,7 @@ def best_column(
 def side_columns(
     metric: str,
     headings: Sequence[tuple[str, str]],
-    study: Study | None = None,
+    study: StudyResults | None = None,
     *scope: str,
 ) -> list[Column]:
     """The best baseline and TRACE+, each under its (label, group), the better one bold.
@@ -138,7 +138,7 @@ def side_columns(
     )
 
 
-def all_side_columns(metrics: Sequence[str], study: Study, *scope: str) -> list[Column]:
+def all_side_columns(metrics: Sequence[str], study: StudyResults, *scope: str) -> list[Column]:
     """The best baseline by each metric, then TRACE+ by each, as `side_columns`."""
     pairs = []
     for metric in metrics:
@@ -151,12 +151,11 @@ def all_side_columns(metrics: Sequence[str], study: Study, *scope: str) -> list[
 def gain_column(metric: str, label: str, group: str) -> Column:
     """The improvement on the best baseline, an oracle: a point."""
     key = f"{metric}_{IMPROVEMENT}"
-    added = metric not in METRICS
-    return Column((key,), label, group, better="higher", signed=True, added=added)
+    return Column((key,), label, group, better="higher", signed=True, added=metric not in METRICS)
 
 
 def chosen_columns(
-    study: Study, metrics: Sequence[str] = METRICS, supported: bool = False
+    study: StudyResults, metrics: Sequence[str] = METRICS, supported: bool = False
 ) -> list[Column]:
     """The improvements on the selected and on the prespecified baseline.
 
@@ -193,7 +192,7 @@ def chosen_columns(
     return columns
 
 
-def chosen_headings(study: Study) -> list[str]:
+def chosen_headings(study: StudyResults) -> list[str]:
     """The headings of the comparisons with CHOSEN."""
     baseline = study.options.get("named", "")
     return ["Against the selected baseline", f"Against {study.labels.get(baseline, baseline)}"]
@@ -216,7 +215,7 @@ def interval_level(improvements: Iterable[Improvement]) -> str:
     return f"{100 * max(row['level'] for row in improvements):g}%"
 
 
-def explain_improvements(improvements: Iterable[Improvement], study: Study) -> list[str]:
+def explain_improvements(improvements: Iterable[Improvement], study: StudyResults) -> list[str]:
     """The notes on the comparisons and their intervals, and on the mark where a row has it."""
     rows = [row for row in improvements if row["metric"] in CLAIMED]
     if not rows or nothing_to_compare(study):
@@ -239,7 +238,7 @@ def explain_improvements(improvements: Iterable[Improvement], study: Study) -> l
     return notes + [mark] * any(map(is_unsupported, chosen))
 
 
-def explain_unscored_best(frame: pl.DataFrame, study: Study, *scope: str) -> list[str]:
+def explain_unscored_best(frame: pl.DataFrame, study: StudyResults, *scope: str) -> list[str]:
     """The note on the best baselines in `frame` that leave out answers."""
 
     def is_best(pair: tuple[str, str, str]) -> bool:
@@ -250,7 +249,7 @@ def explain_unscored_best(frame: pl.DataFrame, study: Study, *scope: str) -> lis
     return explain_unscored(study, shares)
 
 
-def explain_undefined(pairs: pl.DataFrame, study: Study) -> list[str]:
+def explain_undefined(pairs: pl.DataFrame, study: StudyResults) -> list[str]:
     """A note on each metric that is undefined in some splits of some task."""
     notes = []
     for metric in METRICS:
@@ -266,7 +265,7 @@ def explain_undefined(pairs: pl.DataFrame, study: Study) -> list[str]:
     return notes
 
 
-def nothing_to_compare(study: Study) -> list[str]:
+def nothing_to_compare(study: StudyResults) -> list[str]:
     """A note where the run lacks TRACE+ or every baseline."""
     if TRACE_PLUS not in study.labels:
         return ["TRACE+ is not among the estimators of this run, so there is nothing to compare."]

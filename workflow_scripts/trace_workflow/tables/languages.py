@@ -10,7 +10,7 @@ from trace_workflow.tables.marks import (
     mark_unscored,
 )
 from trace_workflow.tables.metric_names import BETTER, METRIC_NAMES, METRICS
-from trace_workflow.tables.study import Study, tasks_of
+from trace_workflow.tables.study_results import StudyResults, tasks_of
 from trace_workflow.tables.table import Column, Table
 from trace_workflow.tables.wording import note
 from tracecal.estimators.entry import PICKED, TRACE_PLUS
@@ -28,7 +28,7 @@ LABELS = {
 KEYS = ("task", "language")
 
 
-def table(study: Study) -> Table:
+def table(study: StudyResults) -> Table:
     """From `averages`, `improvements` and `accuracy`, and the same by language."""
     averages, improvements, accuracies = (
         _with_pooled(study, name) for name in ("averages", "improvements", "accuracy")
@@ -64,7 +64,7 @@ def table(study: Study) -> Table:
     )
 
 
-def _with_pooled(study: Study, analysis: str) -> pl.DataFrame:
+def _with_pooled(study: StudyResults, analysis: str) -> pl.DataFrame:
     """The main study's rows of each language, and of all where a task has several."""
     main = study.studies["main"]
     in_main = (pl.col("model") == main["model"]) & pl.col("task").is_in(main["tasks"])
@@ -115,7 +115,7 @@ def _frame(
     )
 
 
-def _mark(estimator: str, metric: str, study: Study) -> pl.Expr:
+def _mark(estimator: str, metric: str, study: StudyResults) -> pl.Expr:
     partly = mark_partly_undefined(metric)
     if estimator != BEST:
         return partly

@@ -112,7 +112,7 @@ def _floats(
     if len(panels) * rows + note_lines <= LINES_OF_PAGE:
         return [(panels, notes)]
     below = rows + note_lines <= LINES_OF_PAGE
-    floats = [([panel], notes if below and not place else ()) for place, panel in enumerate(panels)]
+    floats = [([panel], notes if below and not index else ()) for index, panel in enumerate(panels)]
     return floats if below else [*floats, ((), notes)]
 
 
@@ -142,29 +142,29 @@ def _panels(table: Table) -> Iterator[list[int]]:
     """
     widths, columns = _widths(table, range(len(table.columns))), table.columns
     n_names = next(
-        (place for place, column in enumerate(columns) if column.group or column.align != "left"), 1
+        (index for index, column in enumerate(columns) if column.group or column.align != "left"), 1
     )
     panel, start = list(range(n_names)), n_names
     for _, width in header_spans(columns[n_names:]):
         block = list(range(start, start + width))
-        if len(panel) > n_names and sum(widths[place] for place in [*panel, *block]) > PAGE_WIDTH:
+        if len(panel) > n_names and sum(widths[index] for index in [*panel, *block]) > PAGE_WIDTH:
             yield panel
             panel = list(range(n_names))
         panel, start = [*panel, *block], start + width
     yield panel
 
 
-def _widths(table: Table, places: Iterable[int]) -> list[float]:
+def _widths(table: Table, indices: Iterable[int]) -> list[float]:
     """Approximate printed widths of columns (points); a group's columns share its heading."""
     group_sizes = Counter(column.group for column in table.columns)
 
-    def width(place: int) -> float:
-        column = table.columns[place]
-        widest = max((_cell_width(row[place]) for row in table.rows), default=0)
+    def width(index: int) -> float:
+        column = table.columns[index]
+        widest = max((_cell_width(row[index]) for row in table.rows), default=0)
         above = _width(column.group) / group_sizes[column.group]
         return max(_width(column.heading), above, column.wrap or widest) + COLUMN_SPACE
 
-    return [width(place) for place in places]
+    return [width(index) for index in indices]
 
 
 def _cell_width(cell: Cell) -> float:
@@ -178,7 +178,7 @@ def _width(text: str) -> float:
 
 def _tabular(table: Table, panel: Panel, width: str) -> list[str]:
     """A panel, never scaled down: a wide one extends into the margins."""
-    columns = [table.columns[place] for place in panel]
+    columns = [table.columns[index] for index in panel]
     align = "".join(
         rf"p{{{column.wrap}pt}}" if column.wrap else column.align[0] for column in columns
     )
@@ -217,7 +217,7 @@ def _body(table: Table, panel: Panel) -> list[str]:
         if group.title:
             across = rf"\multicolumn{{{len(panel)}}}{{@{{}}c@{{}}}}"
             lines.append(_line([rf"{across}{{\textit{{{escape(group.title)}}}}}"]))
-        lines += [_line(_cell(row[place]) for place in panel) for row in group.rows]
+        lines += [_line(_cell(row[index]) for index in panel) for row in group.rows]
     return lines
 
 

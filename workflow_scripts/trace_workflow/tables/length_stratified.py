@@ -9,13 +9,13 @@ from trace_workflow.tables.marks import (
 )
 from trace_workflow.tables.metric_names import METRICS
 from trace_workflow.tables.standing_notes import refer_to_counts
-from trace_workflow.tables.study import Study, frame_of, tasks_of
+from trace_workflow.tables.study_results import StudyResults, frame_of, tasks_of
 from trace_workflow.tables.table import Column, Table
 
 KEYS = {f"{stratum}_{metric}": (stratum, metric) for stratum in STRATA for metric in METRICS}
 
 
-def table(study: Study) -> Table:
+def table(study: StudyResults) -> Table:
     """From `length_stratified_averages`: a row per estimator."""
     averages = study.select("length_stratified_averages")
     tasks, measured = tasks_of(averages), set(averages["estimator"])

@@ -3,7 +3,7 @@
 import polars as pl
 
 from trace_workflow.analyses.localisation import CHANCE, COUNTS, POINTERS
-from trace_workflow.tables.study import Study
+from trace_workflow.tables.study_results import StudyResults
 from trace_workflow.tables.table import Column, Table
 from trace_workflow.tables.wording import note
 
@@ -19,14 +19,14 @@ POINTER_NAMES = {
 MISSING_PARTS = {"unanswered": "are left out", "wrong": "count as wrong in the accuracy"}
 
 
-def table(study: Study) -> Table:
+def table(study: StudyResults) -> Table:
     """From the analysis of the same name: a row per pointer, the best first, pair by pair."""
     order = [*POINTERS, *CHANCE]
-    place = pl.col("pointer").replace_strict(order, range(len(order)))
+    rank = pl.col("pointer").replace_strict(order, range(len(order)))
     label = pl.col("pointer").replace_strict(POINTER_NAMES)
     rows = study.in_pairs(study.frames["localisation"]).with_columns(label=label)
     frame = rows.sort(
-        *(study.model_order, "task", "value", place),
+        *(study.model_order, "task", "value", rank),
         descending=[False, False, True, False],
         nulls_last=True,
     )
@@ -53,7 +53,7 @@ def table(study: Study) -> Table:
     )
 
 
-def _count_parts(frame: pl.DataFrame, study: Study) -> list[str]:
+def _count_parts(frame: pl.DataFrame, study: StudyResults) -> list[str]:
     """How many answers and parts there are, and what missing parts count as."""
     missing = study.options["missing"]
     sentences = [

@@ -6,14 +6,14 @@ from trace_workflow.tables.localized_table import (
     largest_row,
     localized_table,
 )
-from trace_workflow.tables.study import Study, rows_by
+from trace_workflow.tables.study_results import StudyResults, rows_by
 from trace_workflow.tables.table import Table, format_number
 
 NAME = "localized_error_subtypes"
 KINDS = ("number", "entity", "claim", "localized")
 
 
-def table(study: Study) -> Table:
+def table(study: StudyResults) -> Table:
     """From the analysis of the same name."""
     values = rows_by(study.frames[NAME], "estimator", "slice", "metric")
     sizes = {kind: format_number(largest_row(values, kind)["n"], 0) for kind in KINDS}

@@ -1,7 +1,7 @@
 """Localized beside global errors: AUROC, TPR at fixed false-positive rates and partial AUROC."""
 
 from trace_workflow.tables.localized_table import SliceColumn, localized_table
-from trace_workflow.tables.study import Study
+from trace_workflow.tables.study_results import StudyResults
 from trace_workflow.tables.table import Table
 
 COLUMNS = (
@@ -15,6 +15,6 @@ COLUMNS = (
 )
 
 
-def table(study: Study) -> Table:
+def table(study: StudyResults) -> Table:
     """From the analysis of the same name."""
     return localized_table("localized_global_errors", study, COLUMNS)

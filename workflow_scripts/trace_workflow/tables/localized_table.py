@@ -17,7 +17,7 @@ from trace_workflow.tables.marks import (
 )
 from trace_workflow.tables.ranking import BEST_OF_COLUMN, rank_columns
 from trace_workflow.tables.standing_notes import refer_to_counts
-from trace_workflow.tables.study import Study, frame_of, rows_by
+from trace_workflow.tables.study_results import StudyResults, frame_of, rows_by
 from trace_workflow.tables.table import Column, Table, format_number
 from trace_workflow.tables.wording import join_names
 
@@ -53,7 +53,7 @@ class SliceColumn(NamedTuple):
         return f"{self.slice}_{self.metric}"
 
 
-def localized_table(name: str, study: Study, columns: Sequence[SliceColumn]) -> Table:
+def localized_table(name: str, study: StudyResults, columns: Sequence[SliceColumn]) -> Table:
     """The table of an analysis of localized errors: a row per estimator, TRACE's last."""
     analysis = study.frames[name]
     values = rows_by(analysis, "estimator", "slice", "metric")
@@ -162,7 +162,7 @@ def _explain_small_slices(largest: Mapping[str, Mapping]) -> Iterator[str]:
 
 
 def _explain_gains(
-    columns: Sequence[SliceColumn], values: SliceValues, study: Study
+    columns: Sequence[SliceColumn], values: SliceValues, study: StudyResults
 ) -> Iterator[str]:
     """By how much TRACE+ exceeds the prespecified baseline, with a bootstrap interval."""
     gains = {

@@ -23,7 +23,7 @@ from trace_workflow.tables.metric_names import (
 )
 from trace_workflow.tables.ranking import BEST_OF_COLUMN, rank_columns
 from trace_workflow.tables.standing_notes import beam_notes, count_notes
-from trace_workflow.tables.study import Study, rows_by, summary_columns, tasks_of
+from trace_workflow.tables.study_results import StudyResults, rows_by, summary_columns, tasks_of
 from trace_workflow.tables.table import ABSENT, Column, Table
 from trace_workflow.tables.wording import count, join_names, note
 from tracecal.estimators.entry import PICKED, TRACE_PLUS, Entry
@@ -44,7 +44,7 @@ class Comparison:
     kind of baseline, none where the run lacks TRACE+ or every baseline.
     """
 
-    study: Study
+    study: StudyResults
     entries: Sequence[Entry]
     keys: Sequence[Key]
     means: Mapping[tuple[str | None, str, str], Mapping]
@@ -70,7 +70,7 @@ class Comparison:
         ]
 
 
-def table(study: Study) -> Table:
+def table(study: StudyResults) -> Table:
     """From `averages`, `improvements` and `accuracy`: a row per estimator, then the gains."""
     averages = study.select("averages")
     tasks, measured = tasks_of(averages), set(averages["estimator"])
@@ -103,7 +103,7 @@ def table(study: Study) -> Table:
         frame=frame,
         columns=(
             estimator_column("main_comparison", entries),
-            *rank_columns(columns, among=is_estimator),
+            *rank_columns(columns, compared_rows=is_estimator),
         ),
         section=pl.col("estimator").replace_strict(sections, default=GAINS),
         titles=titles,
@@ -124,7 +124,7 @@ def table(study: Study) -> Table:
     )
 
 
-def _gains(study: Study, entries: Sequence[Entry]) -> dict[tuple, dict]:
+def _gains(study: StudyResults, entries: Sequence[Entry]) -> dict[tuple, dict]:
     roles = {entry.id if entry.role == "trace" else entry.role for entry in entries}
     if not {"baseline", TRACE_PLUS} <= roles:
         return {}
@@ -223,7 +223,7 @@ def _join_series(names: Sequence[str]) -> str:
     return f"{', '.join(leading)}, and {last}" if len(leading) > 1 else join_names(names)
 
 
-def _explain_fits_beyond_paper(study: Study) -> list[str]:
+def _explain_fits_beyond_paper(study: StudyResults) -> list[str]:
     """By how much each fit beyond the paper is better than TRACE+, averaged over the tasks."""
     labels = study.options.get("beyond_paper", {})
     if not labels:

@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 import polars as pl
 
+from trace_workflow.tables.estimator_rows import PAPER_NAMES
 from trace_workflow.tables.metric_names import METRIC_NAMES, METRICS
-from trace_workflow.tables.paper_names import PAPER_NAMES
-from trace_workflow.tables.study import Labels, ScoredShares, Study
+from trace_workflow.tables.study_results import Labels, ScoredShares, StudyResults
 from trace_workflow.tables.table import Column
 from trace_workflow.tables.wording import join_names, note
 from tracecal.estimators.entry import Entry
@@ -76,8 +76,8 @@ def is_unscored(
     """
     if not pairs:
         return pl.lit(False)
-    places = [SCOPE.index(column) for column in (*scope, "estimator")]
-    keys = {"\n".join(pair[place] for place in places) for pair in pairs}
+    indices = [SCOPE.index(column) for column in (*scope, "estimator")]
+    keys = {"\n".join(pair[index] for index in indices) for pair in pairs}
     key = pl.concat_str(*scope, estimator_column, separator="\n")
     return key.is_in(sorted(keys)).fill_null(False)
 
@@ -87,7 +87,7 @@ def mark_unscored(shares: ScoredShares | None, estimator_column: str, *scope: st
     return mark_where((is_unscored(shares or {}, estimator_column, *scope), UNSCORED))
 
 
-def explain_unscored(study: Study, shares: ScoredShares | None = None) -> list[str]:
+def explain_unscored(study: StudyResults, shares: ScoredShares | None = None) -> list[str]:
     """The note on that mark, for all estimators of the study or those of `shares`."""
     parts = [
         f"{study.labels[estimator]} on {study.pair_label(model, task)} "

@@ -136,8 +136,8 @@ def _round_as_paper(column: str, signed: bool = False) -> pl.Expr:
 def _matching_row(name: str, published: Published, rows: Sequence[CsvRow]) -> int | None:
     conditions = published.conditions.items()
     matching = [
-        place
-        for place, row in enumerate(rows)
+        index
+        for index, row in enumerate(rows)
         if all(row.get(key) == value for key, value in conditions)
     ]
     if len(matching) > 1:

@@ -4,7 +4,7 @@ import polars as pl
 
 from trace_workflow.analyses.part_scores import METRICS, PART, REVIEWED, WHOLE
 from trace_workflow.tables.marks import estimator_column
-from trace_workflow.tables.study import Study
+from trace_workflow.tables.study_results import StudyResults
 from trace_workflow.tables.table import Column, Table
 
 HEADINGS = {
@@ -24,7 +24,7 @@ FIRST = (*KEYS, "label", "n")
 SCORED = {PART: "The part's score", WHOLE: "The whole answer's score"}
 
 
-def table(study: Study) -> Table:
+def table(study: StudyResults) -> Table:
     """From the analysis of the same name: a row per estimator, section by section for each pair."""
     analysis = study.in_pairs(study.frames["part_scores"])
     frame = analysis.select(KEYS).unique()

@@ -6,7 +6,7 @@ import polars as pl
 
 from trace_workflow.tables.marks import LEFT_OUT, PARTLY, mark_where
 from trace_workflow.tables.standing_notes import refer_to_counts
-from trace_workflow.tables.study import Study, frame_of, rows_by, tasks_of
+from trace_workflow.tables.study_results import StudyResults, frame_of, rows_by, tasks_of
 from trace_workflow.tables.table import Column, Table
 from trace_workflow.tables.wording import count, note
 
@@ -17,7 +17,7 @@ BOLD = f"Bold: the higher AUROC, where the two differ by more than {SDS} s.d. ov
 ShiftAverages = Mapping[tuple[str | None, str, str], Mapping]  # by task, quantity and `over`
 
 
-def table(study: Study) -> Table:
+def table(study: StudyResults) -> Table:
     """From the analysis of the same name: a row per task, and their average."""
     analysis = study.frames["position_shift"]
     tasks, averages = tasks_of(analysis), rows_by(analysis, "task", "quantity", "over")
@@ -39,7 +39,7 @@ def table(study: Study) -> Table:
     )
 
 
-def _row(task: str | None, averages: ShiftAverages, study: Study) -> dict:
+def _row(task: str | None, averages: ShiftAverages, study: StudyResults) -> dict:
     by_split, by_draw = (averages[task, "difference", over] for over in ("split", "draw"))
     sides = {side: averages[task, side, "split"] for side in SIDES}
     return {
@@ -76,7 +76,9 @@ def _bold(side: str) -> pl.Expr:
     return pl.when(differ & (pl.col(side) == pl.max_horizontal(*SIDES))).then(pl.lit("best"))
 
 
-def _explain_undefined(averages: ShiftAverages, tasks: Sequence[str], study: Study) -> list[str]:
+def _explain_undefined(
+    averages: ShiftAverages, tasks: Sequence[str], study: StudyResults
+) -> list[str]:
     """A note on the splits in which a task has no AUROC."""
     names = [
         f"{study.tasks[task]} ({average['undefined']} of {count(average['repetitions'], 'split')})"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from trace_workflow.tables.study import Study
+from trace_workflow.tables.study_results import StudyResults
 from trace_workflow.tables.table import Column, Table
 
 ASSUMPTIONS = {
@@ -27,7 +27,7 @@ ADDED_METHODS = (
 )
 
 
-def table(study: Study) -> Table:
+def table(study: StudyResults) -> Table:
     """From the option `methods`: `method`, `label`, `role`, and a mark for each assumption.
 
     A mark is 'yes', 'partly' or 'no'. TRACE's rows are last, under a rule.

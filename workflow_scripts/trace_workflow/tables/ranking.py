@@ -28,15 +28,17 @@ def rank_values(values: Sequence[Value], better: Better, decimals: int) -> list[
     return [{order[0]: "best", order[1]: "second"}.get(value) for value in printed]
 
 
-def rank_columns(columns: Sequence[Column], among: pl.Expr | None = None) -> tuple[Column, ...]:
+def rank_columns(
+    columns: Sequence[Column], compared_rows: pl.Expr | None = None
+) -> tuple[Column, ...]:
     """The columns, with the best and second best value marked in those with a direction.
 
-    Only rows that meet `among` compete.
+    Only rows that meet `compared_rows` compete.
     """
 
     def with_ranks(column: Column) -> Column:
         value = pl.col(column.keys[0])
-        compared = value if among is None else pl.when(among).then(value)
+        compared = value if compared_rows is None else pl.when(compared_rows).then(value)
 
         def emphases(values: pl.Series) -> pl.Series:
             ranks = rank_values(values.to_list(), column.better, column.decimals)
@@ -56,16 +58,16 @@ def mark_best_of_row(columns: Sequence[Column], better: pl.Expr | None = None) -
     keys = [column.keys[0] for column in columns]
     direction = pl.lit(first.better) if better is None else better
 
-    def best(place: int) -> pl.Expr:
+    def best(index: int) -> pl.Expr:
         def emphasis(row: Mapping[str, Value]) -> Emphasis | None:
             *values, side = row.values()
-            rank = rank_values(values, side, first.decimals)[place]
+            rank = rank_values(values, side, first.decimals)[index]
             return rank if rank == "best" else None
 
         values = pl.struct(*keys, direction.alias("better"))
         return values.map_elements(emphasis, return_dtype=pl.String)
 
-    return [replace(column, emphasis=best(place)) for place, column in enumerate(columns)]
+    return [replace(column, emphasis=best(index)) for index, column in enumerate(columns)]
 
 
 def _comparable(value: Value, decimals: int) -> float | None:

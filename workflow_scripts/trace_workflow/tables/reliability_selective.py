@@ -10,7 +10,7 @@ from trace_workflow.tables.marks import (
 from trace_workflow.tables.metric_names import BETTER, METRIC_NAMES
 from trace_workflow.tables.ranking import BEST_OF_COLUMN, rank_columns
 from trace_workflow.tables.standing_notes import refer_to_counts
-from trace_workflow.tables.study import Study, frame_of
+from trace_workflow.tables.study_results import StudyResults, frame_of
 from trace_workflow.tables.table import Column, Table
 from trace_workflow.tables.wording import note
 
@@ -18,7 +18,7 @@ RISKS = {f"risk_at_{percent}": f"R@{percent}" for percent in COVERAGES}
 METRICS = {metric: METRIC_NAMES[metric] for metric in ("ece", "brier", "auroc")} | RISKS
 
 
-def table(study: Study) -> Table:
+def table(study: StudyResults) -> Table:
     """From `reliability_selective_averages`: a row per estimator."""
     averages = study.frames["reliability_selective_averages"]
     rows = study.pivot(averages, {metric: (metric,) for metric in METRICS}, ["metric"])

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from trace_workflow.tables.standing_notes import missing_answers
-from trace_workflow.tables.study import Study
+from trace_workflow.tables.study_results import StudyResults
 from trace_workflow.tables.table import ABSENT, Column, Table, format_number
 from trace_workflow.tables.wording import join_names
 
@@ -13,7 +13,7 @@ NONE = "none"
 QUANTITIES = ("threshold", "coverage", "error", "kept", "enough", "reason")
 
 
-def table(study: Study) -> Table:
+def table(study: StudyResults) -> Table:
     """From `risk_coverage` and `accuracy`: a row per model and task, QUANTITIES for each rate.
 
     Only the CSV and a note have rates that no threshold guarantees, unless none has one.

@@ -7,7 +7,7 @@ al. 2021).
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from trace_workflow.tables.study import Study
+from trace_workflow.tables.study_results import StudyResults
 from trace_workflow.tables.wording import count
 
 # The paper's defaults: the least factor by which overfitting may shrink the weights, and the share
@@ -33,7 +33,7 @@ def needed_answers(n_weights: int, share: float) -> float:
 
 
 def warn_of_few_answers(
-    accuracies: Iterable[Mapping], study: Study, shares: Sequence[float] = ()
+    accuracies: Iterable[Mapping], study: StudyResults, shares: Sequence[float] = ()
 ) -> list[str]:
     """A warning on the calibration parts that have fewer answers than their fit needs.
 

@@ -4,7 +4,7 @@ from trace_workflow.tables.marks import LEFT_OUT, mark_partly_undefined
 from trace_workflow.tables.metric_names import BETTER, METRIC_NAMES, RISK_NOTE
 from trace_workflow.tables.ranking import BEST_OF_COLUMN, rank_columns
 from trace_workflow.tables.standing_notes import refer_to_counts
-from trace_workflow.tables.study import Study, frame_of, rows_by, summary_columns
+from trace_workflow.tables.study_results import StudyResults, frame_of, rows_by, summary_columns
 from trace_workflow.tables.table import Column, Table
 
 METRICS = ("auroc", "brier")
@@ -17,7 +17,7 @@ FEATURE_SETS = {
 }
 
 
-def table(study: Study) -> Table:
+def table(study: StudyResults) -> Table:
     """From `spike_modeling_averages`: a row per set of features, mean ± s.d. over splits."""
     averages = study.frames["spike_modeling_averages"]
     means = rows_by(averages, "features", "metric")

@@ -4,7 +4,7 @@ import polars as pl
 
 from trace_workflow.tables.metric_names import RISK_NOTE
 from trace_workflow.tables.standing_notes import refer_to_counts
-from trace_workflow.tables.study import Study
+from trace_workflow.tables.study_results import StudyResults
 from trace_workflow.tables.table import Column, Table
 
 NUMBERS = {
@@ -20,7 +20,7 @@ INTERVAL_NOTE = (
 DETAILS = ("incorrect", *ENDS, "model", "tasks")
 
 
-def table(study: Study) -> Table:
+def table(study: StudyResults) -> Table:
     """From the analysis of the same name: a row per stratum."""
     strata = study.frames["spike_strata"]
     has_empty = strata["n"].min() == 0 < strata["n"].sum()

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from trace_workflow.tables.sample_size import warn_of_few_answers
-from trace_workflow.tables.study import Study
+from trace_workflow.tables.study_results import StudyResults
 from trace_workflow.tables.table import ABSENT
 from trace_workflow.tables.wording import note
 from tracecal.estimators.entry import Entry
@@ -14,7 +14,7 @@ BEAMS = "Beam scores read all beams of a search from the same prompt, K = {} bea
 ALIKE = ", of which Beam-Ratio, Beam-TailThinness and Beam Entropy order answers alike"
 
 
-def count_notes(study: Study) -> list[str]:
+def count_notes(study: StudyResults) -> list[str]:
     """How many answers are correct or missing, and a warning where a task's fit has too few."""
     correct = [
         f"{study.pair_label(row['model'], row['task'])} {row['correct']} of {row['n']} "
@@ -28,7 +28,9 @@ def count_notes(study: Study) -> list[str]:
     ]
 
 
-def refer_to_counts(study: Study, shares: Sequence[float] = (), pooled: bool = False) -> list[str]:
+def refer_to_counts(
+    study: StudyResults, shares: Sequence[float] = (), pooled: bool = False
+) -> list[str]:
     """In place of `count_notes`: a reference to the main comparison's, and the same warning.
 
     A fit is for one task, or, if `pooled`, for all of them together.
@@ -43,7 +45,7 @@ def sum_counts(accuracies: Sequence[Mapping]) -> dict[str, int]:
     return {name: sum(row[name] for row in accuracies) for name in ("n", "correct")}
 
 
-def missing_answers(accuracies: Sequence[Mapping], study: Study) -> list[str]:
+def missing_answers(accuracies: Sequence[Mapping], study: StudyResults) -> list[str]:
     """Notes on questions without answers, answers without entropies, and parts that answers lack.
 
     The study's option `missing` has by task of parts what a missing part counts as.
@@ -72,7 +74,7 @@ def missing_answers(accuracies: Sequence[Mapping], study: Study) -> list[str]:
     return notes
 
 
-def beam_notes(entries: Sequence[Entry], study: Study) -> list[str]:
+def beam_notes(entries: Sequence[Entry], study: StudyResults) -> list[str]:
     """How many beams the beam scores among `entries` read, by the study's option `beams`."""
     if not any(entry.family == "beam" for entry in entries):
         return []

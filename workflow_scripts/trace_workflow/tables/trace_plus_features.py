@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from trace_workflow.tables.study import Study
+from trace_workflow.tables.study_results import StudyResults
 from trace_workflow.tables.table import Column, Table
 from tracecal.features.operators import LOW_PROBABILITY
 
@@ -57,7 +57,7 @@ SYMBOLS = (
 )
 
 
-def table(study: Study) -> Table:
+def table(study: StudyResults) -> Table:
     """From the options: the ids of TRACE+'s `features`, then of those `excluded`, in order.
 
     As in the paper, features that differ in their decay alone share a row.

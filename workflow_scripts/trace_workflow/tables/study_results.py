@@ -1,4 +1,4 @@
-"""The study that a table is about: its analyses, estimators, models and tasks.
+"""The results of the studies that a table is about, and how they are read.
 
 1. `study.select("improvements", "cross")` are the rows of an analysis that belong to a study.
 2. `study.pivot(averages, columns, by)` makes a row per estimator, with a mean, its s.d. and its
@@ -23,14 +23,14 @@ ScoredShares = Mapping[tuple[str, str, str], float]  # by model, task and estima
 
 
 @dataclass(frozen=True)
-class Study:
+class StudyResults:
     """The frames of a table's analyses, and what names and orders their rows.
 
     `estimators` stand in the order of their rows, models in that of `models`, tasks in that of
     their ids. `studies` holds 'main' (a model and its tasks), 'cross' (models and their tasks) or
     both; `options` are settings of a single table.
 
-    >>> study = Study(models={"m": "Tiny"}, tasks={"s": "SVAMP"},
+    >>> study = StudyResults(models={"m": "Tiny"}, tasks={"s": "SVAMP"},
     ...               studies={"main": {"model": "m", "tasks": ["s"]}})
     >>> study.pairs, study.pair_label("m", "s")
     ([('m', 's')], 'SVAMP')
