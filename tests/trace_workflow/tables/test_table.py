@@ -138,7 +138,7 @@ def test_best_and_second_are_marked_among_all_and_among_some_rows():
         return [row[0].emphasis for row in Table(frame, columns).rows]
 
     assert emphasis() == [None, "second", "best", "second"]
-    assert emphasis(among=pl.col("part") == "a") == ["second", "best", None, None]
+    assert emphasis(compared_rows=pl.col("part") == "a") == ["second", "best", None, None]
 
 
 def test_the_better_of_a_row_is_bold_unless_both_print_alike():

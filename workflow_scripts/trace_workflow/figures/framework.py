@@ -109,7 +109,7 @@ def _draw_trace(figure: Figure, example: FrameworkExample) -> None:
         _draw_bars(axes, values, color)
         _shade_peak(axes, example.entropy)
         axes.set_title(title, fontsize=style.SMALL, fontweight="normal", color=style.INK, pad=2)
-        axes.spines[["x", "bottom"]].set_visible(True)
+        axes.spines[["left", "bottom"]].set_visible(True)
         highest = max(max(values), 1e-3)
         axes.set_yticks([0, highest], ["0", format_number(float(highest), 1)])
     if with_labels:
