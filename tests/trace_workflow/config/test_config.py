@@ -393,10 +393,10 @@ def test_unnamed_estimators_are_all_that_the_configuration_allows():
     assert (*selection().chosen.ids,) == IDS
     assert selection().warnings == []
     tasks = [{"slug": slug, "training_limit": 0} for slug in ("arithmetic", "extractive")]
-    made = selection(encoders={}, sampling={"equivalence": "exact"}, tasks=tasks)
-    ids, left_out = {*made.chosen.ids}, made.left_out
+    run_selection = selection(encoders={}, sampling={"equivalence": "exact"}, tasks=tasks)
+    ids, left_out = {*run_selection.chosen.ids}, run_selection.left_out
     assert set(IDS) - ids == set(left_out)
-    assert "mars_with_trace is left out: mars is left out" in made.warnings
+    assert "mars_with_trace is left out: mars is left out" in run_selection.warnings
     assert {"token_sar", "mars", "mars_with_trace", "lars", "internal_probe"} <= set(left_out)
     assert "needs encoders.similarity" in left_out["token_sar"]
     assert left_out["mars_with_trace"] == "mars is left out"
@@ -405,8 +405,8 @@ def test_unnamed_estimators_are_all_that_the_configuration_allows():
 
 def test_the_variant_of_semantic_entropy_that_is_configured_is_in_its_label():
     def label(**sampling):
-        made = selection(sampling={"answers": 3} | sampling)
-        (one,) = made.chosen.with_ids(["semantic_entropy"])
+        run_selection = selection(sampling={"answers": 3} | sampling)
+        (one,) = run_selection.chosen.with_ids(["semantic_entropy"])
         return one.label
 
     assert label() == "Semantic Entropy"
@@ -420,12 +420,12 @@ def test_models_of_the_cross_study_alone_may_do_without_broader_methods():
         "main": {"model": "demo-small", "tasks": ["extractive"]},
         "cross": {"models": ["demo-medium"], "tasks": ["arithmetic"], "broader": False},
     }
-    made = selection(tasks=tasks, study=study)
+    run_selection = selection(tasks=tasks, study=study)
     # Nothing could be trained on the other model's task, and nothing need be.
-    every = made.chosen
-    assert not made.left_out
-    assert made.computed("demo-small") == every
-    some = made.computed("demo-medium")
+    every = run_selection.chosen
+    assert not run_selection.left_out
+    assert run_selection.computed("demo-small") == every
+    some = run_selection.computed("demo-medium")
     assert {one.role for one in every} - {one.role for one in some} == {"broader"}
     left = {*every.ids} - {*some.ids}
     assert left == {one.id for one in every if one.role == "broader"}
@@ -442,11 +442,11 @@ def test_what_costs_most_may_be_computed_on_a_subset_of_the_main_study_alone():
         "cross": {"models": ["demo-medium"], "tasks": ["extractive"]},
     }
     assert not selection(study=study).on_subset
-    made = selection(study=study | {"broader": {"answers": 30}})
-    assert made.on_subset == made.chosen
-    assert made.main == made.computed("demo-small", "extractive")
+    run_selection = selection(study=study | {"broader": {"answers": 30}})
+    assert run_selection.on_subset == run_selection.chosen
+    assert run_selection.main == run_selection.computed("demo-small", "extractive")
     for model in ("demo-small", "demo-medium"):
-        rest = {*made.chosen.ids} - {*made.computed(model).ids}
+        rest = {*run_selection.chosen.ids} - {*run_selection.computed(model).ids}
         assert rest == {
             *("beam_ratio", "beam_tail_thinness", "beam_entropy", "token_sar"),
             *("token_sar_with_trace", "trace_plus_with_token_sar"),
@@ -461,11 +461,11 @@ def test_named_estimators_that_cannot_be_computed_are_an_error():
 
 
 def test_an_encoder_is_used_by_those_whose_needs_name_it():
-    made = selection()
-    assert made.users("similarity") == ["token_sar"]
-    assert made.users("importance") == ["mars"]
-    assert made.users("entailment") == ["semantic_entropy", "selfcheckgpt"]
-    assert made.users("lars") == ["lars"]
+    run_selection = selection()
+    assert run_selection.users("similarity") == ["token_sar"]
+    assert run_selection.users("importance") == ["mars"]
+    assert run_selection.users("entailment") == ["semantic_entropy", "selfcheckgpt"]
+    assert run_selection.users("lars") == ["lars"]
     exact = selection(sampling={"equivalence": "exact"}, estimators=["semantic_entropy", "trace"])
     assert exact.users("entailment") == exact.users("lars") == []
 

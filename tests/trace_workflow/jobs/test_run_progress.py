@@ -20,9 +20,9 @@ STATS = {"generate": 3, "calibrate": 12, "all": 1, "costs": 1, "total": 17}
 
 def record(event=None, text="", level=logging.INFO, **fields):
     """An event as Snakemake logs it."""
-    made = logging.LogRecord("snakemake", level, "", 0, text, (), None)
-    vars(made).update(fields | ({"event": event} if event else {}))
-    return made
+    state = logging.LogRecord("snakemake", level, "", 0, text, (), None)
+    vars(state).update(fields | ({"event": event} if event else {}))
+    return state
 
 
 def started(number, rule, message=None):
@@ -35,45 +35,45 @@ def finished(number):
 
 def progress(*events, start=100.0, cores=1):
     """The state after a start and `events`, pairs of seconds since the start and records."""
-    made = RunProgress(["costs", "--cores", "all"])
-    made.read(record("resources_info", cores=cores), start)
-    made.read(record("run_info", stats=STATS), start)
+    state = RunProgress(["costs", "--cores", "all"])
+    state.read(record("resources_info", cores=cores), start)
+    state.read(record("run_info", stats=STATS), start)
     for second, event in events:
-        made.read(event, start + second)
-    return made
+        state.read(event, start + second)
+    return state
 
 
 def test_jobs_are_counted_by_rule_once_and_targets_are_no_steps():
-    made = progress((50, record("run_info", stats=STATS)))  # as a second DAG would tell it
-    assert made.jobs == {"generate": 3, "calibrate": 12}
-    assert made.start == 100.0
+    state = progress((50, record("run_info", stats=STATS)))  # as a second DAG would tell it
+    assert state.jobs == {"generate": 3, "calibrate": 12}
+    assert state.start == 100.0
     for event in (started(1, "all"), finished(1)):
-        made.read(event, 110.0)
-    assert "   0 of 15 steps" in made.line(111.0)
+        state.read(event, 110.0)
+    assert "   0 of 15 steps" in state.line(111.0)
 
 
 def test_steps_of_a_later_plan_are_added_and_nothing_is_complete_before_it():
-    made = progress()
+    state = progress()
     for number in range(15):
-        made.read(started(number, "calibrate" if number < 12 else "generate"), 101.0)
-        made.read(finished(number), 102.0)
-    assert made.line(110.0) == "0:00:10    15 steps done, looking for what follows"
-    made.read(record("run_info", stats=STATS), 111.0)
-    assert "  15 of 30 steps (50 %)" in made.line(112.0)
+        state.read(started(number, "calibrate" if number < 12 else "generate"), 101.0)
+        state.read(finished(number), 102.0)
+    assert state.line(110.0) == "0:00:10    15 steps done, looking for what follows"
+    state.read(record("run_info", stats=STATS), 111.0)
+    assert "  15 of 30 steps (50 %)" in state.line(112.0)
 
 
 def test_a_job_that_no_plan_announced_is_a_step():
-    made = progress((1, started(1, "gather_shards", "Gathering")))
-    assert "   0 of 16 steps (0 %)" in made.line(102.0)
+    state = progress((1, started(1, "gather_shards", "Gathering")))
+    assert "   0 of 16 steps (0 %)" in state.line(102.0)
 
 
 def test_a_run_that_goes_on_is_never_complete():
-    made = RunProgress()
-    made.read(record("run_info", stats={"calibrate": 400}), 0.0)
+    state = RunProgress()
+    state.read(record("run_info", stats={"calibrate": 400}), 0.0)
     for number in range(399):
-        made.read(started(number, "calibrate"), 1.0)
-        made.read(finished(number), 2.0)
-    assert " 399 of 400 steps (99 %)" in made.line(3.0)
+        state.read(started(number, "calibrate"), 1.0)
+        state.read(finished(number), 2.0)
+    assert " 399 of 400 steps (99 %)" in state.line(3.0)
 
 
 def recorded(slower, cores):
@@ -100,15 +100,15 @@ def test_the_time_left_is_about_right_from_a_fifth_of_the_demo_on(slower, cores)
     ]
     events.sort(key=lambda event: event[:2])
     ended = events[-1][0]
-    made = RunProgress()
-    made.read(record("resources_info", cores=cores), 0)
-    made.read(record("run_info", stats=Counter(rule for rule, *_ in jobs)), 0)
+    state = RunProgress()
+    state.read(record("resources_info", cores=cores), 0)
+    state.read(record("run_info", stats=Counter(rule for rule, *_ in jobs)), 0)
     for step in range(4, 19):
         now = ended * step / 20
         while events[0][0] <= now:
             second, _, event = events.pop(0)
-            made.read(event, second)
-        assert 1 / 1.5 < made.time_left(now) / (ended - now) < 1.5, step
+            state.read(event, second)
+        assert 1 / 1.5 < state.time_left(now) / (ended - now) < 1.5, step
 
 
 def test_the_time_left_falls_with_the_cores_but_not_below_a_running_job():
@@ -123,21 +123,21 @@ def test_the_time_left_falls_with_the_cores_but_not_below_a_running_job():
 
 
 def test_before_enough_has_finished_no_time_is_promised():
-    made = progress((0, started(7, "generate", "Decoding a")))
-    assert made.time_left(130.0) is None
-    assert made.line(130.0) == "0:00:30     0 of 15 steps (0 %)  estimating time left  Decoding a"
+    state = progress((0, started(7, "generate", "Decoding a")))
+    assert state.time_left(130.0) is None
+    assert state.line(130.0) == "0:00:30     0 of 15 steps (0 %)  estimating time left  Decoding a"
 
 
 def test_a_failed_job_no_longer_runs_and_its_own_log_says_why(tmp_path):
     log = tmp_path / "a.log"
     log.write_text("23:07:34 generate/a/b: 10%\n23:07:35 generate/a/b: error: the disk is full.\n")
-    made = progress((0, started(7, "generate", "Decoding a")))
+    state = progress((0, started(7, "generate", "Decoding a")))
     failed = record("job_error", "Error in rule", logging.ERROR, jobid=7, rule_name="generate")
     failed.log = [str(log)]
-    assert made.read(failed, 101.0) == "generate failed: error: the disk is full."
-    assert "Decoding" not in made.line(110.0)
+    assert state.read(failed, 101.0) == "generate failed: error: the disk is full."
+    assert "Decoding" not in state.line(110.0)
     failed.log = [str(tmp_path / "none.log")]
-    assert made.read(failed, 101.0) == (
+    assert state.read(failed, 101.0) == (
         "generate failed: it ended without an error in its log; the run's log has what it printed"
     )
 
@@ -155,17 +155,17 @@ def test_a_failed_command_says_what_is_known_of_it(tmp_path, log, reason):
         path.write_text(log)
     failed = record("job_error", "Error in rule", logging.ERROR, jobid=7, rule_name="generate")
     failed.log, failed.shellcmd = [str(path)], "curl --fail https://host/rows"
-    said = progress((0, started(7, "generate"))).read(failed, 101.0)
-    assert said.startswith(f"generate failed: its command ended with an error{reason}")
+    output = progress((0, started(7, "generate"))).read(failed, 101.0)
+    assert output.startswith(f"generate failed: its command ended with an error{reason}")
 
 
 def test_errors_are_shown_at_once_and_nothing_else():
-    made = progress()
-    assert made.read(record(None, "WorkflowError: no such file", logging.ERROR), 101.0) == (
+    state = progress()
+    assert state.read(record(None, "WorkflowError: no such file", logging.ERROR), 101.0) == (
         "WorkflowError: no such file"
     )
-    assert made.read(record(None, "Select jobs to execute..."), 101.0) is None
-    assert made.read(record("shellcmd", "", shellcmd="x"), 101.0) is None
+    assert state.read(record(None, "Select jobs to execute..."), 101.0) is None
+    assert state.read(record("shellcmd", "", shellcmd="x"), 101.0) is None
 
 
 SNAKEFILE = """
@@ -199,11 +199,11 @@ def test_snakemake_finds_the_plugin_and_its_lines_are_of_the_run(tmp_path, statu
         )
     assert process.returncode == status, process.stderr
     assert "Making a" in process.stderr
-    said = (tmp_path / "progress").read_text()
+    output = (tmp_path / "progress").read_text()
     assert re.search(
-        r"^0:00:0\d +0 of 1 steps \(0 %\)  estimating time left  Making a$", said, re.M
+        r"^0:00:0\d +0 of 1 steps \(0 %\)  estimating time left  Making a$", output, re.M
     )
-    assert ("a failed: error: no disk\n" in said) is bool(status)
+    assert ("a failed: error: no disk\n" in output) is bool(status)
 
 
 @pytest.mark.parametrize("status", [0, 1])
@@ -232,7 +232,7 @@ def test_the_file_holds_all_that_was_printed_and_the_status_is_snakemakes(tmp_pa
         ("run: mine\nrun: x\n", "error: mine.yaml, line 2, column 1: not YAML (the key 'run' is"),
     ],
 )
-def test_what_stops_a_run_before_it_begins_names_the_users_file(tmp_path, config, said):
+def test_what_stops_a_run_before_it_begins_names_the_users_file(tmp_path, config, output):
     if config is not None:
         (tmp_path / "mine.yaml").write_text(config)
     start = [sys.executable, ROOT / "workflow_scripts", "run", "--cores", "1", "--dry-run"]
@@ -243,19 +243,19 @@ def test_what_stops_a_run_before_it_begins_names_the_users_file(tmp_path, config
         capture_output=True,
     )
     assert process.returncode == 1
-    assert said in process.stdout + process.stderr
+    assert output in process.stdout + process.stderr
     assert "Traceback" not in process.stdout + process.stderr
 
 
 @pytest.mark.parametrize(("model", "first"), [(None, "n/t2"), ("m", "m/t1"), ("other", None)])
 def test_the_first_labels_of_the_main_model_are_named(model, first):
-    made = RunProgress([], model)
-    made.read(record("run_info", stats={"label_answers": 3, "total": 3}), 0.0)
+    state = RunProgress([], model)
+    state.read(record("run_info", stats={"label_answers": 3, "total": 3}), 0.0)
     for number, pair in enumerate(("m/t1", "n/t2", "m/t3")):
         begun = record("job_info", jobid=number, rule_name="label_answers", rule_msg=None)
         begun.output = [f"labels/{pair}.parquet"]
-        made.read(begun, 1.0)
-    assert made.first_labels == []
+        state.read(begun, 1.0)
+    assert state.first_labels == []
     for number in (1, 0, 2):
-        made.read(finished(number), 2.0)
-    assert made.first_labels == ([Path(f"labels/{first}.parquet")] if first else [])
+        state.read(finished(number), 2.0)
+    assert state.first_labels == ([Path(f"labels/{first}.parquet")] if first else [])

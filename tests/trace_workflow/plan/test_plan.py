@@ -40,65 +40,67 @@ PLANS = {name: planned(name) for name in ("smoke", "config", "paper", "laptop")}
 SMOKE = PLANS["smoke"]
 
 
-def results(made):
-    return [*made.analyses.values(), *made.figures.values(), made.transfer]
+def results(run_plan):
+    return [*run_plan.analyses.values(), *run_plan.figures.values(), run_plan.transfer]
 
 
 @pytest.mark.parametrize("made", PLANS.values(), ids=PLANS)
-def test_each_module_takes_what_it_is_given(made):
+def test_each_module_takes_what_it_is_given(run_plan):
     """That of a figure and a family its inputs and settings by name, that of an analysis its files
     and settings; it names every kind of file that it is given.
     """
-    for result in made.analyses.values():
+    for result in run_plan.analyses.values():
         module = import_module(result.module)
         inspect.signature(module.analysis).bind("files", **result.settings)
         source = inspect.getsource(module) + inspect.getsource(token_risks)
         kinds = set(re.findall(r"files\.(labels|splits)\(\)", source))
         kinds |= {kind for kind in result.inputs if f'"{kind}"' in source}
         assert kinds >= {*result.inputs}, result.name
-    called = [("draw", figure, figure.settings) for figure in made.figures.values()]
-    called += [("answers", family, family.settings_of("a")) for family in made.families.values()]
+    called = [("draw", figure, figure.settings) for figure in run_plan.figures.values()]
+    called += [
+        ("answers", family, family.settings_of("a")) for family in run_plan.families.values()
+    ]
     for name, result, settings in called:
         pairs = {"pairs": []} if getattr(result, "pairs", None) else {}
         function = getattr(import_module(result.module), name)
         inspect.signature(function).bind(**result.inputs, **pairs, **settings)
-    for table in made.tables.values():
+    for table in run_plan.tables.values():
         assert [*inspect.signature(import_module(table.module).table).parameters] == ["study"]
 
 
 @pytest.mark.parametrize("made", PLANS.values(), ids=PLANS)
-def test_what_is_read_of_analyses_is_made_by_one(made):
-    files = {path for table in made.tables.values() for path in table.inputs.values()}
+def test_what_is_read_of_analyses_is_made_by_one(run_plan):
+    files = {path for table in run_plan.tables.values() for path in table.inputs.values()}
     files |= {
         path
-        for one in results(made)
+        for one in results(run_plan)
         for given in one.inputs.values()
         if not isinstance(given, PerPair)
         for path in ([given] if isinstance(given, str) else given)
         if "/analyses/" in path
     }
     transfer = "cross_task_transfer_improvements"
-    assert files <= {analysed(name) for name in BEFORE | {*made.analyses, transfer}}
+    assert files <= {analysed(name) for name in BEFORE | {*run_plan.analyses, transfer}}
 
 
 @pytest.mark.parametrize("made", PLANS.values(), ids=PLANS)
-def test_settings_are_plain_values(made):
+def test_settings_are_plain_values(run_plan):
     """So that a rule's parameters change exactly when what it uses changes."""
-    for one in results(made):
+    for one in results(run_plan):
         json.dumps(one.settings)
-    for name in made.tables:
-        json.dumps([made.table_settings(name), made.table_estimators(name)])
-    for family in made.families.values():
+    for name in run_plan.tables:
+        json.dumps([run_plan.table_settings(name), run_plan.table_estimators(name)])
+    for family in run_plan.families.values():
         json.dumps(family.settings_of("a"))
 
 
 @pytest.mark.parametrize("made", PLANS.values(), ids=PLANS)
-def test_every_table_and_figure_has_a_title_and_a_caption_of_the_runs_facts(made):
-    pairs = made.run.config.study.pairs()
-    for name in made.tables:
-        words = made.table_words(name, WORDS[name], pairs)
+def test_every_table_and_figure_has_a_title_and_a_caption_of_the_runs_facts(run_plan):
+    pairs = run_plan.run.config.study.pairs()
+    for name in run_plan.tables:
+        words = run_plan.table_words(name, WORDS[name], pairs)
         assert "{" not in words["caption"]
-    assert made.figures.keys() <= WORDS.keys()
+    assert run_plan.figures.keys() <= WORDS.keys()
 
 
 def test_captions_name_the_finished_tasks_alone():
@@ -125,9 +127,9 @@ def test_the_rows_of_answers_from_files_are_those_that_were_answered():
     model = {"slug": "logged", "label": "L", "source": {"answers": "logs/{task}.jsonl"}}
     task = read_yaml(ROOT / "config/smoke.yaml")["tasks"][0]["slug"]
     study = {"main": {"model": "logged", "tasks": [task]}}
-    made = planned(models=[model], study=study, estimators=["seq_logp", "trace_plus"])
-    read = made.families["likelihood"].inputs["task"]
-    assert made.path(read, model="logged", task=task) == (
+    run_plan = planned(models=[model], study=study, estimators=["seq_logp", "trace_plus"])
+    read = run_plan.families["likelihood"].inputs["task"]
+    assert run_plan.path(read, model="logged", task=task) == (
         f"<results>/work/answered/logged/{task}.parquet"
     )
     assert SMOKE.path(read, model="demo-small", task=task) == f"<results>/tasks/{task}.parquet"
@@ -151,11 +153,15 @@ def test_what_a_study_lacks_is_not_planned():
 def test_a_cascade_is_made_from_the_files_of_its_two_models():
     small, large = "demo-small", "demo-medium"
     name = f"cascades/{small}/{large}"
-    made = SMOKE.analyses[name]
-    assert (made.settings["small"], made.settings["large"]) == (small, large) == made.sharing
-    assert made.inputs["models"] == PerPair("<results>/models/{model}", "all", [small, large])
-    assert "picked_baseline" in made.settings["estimators"]
-    assert {*made.settings["baselines"]} < {*made.settings["estimators"]}
+    run_plan = SMOKE.analyses[name]
+    assert (
+        (run_plan.settings["small"], run_plan.settings["large"])
+        == (small, large)
+        == run_plan.sharing
+    )
+    assert run_plan.inputs["models"] == PerPair("<results>/models/{model}", "all", [small, large])
+    assert "picked_baseline" in run_plan.settings["estimators"]
+    assert {*run_plan.settings["baselines"]} < {*run_plan.settings["estimators"]}
     models = read_yaml(ROOT / "config/smoke.yaml")["models"]
     priced = [one | {"price": {"prompt": 1, "generated": 2}} for one in models]
     named = [{"small": large, "large": small}] * 2
@@ -188,8 +194,8 @@ def test_each_cascade_is_an_analysis_of_its_own():
 
 
 def test_tables_of_what_costs_most_read_the_analyses_of_the_subset():
-    made = planned(study=smoke_study(broader={"answers": 30}))
-    broader, main = made.tables["broader_uq"], made.tables["main_comparison"]
+    run_plan = planned(study=smoke_study(broader={"answers": 30}))
+    broader, main = run_plan.tables["broader_uq"], run_plan.tables["main_comparison"]
     assert broader.inputs == {
         "averages": "<results>/analyses/subset_averages.parquet",
         "accuracy": "<results>/analyses/subset_accuracy.parquet",
@@ -198,9 +204,9 @@ def test_tables_of_what_costs_most_read_the_analyses_of_the_subset():
     assert shown >= {"p_true", "token_sar", "beam_ratio", "seq_logp", "trace_plus"}
     of_main = {one.id for one in main.estimators}
     assert not of_main & {"token_sar", "beam_ratio", "p_true"} and "mars" in of_main
-    assert not {one.id for one in made.run.selection.compared} & {"token_sar", "beam_ratio"}
-    assert made.families["token_sar"].inputs["task"] == "<results>/work/subsets/{task}.parquet"
-    assert made.families["mars"].inputs["task"] == SMOKE.families["mars"].inputs["task"]
+    assert not {one.id for one in run_plan.run.selection.compared} & {"token_sar", "beam_ratio"}
+    assert run_plan.families["token_sar"].inputs["task"] == "<results>/work/subsets/{task}.parquet"
+    assert run_plan.families["mars"].inputs["task"] == SMOKE.families["mars"].inputs["task"]
     assert SMOKE.tables["broader_uq"].inputs["averages"] == analysed("averages")
     assert "subset_averages" not in SMOKE.analyses
 
@@ -257,13 +263,13 @@ def test_an_estimator_is_handed_over_by_name():
 
 
 def test_studies_divide_the_pairs_of_a_run():
-    made = PLANS["config"]
-    study = made.run.config.study
+    run_plan = PLANS["config"]
+    study = run_plan.run.config.study
     pairs = study.pairs()
-    parts = made.pairs_of_study("parts", pairs)
+    parts = run_plan.pairs_of_study("parts", pairs)
     assert parts == [[model, task] for model, task in pairs if task in study.parts.tasks] != []
-    assert sorted([*parts, *made.pairs_of_study("whole", pairs)]) == sorted(map(list, pairs))
-    assert made.pairs_of_study("main", pairs) == [
+    assert sorted([*parts, *run_plan.pairs_of_study("whole", pairs)]) == sorted(map(list, pairs))
+    assert run_plan.pairs_of_study("main", pairs) == [
         [study.main.model, task] for task in study.main.tasks
     ]
 
