@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trace_workflow.labels.normalisation import trivia
+from trace_workflow.labels.normalisation import normalise_trivia
 from trace_workflow.labels.rules import alias
 from trace_workflow.labels.verdict import Example
 
@@ -24,7 +24,7 @@ def stated(text: str) -> str:
 
 @given(st.text(alphabet=st.sampled_from("aAnthe _-.'’´`éß1\u2028 \tThe"), max_size=40))
 def test_normalisation_is_the_official_one(text):
-    assert trivia(text) == stated(text)
+    assert normalise_trivia(text) == stated(text)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,9 @@ def test_real_triviaqa(shared_data):
                 assert alias(name, example).correct, name
                 assert not alias(f"not {name}", example).correct, name
         official = {stated(name) for name in row["answer"]["normalized_aliases"]}
-        assert {trivia(name) for name in row["answer"]["aliases"]} - {""} == official - {""}
+        assert {normalise_trivia(name) for name in row["answer"]["aliases"]} - {""} == official - {
+            ""
+        }
         coincide = stated(other["answer"]["value"]) in official
         assert alias(other["answer"]["value"], example).correct == coincide
         wrong += not coincide

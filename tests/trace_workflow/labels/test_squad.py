@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trace_workflow.labels.normalisation import mlqa
+from trace_workflow.labels.normalisation import normalise_mlqa
 from trace_workflow.labels.rules import f1, squad
 from trace_workflow.labels.verdict import Example
 
@@ -69,7 +69,7 @@ def stated(text: str, language: str) -> list[str]:
     st.sampled_from(LANGUAGES),
 )
 def test_normalisation_is_the_official_one(text, language):
-    assert mlqa(text, language).split() == stated(text, language)
+    assert normalise_mlqa(text, language).split() == stated(text, language)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_hard_cases(language, answer, reference, right):
 
 
 def test_the_official_arabic_rule_does_not_merge_words():
-    assert mlqa("العالم", "ar") == "ع م"
+    assert normalise_mlqa("العالم", "ar") == "ع م"
     assert not squad("عم", Example("e", "?", ["العالم"], (), "ar")).correct
 
 
@@ -124,7 +124,7 @@ def test_real_xquad(shared_data, language):
         coincide = any(stated(strange, language) == stated(gold, language) for gold in golds)
         assert squad(strange, example).correct == coincide
         assert not squad(row["context"], example).correct
-        assert mlqa(row["context"], language).split() == stated(row["context"], language)
+        assert normalise_mlqa(row["context"], language).split() == stated(row["context"], language)
 
 
 def test_arabic_verdicts_do_not_hang_on_the_known_bug(shared_data):
@@ -134,8 +134,10 @@ def test_arabic_verdicts_do_not_hang_on_the_known_bug(shared_data):
     ]
 
     def mended(text: str) -> str:
-        return " ".join(re.sub(r"\bال", " ", mlqa(text, "none")).split())
+        return " ".join(re.sub(r"\bال", " ", normalise_mlqa(text, "none")).split())
 
     for gold in golds:
         for other in golds:
-            assert (mlqa(gold, "ar") == mlqa(other, "ar")) == (mended(gold) == mended(other))
+            assert (normalise_mlqa(gold, "ar") == normalise_mlqa(other, "ar")) == (
+                mended(gold) == mended(other)
+            )

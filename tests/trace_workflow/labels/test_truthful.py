@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from trace_workflow.labels.normalisation import claim
+from trace_workflow.labels.normalisation import claim_words
 from trace_workflow.labels.rules import truthful
 from trace_workflow.labels.verdict import Example
 
@@ -72,23 +72,29 @@ def test_a_reference_on_both_sides_is_false():
 
 
 def test_words_of_claims():
-    assert claim("The U.S. isn’t 1,000 km-wide！", "en") == ["us", "isnt", "1000", "km", "wide"]
-    assert claim("中国a城", "zh") == ["中", "国", "a", "城"]
+    assert claim_words("The U.S. isn’t 1,000 km-wide！", "en") == [
+        "us",
+        "isnt",
+        "1000",
+        "km",
+        "wide",
+    ]
+    assert claim_words("中国a城", "zh") == ["中", "国", "a", "城"]
 
 
 def test_the_signs_of_hindi_are_part_of_its_words():
-    assert claim("दिल्ली की राजधानी, है।", "hi") == ["दिल्ली", "की", "राजधानी", "है"]
-    assert claim("क्\u200dष", "hi") == claim("क्ष", "hi")
+    assert claim_words("दिल्ली की राजधानी, है।", "hi") == ["दिल्ली", "की", "राजधानी", "है"]
+    assert claim_words("क्\u200dष", "hi") == claim_words("क्ष", "hi")
     assert not truthful("दल", Example("e", "?", ["दिल"], ["दाल"])).correct
     assert truthful("दिल", Example("e", "?", ["दिल"], ["दाल"])).correct
 
 
 def test_arabic_vowel_marks_may_be_written_or_not():
-    assert claim("مُحَمَّدٌ ـــ كَتَبَ", "ar") == claim("محمد كتب", "ar") == ["محمد", "كتب"]
+    assert claim_words("مُحَمَّدٌ ـــ كَتَبَ", "ar") == claim_words("محمد كتب", "ar") == ["محمد", "كتب"]
 
 
 def test_accents_that_have_no_composed_letter_stay():
-    assert claim("o\u0323\u0301ja\u0300 x_y", "yo") == ["ọ́jà", "x", "y"]
+    assert claim_words("o\u0323\u0301ja\u0300 x_y", "yo") == ["ọ́jà", "x", "y"]
 
 
 def test_real_truthfulqa(shared_data):

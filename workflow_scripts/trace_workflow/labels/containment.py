@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from trace_workflow.labels.normalisation import claim
-from trace_workflow.labels.spans import NEGATIONS, Span, finds, not_inside
+from trace_workflow.labels.normalisation import claim_words
+from trace_workflow.labels.spans import NEGATIONS, Span, find_spans, not_inside
 from trace_workflow.labels.verdict import Example, Verdict
 
 _ENDS = ",;:.!?，。；：！？、"
@@ -16,7 +16,7 @@ _LONGEST_GUESS = 3  # words
 
 
 class Token(NamedTuple):
-    """A word of `claim`, whether it was written with a capital, and the punctuation after it."""
+    """A word of an answer, whether it has a capital, and the punctuation after it."""
 
     word: str
     capital: bool
@@ -32,11 +32,14 @@ def contains(text: str, example: Example) -> Verdict:
     Milan, Turin"; but "Rome, Italy" is one).
     """
     tokens, language = list(read(text, example.language)), example.language
-    words, question_words = [token.word for token in tokens], claim(example.question, language)
+    words, question_words = (
+        [token.word for token in tokens],
+        claim_words(example.question, language),
+    )
     true, false = (
-        finds(
+        find_spans(
             words,
-            [name for name in names if not finds(question_words, [name], language)],
+            [name for name in names if not find_spans(question_words, [name], language)],
             language,
         )
         for names in (example.references, example.distractors)
@@ -53,7 +56,7 @@ def contains(text: str, example: Example) -> Verdict:
 def read(text: str, language: str) -> Iterable[Token]:
     """The words of an answer with their capitals and punctuation."""
     for piece in text.split():
-        words = claim(piece, language)
+        words = claim_words(piece, language)
         written = piece.lstrip("\"'“”‘’«»([¿¡*_")
         for number, word in enumerate(words, 1):
             last = number == len(words)
@@ -81,7 +84,7 @@ def read_backwards(tokens: Sequence[Token]) -> list[Token]:
 def is_a_guess(
     tokens: Sequence[Token], backwards: Sequence[Token], span: Span, question_words: Sequence[str]
 ) -> bool:
-    """Whether `span` is one of several guesses among which the answer does not decide."""
+    """Whether `span` is one of several guesses that the answer leaves open."""
     first, last = span
     before, after = tokens[max(first - 1, 0) : first], tokens[last : last + 1]
     if any(token.word in _OR for token in before + after):

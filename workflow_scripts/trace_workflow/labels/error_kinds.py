@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from trace_workflow.labels.normalisation import claim, mlqa
+from trace_workflow.labels.normalisation import claim_words, normalise_mlqa
 from trace_workflow.labels.numbers import numbers_in, only_number
 from trace_workflow.labels.verdict import Example
 
@@ -101,7 +101,7 @@ def is_incoherent(text: str, language: str = "en") -> bool:
     """Whether some words repeat `LOOP_TURNS` times in a row, over half of `text` or more."""
     if _STUTTER.search(text):
         return True
-    words = mlqa(text, "zh" if language.startswith("zh") else "none").split()
+    words = normalise_mlqa(text, "zh" if language.startswith("zh") else "none").split()
     for period in range(1, min(LONGEST_LOOP, len(words) // LOOP_TURNS) + 1):
         run = longest = 0
         for word, earlier in zip(words[period:], words, strict=False):
@@ -115,11 +115,13 @@ def is_incoherent(text: str, language: str = "en") -> bool:
 
 def is_off_topic(text: str, example: Example, rule: str) -> bool:
     """Whether a claim shares no long word with its example, or an entity is a long text."""
-    words = claim(text, example.language)
+    words = claim_words(text, example.language)
     if LOCALIZED.get(rule) != "claim":
         return len(words) > LONGEST_ENTITY
     topic = [example.question, *example.references, *example.distractors]
-    topic_words = {word[:LONG_WORD] for part in topic for word in claim(part, example.language)}
+    topic_words = {
+        word[:LONG_WORD] for part in topic for word in claim_words(part, example.language)
+    }
     long = [word for word in words if len(word) >= LONG_WORD]
     return len(long) >= 5 and not any(word[:LONG_WORD] in topic_words for word in long)
 

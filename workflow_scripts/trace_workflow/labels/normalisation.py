@@ -30,13 +30,13 @@ _HAN = re.compile("([\u4e00-\u9fa5])")
 _UNWRITTEN = re.compile("['’‘`´\u200c\u200d\u0640\u064b-\u0652\u0670]")
 
 
-def trivia(text: str) -> str:
+def normalise_trivia(text: str) -> str:
     """TriviaQA's ``normalize_answer``: lower case, no punctuation, no English articles."""
     text = text.lower().translate(_TRIVIA_PUNCTUATION)
     return " ".join(re.sub(r"\b(a|an|the)\b", " ", text).split())
 
 
-def mlqa(text: str, language: str) -> str:
+def normalise_mlqa(text: str, language: str) -> str:
     """MLQA's ``normalize_answer``; words, or single Chinese characters, are separated by a space.
 
     Languages beyond the official seven keep their articles. Regional forms count as their language
@@ -51,7 +51,7 @@ def mlqa(text: str, language: str) -> str:
     return " ".join(text.split())
 
 
-def claim(text: str, language: str) -> list[str]:
+def claim_words(text: str, language: str) -> list[str]:
     """A claim's words for whole-word containment, not part of any benchmark.
 
     Compatibility forms are unified; apostrophes, the dots of abbreviations ("U.S." is "us"), Arabic

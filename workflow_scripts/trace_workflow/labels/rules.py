@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from trace_workflow.labels.containment import contains
 from trace_workflow.labels.extraction import first_line
-from trace_workflow.labels.normalisation import claim, mlqa, trivia
+from trace_workflow.labels.normalisation import claim_words, normalise_mlqa, normalise_trivia
 from trace_workflow.labels.numbers import answer_number
-from trace_workflow.labels.spans import finds, negated_before, not_inside
+from trace_workflow.labels.spans import find_spans, negated_before, not_inside
 from trace_workflow.labels.verdict import Example, Verdict
 from tracecal.errors import InputError
 
@@ -40,9 +40,9 @@ def alias(text: str, example: Example) -> Verdict:
     ("The The"): then it must match verbatim.
     """
     line = first_line(text)
-    prediction = trivia(line)
+    prediction = normalise_trivia(line)
     forms = {prediction, _LEAD.sub("", prediction)} - {""}
-    aliases = {trivia(reference) for reference in example.references} - {""}
+    aliases = {normalise_trivia(reference) for reference in example.references} - {""}
     correct = bool(forms & aliases) if aliases else _verbatim(line, example.references)
     return Verdict(line, correct)
 
@@ -52,8 +52,8 @@ def squad(text: str, example: Example) -> Verdict:
 
     The official exact match; references that normalise to nothing are treated as in `alias`.
     """
-    prediction = mlqa(text, example.language)
-    gold = {mlqa(reference, example.language) for reference in example.references} - {""}
+    prediction = normalise_mlqa(text, example.language)
+    gold = {normalise_mlqa(reference, example.language) for reference in example.references} - {""}
     return Verdict(text, prediction in gold if gold else _verbatim(text, example.references))
 
 
@@ -64,9 +64,10 @@ def squad_f1(text: str, example: Example, threshold: float) -> Verdict:
 
 def f1(text: str, references: Sequence[str], language: str) -> float:
     """MLQA's F1 between the words of the answer and of the best reference, in [0, 1]."""
-    words = mlqa(text, language).split()
+    words = normalise_mlqa(text, language).split()
     return max(
-        (_f1(words, mlqa(reference, language).split()) for reference in references), default=0
+        (_f1(words, normalise_mlqa(reference, language).split()) for reference in references),
+        default=0,
     )
 
 
@@ -80,9 +81,9 @@ def truthful(text: str, example: Example) -> Verdict:
     """
     if _verbatim(text, example.references) and not _verbatim(text, example.distractors):
         return Verdict(text, True)
-    words = claim(text, example.language)
-    true = finds(words, example.references, example.language)
-    false = finds(words, example.distractors, example.language)
+    words = claim_words(text, example.language)
+    true = find_spans(words, example.references, example.language)
+    false = find_spans(words, example.distractors, example.language)
     affirmed = [span for span in not_inside(true, false) if not negated_before(words, span)]
     denied = (true & false).union(not_inside(false, true))
     return Verdict(text, bool(affirmed) and not denied)

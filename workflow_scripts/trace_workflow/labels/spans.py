@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from trace_workflow.labels.normalisation import claim
+from trace_workflow.labels.normalisation import claim_words
 
 _NEGATION_WORDS = (
     "not no never neither nor without false untrue myth incorrect wrong isnt arent wasnt werent "
@@ -16,14 +16,14 @@ _AT_EITHER_END = frozenset(
 Span = tuple[int, int]  # first word and the one after the last
 
 
-def finds(words: Sequence[str], references: Sequence[str], language: str) -> set[Span]:
+def find_spans(words: Sequence[str], references: Sequence[str], language: str) -> set[Span]:
     """Where references occur in `words`, as (first, end)."""
     positions: dict[str, list[int]] = {}
     for position, word in enumerate(words):
         positions.setdefault(word, []).append(position)
     spans = set()
     for reference in references:
-        reference_words = claim(reference, language)
+        reference_words = claim_words(reference, language)
         for start in positions.get(reference_words[0], ()) if reference_words else ():
             end = start + len(reference_words)
             at_an_end = start == 0 or end == len(words)

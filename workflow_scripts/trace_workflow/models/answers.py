@@ -1,4 +1,4 @@
-"""Answers of a whole task: prompts in, rows of the traces file out."""
+"""The greedy answers to a task's prompts, as rows of the traces file."""
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 

@@ -1,4 +1,4 @@
-"""A split of a dataset of the hub -> a Parquet file."""
+"""A split of a hub dataset, staged as a Parquet file."""
 
 import re
 import tempfile

@@ -1,4 +1,4 @@
-"""Samples of a whole task: prompts in, rows of the samples file out."""
+"""Sampled answers to a task's prompts, as rows of the samples file."""
 
 import pyarrow as pa
 from transformers import PreTrainedModel, PreTrainedTokenizerBase

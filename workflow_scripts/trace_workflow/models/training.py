@@ -39,11 +39,11 @@ def fit(
     lengths: Sequence[int],
     fitting: Training,
 ) -> list[float]:
-    """Train `model` and leave it, in evaluation mode, with its best epoch's weights.
+    """Train `model`; it ends in evaluation mode with the weights of its best epoch.
 
-    `logits` returns the model's outputs, float [rows], for a list of row numbers; a step takes
-    rows of similar `lengths`. Returns the held-out losses (mean binary cross-entropy in
-    nats) by epoch; without held-out rows none, and the last epoch's weights stay.
+    `logits` returns the model's outputs, float [rows], for a list of row numbers. A step takes rows
+    of similar `lengths`. Returns the held-out loss (mean binary cross-entropy in nats) of each
+    epoch. Without held-out rows the list is empty, and the model keeps its last weights.
     """
     targets = torch.tensor(correct, dtype=torch.float32, device=next(model.parameters()).device)
     training_rows = [row for row, out in enumerate(kept_out) if not out]
