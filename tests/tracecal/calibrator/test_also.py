@@ -13,9 +13,11 @@ from tracecal.answers.reading import Reading
 from tracecal.calibration.ridge import OWN_COLUMN, RIDGE
 from tracecal.cli.main import main
 from tracecal.estimators.trace_inputs import compute_inputs
-from tracecal.explorer import of_file
-from tracecal.serving.proxy.proxy import Served, run
-from tracecal.serving.proxy.settings import Settings
+from tracecal.explorer.confidences import trace_predictors
+from tracecal.explorer.page_answers import PageAnswers
+from tracecal.labelling.deciding_scores import deciding_scores
+from tracecal.serving.proxy.server import ProxyOptions, run
+from tracecal.serving.proxy.settings import ProxySettings
 
 CONFIG = {"splits": {"count": 1}}
 JUDGE = {"judge": "scores.judge"}
@@ -43,7 +45,7 @@ def shown_in(path, calibrator):
     """What a page of a file's answers shows."""
     known = tracecal.Calibrator.load(calibrator)
     read = read_file(path, known.reading(), keep_rows=True)
-    return of_file.page_data(read, path, of_file.trace_predictors(known.file, calibrator))
+    return PageAnswers(read, trace_predictors(known.file, calibrator), None, None).page_data()
 
 
 @pytest.fixture
@@ -113,7 +115,7 @@ def test_commands_and_functions_take_them_and_the_calibrator_knows_where_they_ar
     assert "40 answers" in capsys.readouterr().out
     assert main(["explore", *SCORE[1:-1], "page.html"]) == 0
     shown = shown_in("new.jsonl", "C.json")
-    name, values = of_file.scores(shown, None, calibrator.recommended)
+    name, values = deciding_scores(shown, None, calibrator.recommended)
     assert name == "log_ridge_also"
     assert [value is None for value in values].count(True) == 2
 
@@ -239,7 +241,7 @@ def test_a_column_that_the_calibrator_does_not_know_is_refused(calibrator):
 
 def test_a_proxy_and_a_cascade_take_none(calibrator, files, caplog):
     calibrator.save("C.json")
-    served = Served(Settings(upstream="http://localhost:1"), "C.json", None, Reading())
+    served = ProxyOptions(ProxySettings(upstream="http://localhost:1"), "C.json", None, Reading())
     with pytest.raises(tracecal.InputError, match="takes judge beside the trace"):
         run(served)
     written(files / "large.jsonl", [row | {"model": "large"} for row in judged(200)])

@@ -178,9 +178,9 @@ def test_a_response_of_which_something_is_unknown_is_neither_kept_nor_refused(ca
         "model": "m",
         "stop_token": "included",
     }
-    known = score_response(calibrator, body | {"processed": "no"}, error_rate=rate)
+    known = score_response(calibrator, body | {"processed": "no"}, target=rate)
     assert known.keep is not None and known.reason is None
-    unknown = score_response(calibrator, body, error_rate=rate)
+    unknown = score_response(calibrator, body, target=rate)
     assert unknown.probability == known.probability
     assert unknown.keep is None and "it is not known of the answers" in unknown.reason
 

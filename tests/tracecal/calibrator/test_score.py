@@ -25,6 +25,7 @@ from tracecal.calibrator.catalogue import DEFAULT
 from tracecal.calibrator.fitting import fit_calibrator
 from tracecal.calibrator.predictor import load_predictor
 from tracecal.calibrator.recommendation import mean_interval, varies
+from tracecal.calibrator.schema import CalibratorFile
 from tracecal.calibrator.scoring import score_answers
 from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.trace_kinds import NEXT_QUESTION, vocabulary_for
@@ -80,7 +81,7 @@ def test_the_protocol_is_the_workflows_own(content):
     first = make_splits(groups, "t", 2026, 3, 0.35).filter(split=0)
     names = [f"features.{name}" for name in content["trace_plus"]["features"]]
     _, expected = calibrate_all(judged, first, {"trace_plus": names}, "platt")
-    expected = json.loads(json.dumps(expected["trace_plus"]))
+    expected = json.loads(json.dumps(expected["trace_plus"].model_dump(mode="json")))
     assert {key: content["trace_plus"][key] for key in expected} == expected
 
 
@@ -129,9 +130,9 @@ def test_a_calibrator_that_does_not_say_what_it_was_fitted_on_is_refused(content
 
 
 def test_other_features_than_the_estimators_are_refused(content):
-    fewer = content["trace_plus"] | {"features": content["trace_plus"]["features"][:-1]}
+    reordered = content["trace_plus"] | {"features": content["trace_plus"]["features"][::-1]}
     with pytest.raises(InputError, match="are not this estimator's inputs"):
-        predictor_of(content | {"trace_plus": fewer}, "trace_plus", "x")
+        predictor_of(content | {"trace_plus": reordered}, "trace_plus", "x")
 
 
 def test_an_estimator_that_is_not_there_is_named(content):
@@ -515,13 +516,13 @@ def test_another_vocabulary_than_the_calibrators_is_refused(calibrator):
 
 def test_a_changed_calibrator_is_refused(content, tmp_path):
     path = tmp_path / "C.json"
-    write_json(content, path)
+    CalibratorFile.parse(content, "C.json").write(path)
     assert load_predictor(path).estimator == DEFAULT
     text = path.read_text(encoding="utf-8")
     place = text.index('"intercept": ') + len('"intercept": ') + 3
     flipped = text[:place] + str((int(text[place]) + 1) % 10) + text[place + 1 :]
     path.write_text(flipped, encoding="utf-8")
-    with pytest.raises(InputError, match=r"C\.json does not match its checksum"):
+    with pytest.raises(InputError, match=r"C\.json does not match the checksum in it"):
         load_predictor(path)
 
 
@@ -559,8 +560,8 @@ def test_long_answers_keep_their_order_by_log_likelihood_and_length():
 
 def test_a_workflows_calibrator_says_how_many_tokens_its_entropies_came_from():
     metadata = entropy_metadata(bounded(answers(5), 20), Reading(vocabulary=1000))
-    held = describe_traces(metadata, pl.Series([True, False]), "m", [], "t")
-    assert (held["entropy"], held["top_k"], held["vocabulary"]) == ("top-k", 20, 1000)
+    data = describe_traces(metadata, pl.Series([True, False]), "m", [], "t")
+    assert (data.entropy, data.top_k, data.vocabulary) == ("top-k", 20, 1000)
 
 
 def test_a_calibrator_of_answers_behind_reasoning_says_so_and_refuses_others():
@@ -574,7 +575,7 @@ def test_a_calibrator_of_answers_behind_reasoning_says_so_and_refuses_others():
             score_answers(answers(5, 1, reasoning=kind), of_reasoning)
     of_traces = {"reasoning": "within"}
     made = describe_traces(of_traces, answers(9)["correct"], "m", [], "t")
-    assert made["reasoning"] == "within"
+    assert made.reasoning == "within"
 
 
 @given(st.text("\n \tQ:1x"))

@@ -15,10 +15,11 @@ from tracecal.calibration.bets import Evidence, betting_test, significance_level
 from tracecal.calibration.guarantee import resolve_largest_group, threshold_sequence
 from tracecal.calibration.populations import LabelledPopulation, Population
 from tracecal.calibration.rated_answers import LabelledAnswers
-from tracecal.calibration.settings import DRAWS, MOST
 from tracecal.errors import InputError
 from tracecal.io.randomness import seeded
 
+# Unless stated: the largest number of labelled questions to try, and the simulated draws of each.
+MOST, DRAWS = 3200, 100
 # A number of labels is enough if POWER of the draws have a guarantee. The sentence also gives the
 # numbers for the shares OTHER_POWERS.
 POWER, OTHER_POWERS = 0.8, (0.5, 0.95)

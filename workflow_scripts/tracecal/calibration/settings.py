@@ -80,10 +80,3 @@ class Bootstrap(Strict):
 
     resamples: PositiveInt = Field(1000, description="resamples of each task's groups of examples")
     level: float = Field(0.95, gt=0, lt=1, description="share of the resamples in an interval")
-
-
-# Unless they are stated: the largest number of labels that a plan tries, and its simulated draws;
-# the seed of whatever is drawn; and the most answers that a page shows.
-MOST, DRAWS = 3200, 100
-SEED = 2026
-EXPLORED = 10_000

@@ -9,12 +9,14 @@ import polars as pl
 
 from tracecal.answers.reading import Reading
 from tracecal.answers.sources import Answers
-from tracecal.calibration.settings import EXPLORED, SEED
 from tracecal.calibrator.calibrator import Calibrator
+from tracecal.calibrator.settings import SEED
 from tracecal.explorer.confidences import with_held_out
 from tracecal.explorer.page import page
 from tracecal.explorer.page_answers import load_page_answers
 from tracecal.io.files import write_text
+
+EXPLORED = 10_000  # answers that a page shows at most, unless stated
 
 
 def explore(

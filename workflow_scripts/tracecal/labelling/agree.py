@@ -9,7 +9,7 @@ import polars as pl
 from tracecal.answers.reading import Reading
 from tracecal.answers.sources import Answers, answers_in
 from tracecal.calibration import resampling
-from tracecal.calibration.settings import SEED
+from tracecal.calibrator.settings import SEED
 from tracecal.errors import InputError
 
 RESAMPLES, CONFIDENCE_LEVEL = 1000, 0.95

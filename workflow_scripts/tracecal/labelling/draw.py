@@ -17,7 +17,7 @@ from tracecal.answers.read import TRACES_READING
 from tracecal.answers.reading import Reading
 from tracecal.answers.sources import Answers, answers_in, frame_of
 from tracecal.calibration.groups import group_answers
-from tracecal.calibration.settings import SEED
+from tracecal.calibrator.settings import SEED
 from tracecal.errors import InputError
 from tracecal.io.files import write_text
 from tracecal.io.randomness import seeded

@@ -14,6 +14,8 @@ import polars as pl
 from jinja2 import Environment, StrictUndefined
 
 from tracecal.calibration.forecast import (
+    DRAWS,
+    MOST,
     POWER,
     describe_forecast,
     forecast_table,
@@ -21,10 +23,9 @@ from tracecal.calibration.forecast import (
     questions_needed,
 )
 from tracecal.calibration.populations import BinormalPopulation, Population
-from tracecal.calibration.settings import DRAWS, MOST, SEED
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in
 from tracecal.calibrator.population import labelled_population
-from tracecal.calibrator.settings import FitSettings
+from tracecal.calibrator.settings import SEED, FitSettings
 from tracecal.errors import InputError
 
 AXIS_ENDS = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # shares of kept answers
