@@ -224,7 +224,7 @@ def test_the_file_holds_all_that_was_printed_and_the_status_is_snakemakes(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("config", "said"),
+    ("config", "output"),
     [
         (None, "error: mine.yaml cannot be read in "),
         ("run: mine\nmodels: [\n", "error: mine.yaml, line 3, column 1: not YAML"),

@@ -44,7 +44,7 @@ def results(run_plan):
     return [*run_plan.analyses.values(), *run_plan.figures.values(), run_plan.transfer]
 
 
-@pytest.mark.parametrize("made", PLANS.values(), ids=PLANS)
+@pytest.mark.parametrize("run_plan", PLANS.values(), ids=PLANS)
 def test_each_module_takes_what_it_is_given(run_plan):
     """That of a figure and a family its inputs and settings by name, that of an analysis its files
     and settings; it names every kind of file that it is given.
@@ -68,7 +68,7 @@ def test_each_module_takes_what_it_is_given(run_plan):
         assert [*inspect.signature(import_module(table.module).table).parameters] == ["study"]
 
 
-@pytest.mark.parametrize("made", PLANS.values(), ids=PLANS)
+@pytest.mark.parametrize("run_plan", PLANS.values(), ids=PLANS)
 def test_what_is_read_of_analyses_is_made_by_one(run_plan):
     files = {path for table in run_plan.tables.values() for path in table.inputs.values()}
     files |= {
@@ -83,7 +83,7 @@ def test_what_is_read_of_analyses_is_made_by_one(run_plan):
     assert files <= {analysed(name) for name in BEFORE | {*run_plan.analyses, transfer}}
 
 
-@pytest.mark.parametrize("made", PLANS.values(), ids=PLANS)
+@pytest.mark.parametrize("run_plan", PLANS.values(), ids=PLANS)
 def test_settings_are_plain_values(run_plan):
     """So that a rule's parameters change exactly when what it uses changes."""
     for one in results(run_plan):
@@ -94,7 +94,7 @@ def test_settings_are_plain_values(run_plan):
         json.dumps(family.settings_of("a"))
 
 
-@pytest.mark.parametrize("made", PLANS.values(), ids=PLANS)
+@pytest.mark.parametrize("run_plan", PLANS.values(), ids=PLANS)
 def test_every_table_and_figure_has_a_title_and_a_caption_of_the_runs_facts(run_plan):
     pairs = run_plan.run.config.study.pairs()
     for name in run_plan.tables:
