@@ -7,6 +7,7 @@ import pytest
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from evaluators.conftest import made
+from tracecal.calibrator.scoring import DIGITS
 
 pytestmark = pytest.mark.evaluators
 
@@ -77,16 +78,17 @@ def test_it_says_what_the_command_says_of_the_same_log(run, log, calibrator):
     output = scored.with_suffix(".jsonl")
     given = ["--calibrator", calibrator, "--error-rate", "0.3", "--output", output]
     run(log.parent, "tracecal", "score", "--answers", log, *given)
-    told = {row["example_id"]: row for row in pl.read_ndjson(output).iter_rows(named=True)}
+    rows = {row["example_id"]: row for row in pl.read_ndjson(output).iter_rows(named=True)}
     _, scores = results(scored)
-    assert scores.keys() == told.keys()
-    for name, one in scores.items():
-        assert one.value["keep"] is told[name]["keep"]
-        if one.value["probability"] is None:
-            assert told[name]["probability"] is None
+    assert scores.keys() == rows.keys()
+    for example_id, score in scores.items():
+        row = rows[example_id]
+        assert score.value["keep"] is row["keep"]
+        if score.value["probability"] is None:
+            assert row["probability"] is None
             continue
-        assert one.value["probability"] == pytest.approx(told[name]["probability"], rel=1e-6)
-        assert one.metadata["lower"] == pytest.approx(told[name]["lower"], rel=1e-6)
+        assert round(score.value["probability"], DIGITS) == row["probability"]
+        assert round(score.metadata["lower"], DIGITS) == row["lower"]
 
 
 def test_a_task_that_names_it_gives_the_same(run, log, evaluated, calibrator, answers):
