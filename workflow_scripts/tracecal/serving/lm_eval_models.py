@@ -12,7 +12,7 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.registry import register_model
 from lm_eval.models.openai_completions import LocalChatCompletion, LocalCompletionsAPI
 
-from tracecal.answers.formats.lm_eval import KEPT
+from tracecal.answers.formats.lm_eval import RESPONSE_ARGUMENT
 
 
 class AnswerWithResponse(str):
@@ -72,10 +72,11 @@ class LogprobsKeeper:
         answers = super().generate_until(requests, disable_tqdm)
         for request, answer in zip(requests, answers, strict=True):
             has_response = any(
-                isinstance(argument, dict) and KEPT in argument for argument in request.arguments
+                isinstance(argument, dict) and RESPONSE_ARGUMENT in argument
+                for argument in request.arguments
             )
             if isinstance(answer, AnswerWithResponse) and not has_response:
-                request.arguments = (*request.arguments, {KEPT: answer.response})
+                request.arguments = (*request.arguments, {RESPONSE_ARGUMENT: answer.response})
         return answers
 
 
