@@ -10,7 +10,7 @@ from tracecal.io.files import write_parquet
 with job(snakemake):
     params = snakemake.params
     spec, parent = (
-        one and Rows.model_validate_json(one) for one in (params.spec, params.get("parent"))
+        text and Rows.model_validate_json(text) for text in (params.spec, params.get("parent"))
     )
     rows = load(spec, list(snakemake.input), params.seed, parent)
     if table_digest(rows) != params.table:
