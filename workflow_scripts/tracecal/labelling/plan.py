@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from jinja2 import Environment, StrictUndefined
 
 from tracecal.calibration.forecast import (
     DRAWS,
@@ -27,45 +26,11 @@ from tracecal.calibrator.calibrator import Calibrator, calibrator_in
 from tracecal.calibrator.population import labelled_population
 from tracecal.calibrator.settings import SEED, FitSettings
 from tracecal.errors import InputError
+from tracecal.pages.page import render_page
 
 AXIS_ENDS = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # shares of kept answers
 
-PICTURE = """\
-<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 480 290"
-  font-family="sans-serif" font-size="12">
-<title>{{ title }}</title>
-<style>
-.ground { fill: #fff; } text { fill: #1c1f23; } .grid { stroke: #dfe3e7; }
-.line { fill: none; stroke: #2F5D8A; stroke-width: 2; } .dot, .band { fill: #2F5D8A; }
-.band { fill-opacity: .2; } .enough { stroke: #9A5B00; stroke-dasharray: 5 4; }
-text.told { fill: #9A5B00; font-weight: bold; }
-@media (prefers-color-scheme: dark) {
-.ground { fill: #15181b; } text { fill: #e8ebee; } .grid { stroke: #343b42; }
-.line { stroke: #8fbde6; } .dot, .band { fill: #8fbde6; }
-.enough { stroke: #f5b95c; } text.told { fill: #f5b95c; } }
-</style>
-<rect class="ground" width="480" height="290"/>
-<text x="14" y="20" font-weight="bold">{{ title }}</text>
-{% for place in (0, 0.25, 0.5, 0.75, 1) -%}
-<line class="grid" x1="50" x2="465" y1="{{ y(place * top) }}" y2="{{ y(place * top) }}"/>
-<text x="44" y="{{ y(place * top) + 4 }}" text-anchor="end">
-{{- "%g" | format(100 * place * top) }} %</text>
-{% endfor -%}
-<polygon class="band" points="{{ band }}"/>
-<polyline class="line" points="{{ line }}"/>
-{% for row in rows -%}
-<circle class="dot" cx="{{ x(row.questions) }}" cy="{{ y(row.median) }}" r="3"/>
-<text x="{{ x(row.questions) }}" y="250" text-anchor="middle">
-{{- "{:,}".format(row.questions) }}</text>
-{% endfor -%}
-{% if needed -%}
-<line class="enough" x1="{{ x(needed) }}" x2="{{ x(needed) }}" y1="42" y2="{{ y(0) }}"/>
-{% endif -%}
-<text class="told" x="{{ label_x }}" y="38" text-anchor="{{ anchor }}">{{ label }}</text>
-<text x="257" y="267" text-anchor="middle">labelled questions</text>
-<text x="257" y="284" text-anchor="middle">line: median of the draws; band: 80 % of them</text>
-</svg>
-"""
+TEMPLATE = Path(__file__).with_name("plan.svg")
 
 
 @dataclass(frozen=True)
@@ -219,15 +184,16 @@ def draw_plan(table: pl.DataFrame, error_rate: float, confidence: float) -> str:
     )
     if needed is not None:
         label, label_x = f"{format_count(needed)} suffice in {POWER:.0%} of the draws", x(needed)
-    environment = Environment(autoescape=True, undefined=StrictUndefined)
-    return environment.from_string(PICTURE).render(
-        title=title,
+    quarters = [top * share for share in (0, 0.25, 0.5, 0.75, 1)]
+    return render_page(
+        TEMPLATE,
+        title,
         label=label,
         label_x=label_x,
         anchor="start" if label_x < 170 else "end" if label_x > 350 else "middle",
         needed=needed,
         rows=rows,
-        top=top,
+        ticks=[(y(share), f"{100 * share:g} %") for share in quarters],
         x=x,
         y=y,
         line=" ".join(points("median")),

@@ -1,4 +1,7 @@
-"""A page of a calibrator: a Jinja template filled in, with the head and style of page.html."""
+"""Pages and pictures from Jinja templates, with the frame, style and macros of this folder.
+
+A page extends page.html; a picture in SVG imports the macros of picture.html.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -7,9 +10,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 
 
 def render_page(template: Path, title: str, **values: Any) -> str:
-    """Fill in `template`, which extends page.html, as a self-contained page of HTML."""
+    """Fill in `template`, a page or picture, as text that loads nothing else."""
     environment = Environment(
-        autoescape=select_autoescape(),
+        autoescape=select_autoescape(("html", "svg")),
         undefined=StrictUndefined,
         loader=FileSystemLoader([template.parent, Path(__file__).parent]),
     )
