@@ -1,6 +1,7 @@
 """Docstrings of both packages: their examples run, and the names in backquotes exist."""
 
 import ast
+import builtins
 import doctest
 import importlib
 import re
@@ -10,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-import tracecal
 from support.labelled_answers import answers, pair
+from tracecal.calibrator.schema import CalibratorFile
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "workflow_scripts"
 FILES = sorted(
@@ -38,7 +39,8 @@ def example_files(tmp_path_factory, content):
     for name, frame in zip(("small", "large"), pair(40), strict=True):
         frame.write_ndjson(folder / f"{name}.jsonl")
     fitted_on = content["fitted_on"] | {"vocabulary": 100_000}
-    tracecal.Calibrator(content | {"fitted_on": fitted_on}).save(folder / "C.json")
+    content = content | {"fitted_on": fitted_on}
+    CalibratorFile.parse(content, "C.json").write(folder / "C.json")
     return folder
 
 
@@ -112,7 +114,7 @@ def is_known(name, path):
     """Whether a file uses a name, or the packages define it; of a path, its last two names."""
     head, _, rest = name.rpartition(".")
     if not head:
-        return name in defined() or name in {*words_of(parsed(path))}
+        return name in defined() or name in {*words_of(parsed(path)), *dir(builtins)}
     if any(f".{module_name(module)}".endswith(f".{name}") for module in FILES):
         return True
     owner = head.rpartition(".")[2]
