@@ -101,7 +101,7 @@ class TraceFeatures(TransformerMixin, BaseEstimator):
         Returns
         -------
         polars.DataFrame
-            [n, features], Float64; null where undefined, as without entropies.
+            [n, features], Float64; None where undefined, as without entropies.
 
         Raises
         ------

@@ -40,7 +40,7 @@ class Reading(Strict):
     )
     greedy: bool = Field(default=False, description="the answers were decoded greedily")
     rounding: NonNegativeFloat | None = Field(
-        default=None, description="largest error of a log-probability, in nats; null: detected"
+        default=None, description="largest error of a log-probability, in nats; by default detected"
     )
     stop_token: Literal["auto", "included", "absent"] = Field(
         default="auto",
@@ -54,7 +54,9 @@ class Reading(Strict):
         description="of an answer behind reasoning: the trace is of the answer (apart), of the "
         "reasoning (alone) or of both (within)",
     )
-    model: str | None = Field(default=None, description="the model's name; null: as in the file")
+    model: str | None = Field(
+        default=None, description="the model's name; by default as in the file"
+    )
     id: str | None = Field(default=None, description="path of a row's id, such as doc.ID")
     label: str | None = Field(default=None, description="path of a row's verdict, correct or not")
     columns: dict[str, str] = Field(

@@ -191,12 +191,12 @@ class Calibrator:
         reading: Reading | None = None,
         progress: bool = False,
     ) -> pl.DataFrame:
-        """Give each answer its probability of being correct, as ``tracecal score`` does.
+        """Give each answer its probability of being correct.
 
         Parameters
         ----------
         answers : path, frame or rows
-            As of `read_answers`.
+            Answers in any format of `read_answers`.
         error_rate : float, optional
             Target error rate of the answers to keep, one that the calibrator was tested for.
         guarantee : str, optional
@@ -435,7 +435,7 @@ class Calibrator:
         return Card.of(self.file)
 
     def compare(self, other: "str | Path | Calibrator") -> str:
-        """Say how another calibrator differs from it, as ``tracecal card`` with two files.
+        """Say how another calibrator differs from it.
 
         Parameters
         ----------
@@ -499,17 +499,16 @@ def calibrate(
     reading: Reading | None = None,
     progress: bool = False,
 ) -> Calibrator:
-    """Fit a calibrator on labelled answers, as ``tracecal calibrate`` does.
+    """Fit a calibrator on labelled answers.
 
     Parameters
     ----------
     answers : path, frame or rows
-        As of `read_answers`, at least 20 of them with ``correct``.
+        At least 20 labelled answers, in any format of `read_answers`.
     task : str
         A name for the task.
     config : path or mapping, optional
-        YAML, or what it would hold: ``seed``, ``splits``, ``calibration``, ``risk_control``,
-        ``bootstrap``, as in config/README.md.
+        Settings of the fit, as YAML or a mapping; 'tracecal settings' lists the keys.
     parts : str, path or mapping, optional
         Parts of the answers, which are labelled by part. See docs/guides/parts.md.
     estimators : path or mapping, optional

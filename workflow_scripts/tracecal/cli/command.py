@@ -135,21 +135,21 @@ class Command:
         return [example]
 
     def parameters(self) -> list[Parameter]:
-        """The function's own parameters, and for its `**options` the others of the API."""
+        """The parameters of the function, and for its `**options` the remaining ones of the API."""
         names = filter(None, (*self.texts_of, self.options_of))
         inherited = {name: {p.name: p for p in api_parameters(name)} for name in names}
         texts = {p.name: p.text for each in inherited.values() for p in each.values()}
         texts |= read_docstring(self.function).parameters
-        own = inspect.signature(self.function, eval_str=True).parameters.values()
-        named = {
+        signature = inspect.signature(self.function, eval_str=True).parameters.values()
+        explicit = {
             p.name: Parameter(p.name, p.annotation, p.default, texts.get(p.name, ""))
-            for p in own
+            for p in signature
             if p.kind != p.VAR_KEYWORD
         }
-        if len(named) < len(own):
-            others = inherited[self.options_of].items()
-            named |= {name: p for name, p in others if name not in named}
-        return [*named.values()]
+        if len(explicit) == len(signature):
+            return [*explicit.values()]
+        implicit = [p for p in inherited[self.options_of].values() if p.name not in explicit]
+        return [*explicit.values(), *implicit]
 
     def runner(self) -> Callable[..., None]:
         """The function, called with models in place of their fields; its signature is typer's."""

@@ -86,14 +86,14 @@ def as_option(
     return typer_parameter(parameter.name, kind, option, parameter.default)
 
 
-def model_options(model: type[Strict], shown: ModelOptions) -> Iterator[inspect.Parameter]:
+def model_options(model: type[Strict], settings: ModelOptions) -> Iterator[inspect.Parameter]:
     """The fields of a model as options, in the order of their panels."""
-    panel_of = {name: panel for panel, names in shown.panels.items() for name in names}
-    names = [name for name in shown.only or model.model_fields if name not in panel_of]
+    panel_of = {name: panel for panel, names in settings.panels.items() for name in names}
+    names = [name for name in settings.only or model.model_fields if name not in panel_of]
     for name in (*names, *panel_of):
         field = model.model_fields[name]
-        default = shown.defaults.get(name, field.get_default())
-        yield field_option(name, field, default, panel_of.get(name), shown.hidden)
+        default = settings.defaults.get(name, field.get_default())
+        yield field_option(name, field, default, panel_of.get(name), settings.hidden)
 
 
 def field_option(

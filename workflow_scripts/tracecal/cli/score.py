@@ -111,7 +111,7 @@ def write_beside(
     rows: Sequence[Mapping[str, Any]],
     output: str | None,
 ) -> int:
-    """Write `rows` as JSON Lines, each with the `confidence` of its id or null.
+    """Write `rows` as JSON Lines, each with the `confidence` of its id or None.
 
     Without `output` they go to stdout. Returns how many have none.
     """

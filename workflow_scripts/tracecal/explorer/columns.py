@@ -4,7 +4,7 @@ import polars as pl
 
 from tracecal.features.operators import WINDOW, window_start
 
-# Where a part stands, null for whole answers: the task and the id of its answer, its name, and its
+# Where a part stands, None for whole answers: the task and the id of its answer, its name, and its
 # tokens [start, end) there.
 PLACE = {
     "parent_task": pl.String,

@@ -45,7 +45,7 @@ def confidence_columns(
     """By estimator the probability, the held-out probability and the score of each record.
 
     Of an answer that the calibrator was fitted on, both probabilities are by a fit that had not
-    seen it; where the file holds none, the second is null. Without `fits` there are scores alone.
+    seen it; where the file holds none, the second is None. Without `fits` there are scores alone.
     """
     # A calibrator's fits share one model, task and set of labels.
     labelled: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ def confidence_columns(
 
 
 def predict(values: pl.DataFrame, fit: Predictor, parts: pl.Series) -> pl.Series:
-    """The probability of each row of `values`; null where an input of the estimator is."""
+    """The probability of each row of `values`; None where an input of the estimator is."""
     x = values.select(fit.inputs)
     is_defined = x.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
     rows = is_defined.arg_true()

@@ -13,7 +13,7 @@ def split_tokens(
     """Remove from `answers` (with the columns PLACE) the tokens that their `parents` hold.
 
     Also returns where they are: the row of an answer, the row of its parent, the name of the part,
-    and its tokens [start, end) there. The last three are null for the parent itself.
+    and its tokens [start, end) there. The last three are None for the parent itself.
     """
     places = answers.with_row_index("row").select(
         "row",

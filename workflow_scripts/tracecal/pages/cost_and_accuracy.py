@@ -31,7 +31,7 @@ def draw(
 ) -> Figure:
     """A panel per pair of models, those with the largest gain; the means over their tasks.
 
-    Pairs that the table leaves out are drawn with `every` alone.
+    Pairs that the table leaves out are pairs with `every` alone.
     """
     means = found.filter(pl.col("task").is_null()) if every else select_worthwhile(found)[0]
     facts = means.filter(pl.col("router").is_null()).pivot("metric", index=KEYS, values="value")
@@ -39,19 +39,19 @@ def draw(
         if means.is_empty():
             return figure_style.sentence(NOTHING, figure_style.TEXT_WIDTH, 1.5)
         gain = pl.col("large_right") - pl.col("small_right")
-        drawn = facts.sort(gain, descending=True, maintain_order=True).head(MOST)
-        rows = -(-len(drawn) // ACROSS)
+        pairs = facts.sort(gain, descending=True, maintain_order=True).head(MOST)
+        rows = -(-len(pairs) // ACROSS)
         figure = Figure(figsize=(figure_style.TEXT_WIDTH, 0.6 + 2.7 * rows))
-        across = min(ACROSS, len(drawn))
-        panels = figure.subplots(rows, across, squeeze=False).ravel()
-        for axes, letter, pair in zip(panels, "abcd", drawn.iter_rows(named=True), strict=False):
-            own = means.filter(small=pair["small"], large=pair["large"])
-            lines = _lines(own, entries, named)
-            _panel(axes, own, lines, pair["large_cost"])
+        columns = min(ACROSS, len(pairs))
+        panels = figure.subplots(rows, columns, squeeze=False).ravel()
+        for axes, letter, pair in zip(panels, "abcd", pairs.iter_rows(named=True), strict=False):
+            curves = means.filter(small=pair["small"], large=pair["large"])
+            lines = _lines(curves, entries, named)
+            _panel(axes, curves, lines, pair["large_cost"])
             figure_style.panel_title(
                 axes, letter, f"{models[pair['small']]}\nto {models[pair['large']]}"
             )
-        for axes in panels[len(drawn) :]:
+        for axes in panels[len(pairs) :]:
             axes.set_axis_off()
         figure_style.legend(
             figure,
@@ -61,12 +61,12 @@ def draw(
 
 
 def _lines(
-    own: pl.DataFrame, entries: Sequence[Entry], named: str
+    curves: pl.DataFrame, entries: Sequence[Entry], named: str
 ) -> dict[str, tuple[str, figure_style.Look, str]]:
-    """By router its label, look and kind of line: TRACE+, the prespecified baseline, the best
-    by area, random and oracle.
+    """Label, look and line style by router: TRACE+, the prespecified baseline, the best baseline by
+    area, random and oracle.
     """
-    area = own.filter(metric="area")
+    area = curves.filter(metric="area")
     baselines = [entry.id for entry in entries if entry.role == "baseline"]
     best = area.filter(pl.col("router").is_in(baselines)).sort("value", descending=True)
     lines = {}
@@ -86,28 +86,29 @@ def _lines(
 
 def _panel(
     axes: Axes,
-    own: pl.DataFrame,
+    curves: pl.DataFrame,
     lines: Mapping[str, tuple[str, figure_style.Look, str]],
     large_cost: float | None,
 ) -> None:
     for router, (_, look, line) in lines.items():
-        accuracy = own.filter(router=router, metric="accuracy").sort("share")
+        accuracy = curves.filter(router=router, metric="accuracy").sort("share")
         x, y = accuracy["share"], accuracy["value"]
         axes.plot(x, y, ls=line, zorder=look.order, **figure_style.point(look))
         if router in (TRACE_PLUS, RANDOM):
             ends = (accuracy[end].cast(pl.Float64).to_numpy() for end in ("low", "high"))
             axes.fill_between(x.to_numpy(), *ends, color=look.color, alpha=0.12, lw=0)
     axes.grid(axis="y")
-    axes.set_xticks(TICKS, [_tick(own, share, large_cost) for share in TICKS])
+    axes.set_xticks(TICKS, [_tick(curves, share, large_cost) for share in TICKS])
     cost = "" if large_cost is None else "\nand cost of an answer"
     axes.set_xlabel(f"share escalated to the large model{cost}")
     axes.set_ylabel("accuracy")
 
 
-def _tick(own: pl.DataFrame, share: float, large_cost: float | None) -> str:
-    """A share escalated and, where costs are known, what an answer costs then at random, as a
-    multiple of the large model's.
+def _tick(curves: pl.DataFrame, share: float, large_cost: float | None) -> str:
+    """A share escalated, with the cost of an answer under random routing, in multiples of the large
+    model's, where costs are known.
     """
-    cost = own.filter((pl.col("share") - share).abs() < 1e-9, router=RANDOM, metric="cost")["value"]
-    known = large_cost is not None and len(cost) and cost[0] is not None
-    return f"{share:.0%}" + (f"\n{cost[0] / large_cost:.2g}×" if known else "")
+    is_share = (pl.col("share") - share).abs() < 1e-9
+    cost = curves.filter(is_share, router=RANDOM, metric="cost")["value"]
+    has_cost = large_cost is not None and len(cost) and cost[0] is not None
+    return f"{share:.0%}" + (f"\n{cost[0] / large_cost:.2g}×" if has_cost else "")

@@ -155,30 +155,28 @@ def legend(figure: Figure, handles: Sequence[Line2D], title: str = "") -> None:
     """One legend below all panels, on as few lines as possible, under a shared title."""
     for lines in range(1, len(handles) + 1):
         columns = -(-len(handles) // lines)
-        drawn = figure.legend(
-            handles=handles, loc="outside lower center", ncols=columns, title=title
-        )
-        if drawn.get_window_extent().width <= figure.bbox.width or columns == 1:
+        box = figure.legend(handles=handles, loc="outside lower center", ncols=columns, title=title)
+        if box.get_window_extent().width <= figure.bbox.width or columns == 1:
             break
-        drawn.remove()
-    drawn.get_title().set(fontsize=SMALL, color=MUTED)
+        box.remove()
+    box.get_title().set(fontsize=SMALL, color=MUTED)
 
 
-def key(name: str, drawn: Look, line: str = "", inside: str = "") -> Line2D:
+def key(name: str, look: Look, line: str = "", inside: str = "") -> Line2D:
     """A legend entry: a point, or a `line` through one; `inside` leaves its outline."""
     filled = {"mfc": inside} if inside else {"mew": 0}
-    return Line2D([], [], ls=line, label=name, **filled, **point(drawn))
+    return Line2D([], [], ls=line, label=name, **filled, **point(look))
 
 
-def point(drawn: Look) -> dict[str, object]:
+def point(look: Look) -> dict[str, object]:
     """A look's marker, as Matplotlib's arguments."""
-    return {"color": drawn.color, "marker": drawn.marker, "ms": drawn.size}
+    return {"color": look.color, "marker": look.marker, "ms": look.size}
 
 
 def family_keys(entries: Iterable[Entry]) -> list[Line2D]:
     """One legend entry per family of baselines, then one per TRACE estimator."""
-    names = {e.label if e.role == "trace" else e.family.capitalize(): style_of(e) for e in entries}
-    return [key(name, drawn) for name, drawn in names.items()]
+    looks = {e.label if e.role == "trace" else e.family.capitalize(): style_of(e) for e in entries}
+    return [key(name, look) for name, look in looks.items()]
 
 
 def panel_title(axes: Axes, letter: str, text: str) -> None:
@@ -195,11 +193,11 @@ def save(figure: Figure, pdf: str | Path, svg: str | Path, title: str, descripti
         with atomic_write(pdf) as part:
             metadata = {"Title": title, "Subject": description, "CreationDate": None}
             figure.savefig(part, format="pdf", metadata=metadata)
-        drawn = StringIO()
+        drawing = StringIO()
         figure.savefig(
-            drawn, format="svg", transparent=True, metadata={"Title": title, "Date": None}
+            drawing, format="svg", transparent=True, metadata={"Title": title, "Date": None}
         )
-    head, body = drawn.getvalue().split("</title>", 1)
+    head, body = drawing.getvalue().split("</title>", 1)
     words = f"</title>\n <desc>{escape(description)}</desc>\n {in_the_dark()}"
     write_text(f"{head}{words}{body}", svg)
 

@@ -129,7 +129,7 @@ class Monitors:
         Parameters
         ----------
         answers : path, frame or rows
-            As of `read_answers`.
+            Answers in any format of `read_answers`.
         task : str, optional
             The calibrator's task, where the answers name it otherwise.
         reading : Reading, optional
