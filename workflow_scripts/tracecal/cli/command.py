@@ -33,6 +33,7 @@ from tracecal.errors import InputError
 from tracecal.io.settings import parse
 
 HIDDEN = ModelOptions(hidden=True)
+READING = "'tracecal reading'"
 
 
 class ListTyperCommand(TyperCommand):
@@ -113,26 +114,19 @@ class Command:
             self.name,
             cls=ListTyperCommand,
             help=escaped(self.help()),
-            epilog=escaped("\n\n".join(self.notes())),
+            epilog=escaped(f"Example: {self.example}"),
         )(self.runner())
         return typer.main.get_command(app)
 
     def help(self) -> str:
-        """The prose of the function's docstring, or else of the API's."""
-        return (
-            read_docstring(self.function).prose
-            or read_docstring(attrgetter(self.options_of)(tracecal)).prose
-        )
-
-    def notes(self) -> list[str]:
-        """What stands below the options: an example, and where options of reading are shown."""
-        example = f"Example: {self.example}"
-        if any(
-            p.name == "reading" and self.models.get(p.name, HIDDEN).hidden
-            for p in self.parameters()
-        ):
-            return [example, "How files of answers are read: 'tracecal reading'."]
-        return [example]
+        """The prose of the function's docstring, or else of the API's, and where to read more."""
+        prose = read_docstring(self.function).prose
+        if not prose:
+            prose = read_docstring(attrgetter(self.options_of)(tracecal)).prose
+        reads = any(p.name == "reading" for p in self.parameters())
+        if reads and self.name != "reading" and READING not in prose:
+            prose += f" How files are read: {READING}."
+        return prose
 
     def parameters(self) -> list[Parameter]:
         """The parameters of the function, and for its `**options` the remaining ones of the API."""

@@ -55,8 +55,7 @@ def label(
     error_rate : float, optional
         Ask only for the labels that its guarantee needs.
     labels : path, optional
-        Take the verdicts from an export of Label Studio or Argilla, or from a file of this command;
-        no page.
+        Take verdicts of Label Studio, Argilla or this command; no page.
     question : str, optional
         The question of the export that asks for the verdict.
     """

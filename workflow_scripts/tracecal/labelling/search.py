@@ -83,11 +83,11 @@ class LabelSearch:
     calibrator : path or Calibrator, optional
         Calibrator whose probabilities replace the scores.
     estimator : str, optional
-        Estimator whose score or probability decides; by default the recommended one, or TRACE+.
+        Estimator that decides; by default the recommended one, or TRACE+.
     confidence : float
         Confidence of the guarantee.
     population : {"finite", "further"}
-        What the guarantee is about: the answers of the file, or further answers like them.
+        Guarantee for the answers of the file, or for further ones like them.
     largest_group : int, optional
         With ``"further"``: how many answers of a question count at most; by default as many as the
         file's largest question has.
