@@ -73,7 +73,7 @@ ESTIMATORS = (
     variant("likelihood_and_length", "Log-likelihood and length", "log_likelihood", "log_length"),
     variant("entropy_local_only", "Entropy-local only", *LOCAL_ENTROPY),
     variant("likelihood_local_only", "Likelihood-local only", *LOCAL_SURPRISAL),
-    # Beyond the paper, on logarithms; `tracecal.calibration.few_labels` has the two fits.
+    # Beyond the paper, on logarithms; `tracecal.calibration.ridge` and `.mixture` fit two of them.
     variant("log_trace_plus", "Log TRACE+", *TRACE_PLUS_ON_LOGARITHMS),
     variant("log_ridge", "Log ridge", *TRACE_PLUS_ON_LOGARITHMS, *SURPRISAL_ON_LOGARITHMS, fit="ridge"),
     variant("stack_of_six", "Stack of six", *TRACE_PLUS_FEATURES, *(name for name in TRACE_PLUS_ON_LOGARITHMS if name not in TRACE_PLUS_FEATURES), "total_surprisal_log_conf", "log_likelihood", "scores.mean_token_entropy", fit="mixture"),
