@@ -26,10 +26,9 @@ from tracecal.calibration.calibration_error import ece
 from tracecal.calibration.proper_scores import brier
 from tracecal.calibration.ranking import single_auroc
 from tracecal.calibration.settings import Calibration
-from tracecal.calibrator.confidence import Confidence
+from tracecal.calibrator.confidence import Confidence, trace_confidence
 from tracecal.calibrator.fingerprints import KNOWN_ANSWER, fingerprints
 from tracecal.calibrator.predictor import Predictor, load_predictor
-from tracecal.calibrator.scoring import trace_confidence
 from tracecal.calibrator.trace_kinds import open_questions, require_same_kind, vocabulary_for
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
