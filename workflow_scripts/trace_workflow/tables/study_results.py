@@ -1,9 +1,8 @@
 """The results of the studies that a table is about, and how they are read.
 
-1. `study.select("improvements", "cross")` are the rows of an analysis that belong to a study.
-2. `study.pivot(averages, columns, by)` makes a row per estimator, with a mean, its s.d. and its
-   undefined splits per column.
-3. `study.labels`, `study.pair_label` and `study.scope` say what the rows are about.
+1. `StudyResults.select` takes the rows of an analysis that belong to a study.
+2. `StudyResults.pivot` makes a row per estimator: a mean, its s.d. and undefined splits per column.
+3. `labels`, `pair_label` and `scope` say what the rows are about.
 """
 
 from collections.abc import Mapping, Sequence
