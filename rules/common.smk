@@ -193,3 +193,57 @@ PROMPTING = {
 }
 # The resources that a job requests which runs its model or an encoder.
 requests = partial(job_requests, MODELS, CONFIG.encoders)
+
+
+# Functions of the rules in models.smk and generate.smk.
+
+
+def model_folder(wildcards):
+    """The user's folder of a model."""
+    return local_path(MODELS[wildcards.model].source.path, ROOT)
+
+
+def encoder_folder(wildcards):
+    """The user's folder of an encoder."""
+    return local_path(ENCODER_SOURCES[wildcards.encoder].path, ROOT)
+
+
+def environment_of_engine(wildcards):
+    """The environment of a rule that vLLM can do."""
+    return f"../envs/{'vllm' if wildcards.model in VLLM_MODELS else 'inference'}.yaml"
+
+
+def engine_modules(wildcards):
+    """The modules that a job loads by name: those of the model's engine, where it is vLLM."""
+    if wildcards.model not in VLLM_MODELS:
+        return []
+    return ["trace_workflow.models.vllm_engine", "tracecal.capture.vllm_capture"]
+
+
+def engine_version(wildcards):
+    """The name and version of the model's engine; None for Transformers."""
+    return VLLM if wildcards.model in VLLM_MODELS else None
+
+
+def shards_of_file(wildcards):
+    """work/shards/{number}-of-{count}/{kind}/{model}/{task}.arrow, for each of the model's shards."""
+    return expand(
+        "<results>/work/shards/{number}-of-{count}/{{kind}}/{{model}}/{{task}}.arrow",
+        number=range(1, MODELS[wildcards.model].shards + 1),
+        count=MODELS[wildcards.model].shards,
+    )
+
+
+def answers_file(wildcards):
+    """The file of answers made elsewhere of a model to a task."""
+    return MODELS[wildcards.model].source.answers.format(task=wildcards.task)
+
+
+def traces_of_whole_answers(wildcards):
+    """traces/{model}/{task}.arrow of the task whose answers a task's are parts of."""
+    return f"<results>/traces/{{model}}/{PARENTS[wildcards.task]}.arrow"
+
+
+def rows_of_whole_answers(wildcards):
+    """The rows of the task whose answers a task's are parts of."""
+    return PLAN.path(QUESTIONS, model=wildcards.model, task=PARENTS[wildcards.task])

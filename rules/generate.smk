@@ -27,47 +27,6 @@ if VLLM_MODELS:
 VLLM = "vllm " + re.search(r"vllm==(\S+)", (ROOT / "envs/vllm.yaml").read_text())[1]
 
 
-def environment_of_engine(wildcards):
-    """The environment of a rule that vLLM can do."""
-    return f"../envs/{'vllm' if wildcards.model in VLLM_MODELS else 'inference'}.yaml"
-
-
-def engine_modules(wildcards):
-    """The modules that a job loads by name: those of the model's engine, where it is vLLM."""
-    if wildcards.model not in VLLM_MODELS:
-        return []
-    return ["trace_workflow.models.vllm_engine", "tracecal.capture.vllm_capture"]
-
-
-def engine_version(wildcards):
-    """The name and version of the model's engine; None for Transformers."""
-    return VLLM if wildcards.model in VLLM_MODELS else None
-
-
-def shards_of_file(wildcards):
-    """work/shards/{number}-of-{count}/{kind}/{model}/{task}.arrow, for each of the model's shards."""
-    return expand(
-        "<results>/work/shards/{number}-of-{count}/{{kind}}/{{model}}/{{task}}.arrow",
-        number=range(1, MODELS[wildcards.model].shards + 1),
-        count=MODELS[wildcards.model].shards,
-    )
-
-
-def answers_file(wildcards):
-    """The file of answers made elsewhere of a model to a task."""
-    return MODELS[wildcards.model].source.answers.format(task=wildcards.task)
-
-
-def traces_of_whole_answers(wildcards):
-    """traces/{model}/{task}.arrow of the task whose answers a task's are parts of."""
-    return f"<results>/traces/{{model}}/{PARENTS[wildcards.task]}.arrow"
-
-
-def rows_of_whole_answers(wildcards):
-    """The rows of the task whose answers a task's are parts of."""
-    return PLAN.path(QUESTIONS, model=wildcards.model, task=PARENTS[wildcards.task])
-
-
 ruleorder: gather_shards > generate > search_beams > capture_hidden > draw_samples
 ruleorder: gather_shards > ask_p_true > ask_verbalized
 

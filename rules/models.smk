@@ -56,16 +56,6 @@ for slug in sorted(STUDIED.intersection(MODELS)):
         logger.warning(f"model {slug!r} asks for a GPU; on a machine like this, it runs on the CPU")
 
 
-def model_folder(wildcards):
-    """The user's folder of a model."""
-    return local_path(MODELS[wildcards.model].source.path, ROOT)
-
-
-def encoder_folder(wildcards):
-    """The user's folder of an encoder."""
-    return local_path(ENCODER_SOURCES[wildcards.encoder].path, ROOT)
-
-
 localrules:
     link_encoder,
     link_model,
