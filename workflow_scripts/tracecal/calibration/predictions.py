@@ -41,7 +41,7 @@ def calibrate_all(
     """Fit each estimator on each split's calibration part and predict its evaluation part.
 
     `answers` holds `example_id`, `correct` and the columns named by `estimators` (id -> columns).
-    A row with a null among an estimator's columns is left out of its fit and prediction. The
+    A row with a None among an estimator's columns is left out of its fit and prediction. The
     estimators in `own_fits` are fitted in that way, the others by `method` with `fit_all`'s
     `penalty`; a 'mixture' needs the column `rank` of `splits`, and 'pooled' the `part_names` (see
     `calibration.pooled`). Returns the predictions, by estimator, split and example, and each
@@ -73,7 +73,7 @@ def calibrate_all(
 
 
 def probabilities(columns: pl.DataFrame, fits: Iterable[Fit]) -> np.ndarray:
-    """The probability of each answer by each of `fits`, [fits, n]; NaN where a column is null."""
+    """The probability of each answer by each of `fits`, [fits, n]; NaN where a column is None."""
     x = columns.cast({pl.Null: pl.Float64}).cast(pl.Float64).to_numpy()
     complete = np.isfinite(x).all(axis=1)
     predicted = [fit.predict(np.where(complete[:, None], x, 0.0)) for fit in fits]

@@ -219,7 +219,7 @@ class Calibrator:
         polars.DataFrame
             A row per answer in their order: ``example_id``, ``probability``, its bounds ``lower``
             and ``upper`` for unlisted tokens, ``keep`` at the error rate or guarantee, and
-            ``reason``, why one of them is null. Of parts: ``example_id``, the list ``parts`` of
+            ``reason``, why one of them is None. Of parts: ``example_id``, the list ``parts`` of
             such, and ``reason``.
 
         Raises
@@ -265,7 +265,7 @@ class Calibrator:
         Parameters
         ----------
         surprisal, entropy : list of float
-            A number per token, in nats; entropies may be null where the estimator needs none.
+            A number per token, in nats; entropies may be None where the estimator needs none.
         error_rate, guarantee, estimator
             As of `score`.
         part : str, optional

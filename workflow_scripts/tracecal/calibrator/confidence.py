@@ -124,10 +124,10 @@ def confidence_of(
         lower, upper = _bounds(predictor, x[1:])
     if target is None:
         return Confidence(probability, lower, upper)
-    kept, reason = predictor.keeps(x[:1], target), predictor.why_not(target)
-    if kept is not None and needs_entropy:
+    decision, reason = predictor.keeps(x[:1], target), predictor.why_not(target)
+    if decision is not None and needs_entropy:
         reason = other_entropies("top-k" if bounded else "exact", top_k, predictor.fitted_on)
-    keep = None if kept is None or reason else bool(kept[0])
+    keep = None if decision is None or reason else bool(decision[0])
     return Confidence(probability, lower, upper, keep, reason)
 
 

@@ -43,6 +43,6 @@ def _line(row: Mapping[str, Any]) -> str:
 
 def describe_terms(control: ErrorRateControl) -> str:
     """With what confidence guarantees hold, and how groups count."""
-    most = control.largest_group
-    counted = f"; a group counts with at most {most} answers" if most > 1 else ""
+    largest_group = control.largest_group
+    counted = f"; a group counts with at most {largest_group} answers" if largest_group > 1 else ""
     return f"each with confidence {control.confidence:g}{counted}"

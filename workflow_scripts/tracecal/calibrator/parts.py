@@ -66,7 +66,7 @@ def record_parts(
     error_rate: Target | None = None,
     asked: Sequence[str] = (),
 ) -> tuple[list[ScoredPart], str | None]:
-    """The parts of one answer in the order of its text, and why it has none; null where it has.
+    """The parts of one answer in the order of its text, and why it has none; None where it has.
 
     They are those that the calibrator was fitted on, and the values of JSON that are `asked` for by
     their paths, whose confidence is unknown. Raises as `score_answer`.

@@ -65,8 +65,8 @@ def recommend(
 def _by_brier_score(errors: pl.DataFrame) -> list[str]:
     """The estimators that predict the most answers, smallest mean of `squared` first."""
     scores = errors.group_by("estimator").agg(brier=pl.mean("squared"), n=pl.len())
-    most = scores.filter(pl.col("n") == pl.col("n").max())
-    return most.sort(pl.col("brier").round(12), "estimator")["estimator"].to_list()
+    complete = scores.filter(pl.col("n") == pl.col("n").max())
+    return complete.sort(pl.col("brier").round(12), "estimator")["estimator"].to_list()
 
 
 def varies(rows: pl.DataFrame, columns: Sequence[str], fits: EstimatorFits) -> bool:

@@ -39,7 +39,7 @@ def score_answers(
 
     Where the calibrator is of parts, `answers` are parts, with the column `part`. `probability`
     lies in [`lower`, `upper`], as would that of exact entropies. `reason` says why `probability`,
-    or `keep` at a target, is null. Raises `InputError` where the answers are not of the
+    or `keep` at a target, is None. Raises `InputError` where the answers are not of the
     calibrator's model, task and kind of trace, or where it needs more than traces.
     """
     _require_fitting(answers, predictor, task)
@@ -82,10 +82,10 @@ def _require_fitting(answers: pl.DataFrame, predictor: Predictor, task: str | No
     for warning in (*open_questions(answers, predictor.fitted_on), describe_run_on(answers)):
         if warning:
             LOGGER.warning("%s", warning)
-    own = {f"scores.{name}" for name in predictor.custom}
-    own |= {f"{ALSO}{name}" for name in predictor.also}
+    own_inputs = {f"scores.{name}" for name in predictor.custom}
+    own_inputs |= {f"{ALSO}{name}" for name in predictor.also}
     if missing := [
-        name for name in predictor.inputs if name not in TRACE_INPUTS and name not in own
+        name for name in predictor.inputs if name not in TRACE_INPUTS and name not in own_inputs
     ]:
         raise InputError(
             f"{predictor.estimator} needs {missing[0]}, which traces do not provide: only the "
@@ -113,8 +113,8 @@ def _undecided(answers: pl.DataFrame, predictor: Predictor, target: Target) -> l
     reasons = undecided(answers, predictor.inputs, predictor.fitted_on)
     labelled = fingerprints(answers).is_in(list(predictor.fitted_on.answers)).to_list()
     return [
-        reason or (KNOWN_ANSWER if known else None)
-        for reason, known in zip(reasons, labelled, strict=True)
+        reason or (KNOWN_ANSWER if is_labelled else None)
+        for reason, is_labelled in zip(reasons, labelled, strict=True)
     ]
 
 

@@ -158,8 +158,10 @@ def _with_columns(frame: pl.DataFrame, own_columns: Sequence[str]) -> list[str]:
 
     Raises `InputError` where too few answers have the columns, or a feature has one's name.
     """
-    if taken := [name for name in own_columns if name in FEATURES]:
-        raise InputError(f"--also {taken[0]}: a feature of traces has this name; choose another.")
+    if clashing := [name for name in own_columns if name in FEATURES]:
+        raise InputError(
+            f"--also {clashing[0]}: a feature of traces has this name; choose another."
+        )
     of_trace = [name for name in INPUTS[DEFAULT] if frame[name].count() >= MIN_LABELS]
     columns = inputs_with_columns(of_trace, own_columns)
     if (count := _count_complete(frame, columns)) < MIN_LABELS:
