@@ -15,7 +15,7 @@ from litellm.integrations.custom_logger import CustomLogger
 from litellm.types.utils import CallTypes, ModelResponse
 
 import tracecal
-from tracecal.answers.wrong_row import WrongRow
+from tracecal.errors import WrongRow
 
 CHAT = (CallTypes.acompletion, CallTypes.completion)
 

@@ -1,7 +1,9 @@
-"""The exception whose message is shown to users, and messages that several modules raise."""
+"""The exceptions whose messages are shown to users, and messages that several modules raise."""
 
 from collections.abc import Sequence
 from pathlib import Path
+
+N_WRONG_ROWS = 10  # that a message quotes
 
 
 class InputError(ValueError):
@@ -10,6 +12,10 @@ class InputError(ValueError):
     The message is one sentence: what is wrong, where, what was expected, what to do. Jobs print it
     without a traceback.
     """
+
+
+class WrongRow(ValueError):
+    """A row of a file is invalid; the message says why, without naming the row."""
 
 
 def require_columns(present: Sequence[str], needed: Sequence[str], path: str | Path) -> None:
@@ -45,3 +51,15 @@ def regenerate(path: str | Path) -> str:
     if Path(path).parts[:1] != ("results",):
         return "Make it again as it was made, or give another."
     return f"Make it again with: snakemake --cores all --force {path}"
+
+
+def describe_wrong_rows(messages: Sequence[str]) -> str:
+    """The first invalid rows in one sentence, and the number of the rest.
+
+    >>> describe_wrong_rows(["line 2: it has no id"])
+    '1 invalid row(s): line 2: it has no id'
+    """
+    if not messages:
+        return "It has no rows."
+    rest = f"; and {len(messages) - N_WRONG_ROWS} more" if len(messages) > N_WRONG_ROWS else ""
+    return f"{len(messages)} invalid row(s): {'; '.join(messages[:N_WRONG_ROWS])}{rest}"

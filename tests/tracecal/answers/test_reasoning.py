@@ -15,8 +15,7 @@ from tracecal.answers.record import as_frame
 from tracecal.answers.row import read_row
 from tracecal.answers.step import Step
 from tracecal.answers.task_answers import NOT_REPLAYABLE
-from tracecal.answers.wrong_row import WrongRow
-from tracecal.errors import InputError
+from tracecal.errors import InputError, WrongRow
 from tracecal.io.traces import TRACES
 
 THOUGHT = ["50", " +", " 1", "."]

@@ -11,19 +11,17 @@ import pytest
 import tracecal
 from support.log_rows import chat, token
 from support.running import ASK, CHAT
-from tracecal.answers.parts.json_schema import schema_leaves
 from tracecal.answers.parts.labels import split_part_labels
-from tracecal.answers.parts.parts import Parts, read_parts, requested_parts
+from tracecal.answers.parts.parts import Parts, read_parts, requested_parts, schema_leaves
 from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
-from tracecal.answers.wrong_row import WrongRow
 from tracecal.calibration.part_answers import part_answers
 from tracecal.calibration.probability_bounds import probability_bounds
 from tracecal.calibrator.confidence import score_answer
 from tracecal.calibrator.parts import UNFITTED, score_parts, score_response_parts
 from tracecal.calibrator.predictor import load_predictor
 from tracecal.cli.main import main
-from tracecal.errors import InputError
+from tracecal.errors import InputError, WrongRow
 from tracecal.serving.proxy.endpoints import ENDPOINTS
 from tracecal.serving.proxy.scored_stream import ScoredStream
 from tracecal.serving.proxy.scorer import Scorer

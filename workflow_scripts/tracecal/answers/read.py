@@ -17,8 +17,7 @@ from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record, as_frame
 from tracecal.answers.row import read_row
 from tracecal.answers.row_file import numbered, open_rows
-from tracecal.answers.wrong_row import WrongRow, describe_wrong_rows
-from tracecal.errors import InputError
+from tracecal.errors import InputError, WrongRow, describe_wrong_rows
 from tracecal.io.input_files import MOST_BYTES, require_regular
 
 THE_DATA = "the data"  # the source of answers without a file

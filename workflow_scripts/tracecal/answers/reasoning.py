@@ -10,9 +10,8 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
-from tracecal.answers.raw_answer import RawAnswer, Reasoning
-from tracecal.answers.stop_token import UNDECODED, infer_stop_token
-from tracecal.answers.wrong_row import WrongRow
+from tracecal.answers.raw_answer import UNDECODED, RawAnswer, Reasoning, infer_stop_token
+from tracecal.errors import WrongRow
 
 # Marks around reasoning: of DeepSeek, Qwen and most others, of Mistral and of Seed.
 MARKS = {"<think>": "</think>", "[THINK]": "[/THINK]", "<seed:think>": "</seed:think>"}

@@ -1,6 +1,7 @@
 """Records: answers with their traces, as one row per answer of a frame.
 
 `trace.make_record` makes a `Record` of a row, and `as_frame` a frame with the columns `RECORDS`.
+Of these, `also` holds the user's own columns, which a calibrator calls `also.<name>`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,6 +13,7 @@ from tracecal.answers.raw_answer import Details
 
 FLOATS = pl.List(pl.Float32)  # as in the traces
 TRACE = ("surprisal", "entropy", "entropy_lower", "entropy_upper")
+ALSO = "also."  # before the name of an own column
 RECORDS = {
     "example_id": pl.String,
     "prompt": pl.String,
@@ -88,6 +90,26 @@ def with_partial(answers: pl.DataFrame) -> pl.DataFrame:
     """Fill the missing lists of answers with those of `partial`, which have gaps."""
     partial = pl.col("partial").struct
     return answers.with_columns(pl.coalesce(name, partial.field(name)) for name in TRACE)
+
+
+def own_column(name: str) -> pl.Expr:
+    """The value of the own column `name`, missing where the answer has none.
+
+    >>> also = [[{"name": "judge", "path": "judge.score", "value": 0.5}], []]
+    >>> pl.DataFrame({"also": also}).select(own_column("judge")).to_series().to_list()
+    [0.5, None]
+    """
+    has_name = pl.element().struct.field("name") == name
+    values = pl.element().filter(has_name).struct.field("value")
+    return pl.col("also").list.eval(values).list.first()
+
+
+def own_column_paths(answers: pl.DataFrame) -> dict[str, str]:
+    """The paths of the own columns of answers, by their names."""
+    columns = answers.select(pl.col("also").explode()).unnest("also").drop_nulls("name")
+    return dict(
+        columns.unique("name", keep="first", maintain_order=True).select("name", "path").rows()
+    )
 
 
 def as_frame(records: Iterable[Record]) -> pl.DataFrame:

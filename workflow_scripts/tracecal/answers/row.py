@@ -7,17 +7,17 @@ says beside it: the id, the verdict, the request and own columns.
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 from tracecal.answers.formats.format import Row
 from tracecal.answers.formats.registry import FORMATS, recognise
-from tracecal.answers.moment import parse_moment
 from tracecal.answers.raw_answer import RawAnswer
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record
 from tracecal.answers.trace import make_record
 from tracecal.answers.verdict import VERDICTS, agreed_verdict, parse_verdict
-from tracecal.answers.wrong_row import WrongRow
+from tracecal.errors import WrongRow
 
 # The settings of a request that can change probabilities, and the values at which they do not. No
 # server divides by a temperature of 0: it takes the likeliest token, and states what 1 would give
@@ -36,6 +36,7 @@ NEUTRAL: dict[str, tuple[object, ...]] = {
 LABELS = ("correct", "label")
 IDS = ("custom_id", "example_id", "id", "doc_id")
 TIMES = ("created", "created_at", "completed_at", "timestamp", "startTime")
+CENTURY = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 
 
 def read_row(row: Any, reading: Reading) -> Record:
@@ -169,6 +170,25 @@ def _require_encodable(record: Record) -> None:
         "".join([*texts, *(record.tokens or ())]).encode()
     except UnicodeEncodeError as error:
         raise WrongRow("one of its texts holds an unpaired surrogate") from error
+
+
+def parse_moment(value: Any) -> float | None:
+    """A time in seconds since 1970, from such a number or from ISO 8601 (UTC without an offset).
+
+    None for anything else, and for times outside this century: placeholders and durations.
+
+    >>> parse_moment("2026-03-01T12:00:00Z"), parse_moment(0)
+    (1772366400.0, None)
+    """
+    try:
+        if isinstance(value, datetime | str) and not str(value).replace(".", "").isdecimal():
+            moment = datetime.fromisoformat(str(value))
+            seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        else:
+            seconds = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return seconds if CENTURY[0].timestamp() <= seconds < CENTURY[1].timestamp() else None
 
 
 def value_at(row: Any, path: str) -> Any:

@@ -9,6 +9,7 @@ import sqlite3
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from copy import copy
 from io import BytesIO
 from pathlib import Path
@@ -17,13 +18,13 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from tracecal.answers.proxy_texts import is_sqlite, read_texts
 from tracecal.errors import InputError
 from tracecal.io.files import read_sealed
 from tracecal.io.input_files import parsed_json
 
 HEADER = "header.json"
 MOST_UNPACKED, LARGEST_RATIO = 2**28, 100  # bytes; of larger logs, those to a packed one
+MAGIC = b"SQLite format 3\0"  # first bytes of an SQLite file
 ZSTANDARD = 93  # zip's code of this compression method
 UNREADABLE = (
     OSError,
@@ -51,7 +52,7 @@ def open_rows(path: Path) -> tuple[Rows, Metadata]:
         ".eval": _read_inspect_log,
     }
     try:
-        return _read_state(path) if is_sqlite(path) else readers.get(path.suffix, _read_json)(path)
+        return _read_state(path) if _is_sqlite(path) else readers.get(path.suffix, _read_json)(path)
     except UNREADABLE as error:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
         raise InputError(
@@ -77,6 +78,12 @@ def numbered(rows: Iterable[Any]) -> Rows:
     return ((f"row {number}", row) for number, row in enumerate(rows, 1))
 
 
+def _is_sqlite(path: Path) -> bool:
+    """Whether a file is an SQLite database."""
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
 def _read_arrow(path: Path) -> tuple[Rows, Metadata]:
     with pa.ipc.open_file(pa.BufferReader(read_sealed(path))) as file:
         table = file.read_all()
@@ -92,12 +99,36 @@ def _read_parquet(path: Path) -> tuple[Rows, Metadata]:
 
 
 def _read_state(path: Path) -> tuple[Rows, Metadata]:
-    rows = list(read_texts(path, MOST_UNPACKED, LARGEST_RATIO))
+    """The texts of answers in the state of `tracecal serve --keep-texts`, an SQLite file."""
+    rows = list(_read_texts(path))
     if not rows:
         raise InputError(
             f"{path} holds no texts: 'tracecal serve --keep-texts' keeps those of its answers."
         )
     return numbered(rows), {}
+
+
+def _read_texts(path: Path) -> Iterator[Any]:
+    """The rows of a state, oldest first.
+
+    Raises ``sqlite3.Error`` where it has no table of texts, and `InputError` where they unpack to
+    more than MOST_UNPACKED bytes and LARGEST_RATIO times their packed size.
+    """
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        (packed,) = connection.execute("SELECT sum(length(row)) FROM texts").fetchone()
+        n_bytes_left = max(MOST_UNPACKED, LARGEST_RATIO * (packed or 0))
+        for (row,) in connection.execute("SELECT CAST(row AS BLOB) FROM texts ORDER BY place"):
+            decoder = zlib.decompressobj()
+            text = decoder.decompress(row, n_bytes_left + 1)
+            n_bytes_left -= len(text)
+            if n_bytes_left < 0:
+                raise InputError(
+                    f"{path} would unpack to far more than a state of its size holds; give one as "
+                    "'tracecal serve --keep-texts' wrote it."
+                )
+            if not decoder.eof:
+                raise zlib.error("a text is cut short")
+            yield parsed_json(text)
 
 
 def _read_csv(path: Path) -> tuple[Rows, Metadata]:

@@ -12,12 +12,10 @@ from typing import Any
 import polars as pl
 
 from tracecal.answers import read
-from tracecal.answers.own_columns import own_column
 from tracecal.answers.parts.labels import PartLabels
 from tracecal.answers.reading import Reading
-from tracecal.answers.record import RECORDS
-from tracecal.answers.wrong_row import describe_wrong_rows
-from tracecal.errors import InputError
+from tracecal.answers.record import RECORDS, own_column
+from tracecal.errors import InputError, describe_wrong_rows
 from tracecal.io.log import LOGGER
 
 Answers = str | Path | pl.DataFrame | Iterable[Mapping[str, Any]] | Any

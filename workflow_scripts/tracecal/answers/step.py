@@ -7,7 +7,7 @@ entropies from them.
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
-from tracecal.answers.wrong_row import WrongRow
+from tracecal.errors import WrongRow
 
 # How far above 1 rounding may move a probability or a sum of probabilities.
 SLACK = 1e-3

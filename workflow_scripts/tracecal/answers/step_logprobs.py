@@ -8,10 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tracecal.answers.entropy_bounds import EntropyBounds, entropy_bounds
-from tracecal.answers.rounding import Rounding, detect_rounding
+from tracecal.answers.entropy_bounds import EntropyBounds, Rounding, detect_rounding, entropy_bounds
 from tracecal.answers.step import SLACK, Step
-from tracecal.answers.wrong_row import WrongRow
+from tracecal.errors import WrongRow
 
 # Servers write this for a token that is not among the likeliest ones.
 UNLISTED = -9999.0

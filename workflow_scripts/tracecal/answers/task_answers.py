@@ -6,11 +6,10 @@ to each of them.
 
 import polars as pl
 
-from tracecal.answers.own_columns import ALSO, own_column
 from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
-from tracecal.answers.wrong_row import describe_wrong_rows
-from tracecal.errors import InputError
+from tracecal.answers.record import ALSO, own_column
+from tracecal.errors import InputError, describe_wrong_rows
 from tracecal.io.digests import digest
 from tracecal.io.files import read_parquet
 from tracecal.io.log import LOGGER

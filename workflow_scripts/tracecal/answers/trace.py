@@ -21,7 +21,7 @@ from tracecal.answers.step_logprobs import (
     step_entropies,
     surprisals,
 )
-from tracecal.answers.wrong_row import WrongRow
+from tracecal.errors import WrongRow
 
 DETAILS = tuple(field.name for field in fields(Details))
 # Reasons why decoding ended, in the words of programs and of traces.

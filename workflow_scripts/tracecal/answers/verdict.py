@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tracecal.answers.wrong_row import WrongRow
+from tracecal.errors import WrongRow
 
 CORRECT = ("C", "correct", "true", "True", "1", 1)
 INCORRECT = ("I", "incorrect", "false", "False", "0", 0)

@@ -5,9 +5,8 @@ from datetime import UTC, datetime
 
 import polars as pl
 
-from tracecal.answers.own_columns import own_column_paths
 from tracecal.answers.parts.parts import Parts
-from tracecal.answers.record import ENTROPY_KIND
+from tracecal.answers.record import ENTROPY_KIND, own_column_paths
 from tracecal.calibrator.fingerprints import fingerprints
 from tracecal.calibrator.schema import CalibrationData, FurtherColumn
 from tracecal.calibrator.trace_kinds import QUESTIONS, model_spellings

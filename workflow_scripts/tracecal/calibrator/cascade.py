@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from tracecal.answers.own_columns import own_column_paths
 from tracecal.answers.reading import Reading
+from tracecal.answers.record import own_column_paths
 from tracecal.answers.sources import Answers, answers_in
 from tracecal.calibration.bets import significance_level
 from tracecal.calibration.cascade import (

@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Iterable
 
-from tracecal.answers.own_columns import ALSO
+from tracecal.answers.record import ALSO
 from tracecal.estimators.registry import LOG_RIDGE_ALSO, OF_FILES
 
 # What `calibrate` recommends unless another is shown to be better; fixed before labels are seen.

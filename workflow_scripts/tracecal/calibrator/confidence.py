@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tracecal.answers.own_columns import ALSO
 from tracecal.answers.reading import Reading
-from tracecal.answers.record import Record, as_frame
+from tracecal.answers.record import ALSO, Record, as_frame
 from tracecal.answers.row import read_row
 from tracecal.calibration.probability_bounds import probability_bounds
 from tracecal.calibrator.predictor import Predictor, Target

@@ -2,8 +2,8 @@
 
 import polars as pl
 
-from tracecal.answers.own_columns import own_column_paths
 from tracecal.answers.parts.parts import Parts
+from tracecal.answers.record import own_column_paths
 from tracecal.calibration.estimator_fits import EstimatorFits
 from tracecal.calibration.risk_control import control_risk
 from tracecal.calibrator.calibration_data import describe_answers

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tracecal.answers.own_columns import ALSO
+from tracecal.answers.record import ALSO
 from tracecal.calibration.fits import Fit
 from tracecal.calibrator.catalogue import DEFAULT, INPUTS, inputs_with_columns
 from tracecal.calibrator.schema import (

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tracecal.answers.own_columns import ALSO
+from tracecal.answers.record import ALSO
 from tracecal.calibration.probability_bounds import probability_bounds
 from tracecal.calibrator.fingerprints import KNOWN_ANSWER, fingerprints
 from tracecal.calibrator.predictor import Predictor, Target

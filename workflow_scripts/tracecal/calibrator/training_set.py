@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from tracecal.answers.own_columns import own_column_paths
 from tracecal.answers.parts.parts import Parts
+from tracecal.answers.record import own_column_paths
 from tracecal.calibration.estimator_fits import EstimatorFits
 from tracecal.calibration.groups import group_answers
 from tracecal.calibration.pooled import by_part, part_codes

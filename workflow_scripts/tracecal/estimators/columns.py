@@ -3,7 +3,7 @@
 import polars as pl
 import polars.selectors as cs
 
-from tracecal.answers.own_columns import ALSO
+from tracecal.answers.record import ALSO
 from tracecal.estimators.custom_scores import SCORES as SCORES
 from tracecal.io.files import read_parquet
 

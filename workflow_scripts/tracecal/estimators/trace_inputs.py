@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 import polars as pl
 
-from tracecal.answers.own_columns import ALSO, own_column
+from tracecal.answers.record import ALSO, own_column
 from tracecal.errors import InputError
 from tracecal.estimators import entropy, likelihood, trace, trajectory
 from tracecal.features.features import ENTROPY_FEATURES, FEATURES, answer_features

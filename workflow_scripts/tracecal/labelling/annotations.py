@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tracecal.answers.row_file import json_rows
-from tracecal.answers.wrong_row import WrongRow, describe_wrong_rows
-from tracecal.errors import InputError
+from tracecal.errors import InputError, WrongRow, describe_wrong_rows
 from tracecal.io.input_files import MOST_BYTES, require_regular
 
 # The words of a choice, in any case; ratings are numbers, and boxes to tick truth values.

@@ -21,7 +21,6 @@ from tracecal.answers.reading import Reading
 from tracecal.answers.record import as_frame
 from tracecal.answers.row import read_row
 from tracecal.answers.verdict import parse_verdict
-from tracecal.answers.wrong_row import WrongRow
 from tracecal.calibration.calibration_error import ece
 from tracecal.calibration.proper_scores import brier
 from tracecal.calibration.ranking import single_auroc
@@ -30,7 +29,7 @@ from tracecal.calibrator.confidence import Confidence, trace_confidence
 from tracecal.calibrator.fingerprints import KNOWN_ANSWER, fingerprints
 from tracecal.calibrator.predictor import Predictor, load_predictor
 from tracecal.calibrator.trace_kinds import open_questions, require_same_kind, vocabulary_for
-from tracecal.errors import InputError
+from tracecal.errors import InputError, WrongRow
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import parse
 

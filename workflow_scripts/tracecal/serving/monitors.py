@@ -12,8 +12,8 @@ from typing import Self
 
 from tracecal.answers.reading import Reading
 from tracecal.answers.sources import Answers, answers_in
-from tracecal.answers.wrong_row import describe_wrong_rows
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in
+from tracecal.errors import describe_wrong_rows
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import parse
 from tracecal.serving.monitoring import messages, report, traffic

@@ -11,7 +11,7 @@ from tracecal.answers.formats.format import Format, Row
 from tracecal.answers.raw_answer import Known, RawAnswer, StopToken
 from tracecal.answers.step import SLACK, Step
 from tracecal.answers.verdict import agreed_verdict
-from tracecal.answers.wrong_row import WrongRow
+from tracecal.errors import WrongRow
 
 Floats = list[float | None]
 # Columns that may hold the text, the log-probabilities or the probabilities, in this order.

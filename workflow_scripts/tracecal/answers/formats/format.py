@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from tracecal.answers.raw_answer import RawAnswer
-from tracecal.answers.wrong_row import WrongRow
+from tracecal.errors import WrongRow
 
 Row = dict[str, Any]
 

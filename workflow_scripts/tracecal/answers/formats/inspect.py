@@ -9,8 +9,7 @@ from pydantic import BaseModel, Field
 
 from tracecal.answers.formats.format import Format, Row
 from tracecal.answers.formats.token_list import TokenList, read_steps
-from tracecal.answers.raw_answer import RawAnswer
-from tracecal.answers.stop_token import infer_stop_token
+from tracecal.answers.raw_answer import RawAnswer, infer_stop_token
 
 
 class InspectChoice(BaseModel):

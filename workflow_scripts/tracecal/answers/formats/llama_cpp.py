@@ -9,10 +9,9 @@ from pydantic import BaseModel
 
 from tracecal.answers.formats.format import Format, Row
 from tracecal.answers.formats.token_list import Token, read_step
-from tracecal.answers.raw_answer import Known, RawAnswer
+from tracecal.answers.raw_answer import Known, RawAnswer, infer_stop_token
 from tracecal.answers.step import Step, step_token_ids
-from tracecal.answers.stop_token import infer_stop_token
-from tracecal.answers.wrong_row import WrongRow
+from tracecal.errors import WrongRow
 
 
 class LlamaCpp(BaseModel):

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from tracecal.answers.formats import openai_chat, openai_completions
 from tracecal.answers.formats.format import Format, Row
 from tracecal.answers.raw_answer import RawAnswer
-from tracecal.answers.wrong_row import WrongRow
+from tracecal.errors import WrongRow
 
 # The argument under which `tracecal.serving.lm_eval_models` keeps the response of a server.
 RESPONSE_ARGUMENT = "response"

@@ -10,10 +10,9 @@ from pydantic import BaseModel, Field
 
 from tracecal.answers.formats.format import Format, Row
 from tracecal.answers.formats.token_list import Token, TokenList, read_steps
-from tracecal.answers.raw_answer import RawAnswer
+from tracecal.answers.raw_answer import RawAnswer, infer_stop_token
 from tracecal.answers.reasoning import counts_reasoning
 from tracecal.answers.step import step_token_ids
-from tracecal.answers.stop_token import infer_stop_token
 
 
 class Message(BaseModel):

@@ -5,10 +5,9 @@ from pydantic import BaseModel, Field
 from tracecal.answers.formats.format import Format, Row
 from tracecal.answers.formats.openai_chat import first_choice
 from tracecal.answers.formats.token_list import Token, TokenList, read_steps
-from tracecal.answers.raw_answer import RawAnswer
+from tracecal.answers.raw_answer import RawAnswer, infer_stop_token
 from tracecal.answers.step import Step, require_id_per_step
-from tracecal.answers.stop_token import infer_stop_token
-from tracecal.answers.wrong_row import WrongRow
+from tracecal.errors import WrongRow
 
 
 class CompletionLogprobs(BaseModel):

@@ -6,10 +6,9 @@ from pydantic import BaseModel
 
 from tracecal.answers.formats.format import Format, Row
 from tracecal.answers.formats.token_list import Token, read_steps
-from tracecal.answers.raw_answer import RawAnswer
+from tracecal.answers.raw_answer import RawAnswer, infer_stop_token
 from tracecal.answers.reasoning import counts_reasoning
-from tracecal.answers.stop_token import infer_stop_token
-from tracecal.answers.wrong_row import WrongRow
+from tracecal.errors import WrongRow
 
 FINISHES = {"completed": "stop", "incomplete": "length"}
 

@@ -12,7 +12,7 @@ from tracecal.answers.formats import (
     sglang,
 )
 from tracecal.answers.formats.format import Format, Row
-from tracecal.answers.wrong_row import WrongRow
+from tracecal.errors import WrongRow
 
 FORMATS: dict[str, Format] = {
     module.FORMAT.name: module.FORMAT

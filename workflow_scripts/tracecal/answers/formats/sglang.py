@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from pydantic import BaseModel
 
 from tracecal.answers.formats.format import Format, Row
-from tracecal.answers.raw_answer import RawAnswer
+from tracecal.answers.raw_answer import RawAnswer, infer_stop_token
 from tracecal.answers.step import Step, require_id_per_step, step_token_ids
-from tracecal.answers.stop_token import infer_stop_token
-from tracecal.answers.wrong_row import WrongRow
+from tracecal.errors import WrongRow
 
 Triple = tuple[float | None, int, str | None]
 

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from tracecal.answers.step import Step, require_id_per_step
-from tracecal.answers.wrong_row import WrongRow
+from tracecal.errors import WrongRow
 
 # Most of an answer: checked while it is read, since a model per token takes longest.
 Token = dict[str, Any]

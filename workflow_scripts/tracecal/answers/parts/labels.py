@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tracecal.answers.verdict import parse_verdict
-from tracecal.answers.wrong_row import WrongRow
+from tracecal.errors import WrongRow
 
 
 class PartLabels(NamedTuple):

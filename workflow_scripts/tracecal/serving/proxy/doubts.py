@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from tracecal.answers.raw_answer import UNDECODED
 from tracecal.answers.record import Record
-from tracecal.answers.stop_token import UNDECODED
 from tracecal.calibrator.trace_kinds import NEXT_QUESTION
 from tracecal.serving.proxy.json_bodies import Object
 

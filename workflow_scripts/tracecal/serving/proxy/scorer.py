@@ -15,13 +15,12 @@ from tracecal.answers.raw_answer import Known, Reasoning, StopToken
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record, as_frame
 from tracecal.answers.row import NEUTRAL, read_row
-from tracecal.answers.wrong_row import WrongRow
 from tracecal.calibrator.confidence import Confidence, answer_inputs, confidence_of, doubted
 from tracecal.calibrator.parts import ScoredPart, record_parts
 from tracecal.calibrator.predictor import Predictor, Target
 from tracecal.calibrator.schema import CalibrationData
 from tracecal.calibrator.trace_kinds import open_questions, require_same_kind
-from tracecal.errors import InputError
+from tracecal.errors import InputError, WrongRow
 from tracecal.estimators.trace_inputs import ENTROPY_INPUTS
 from tracecal.io.log import LOGGER
 from tracecal.serving.proxy.doubts import token_doubts
