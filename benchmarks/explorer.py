@@ -13,7 +13,7 @@ import polars as pl
 
 from support.chromium import Chromium, installed
 from support.explorer_answers import MODELS, TASKS, answers, in_parts
-from tracecal.estimators.entry import entries
+from tracecal.estimators.estimator import entries
 from tracecal.estimators.registry import ESTIMATORS
 from tracecal.explorer.contents import contents
 from tracecal.explorer.page import page

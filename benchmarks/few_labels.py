@@ -21,7 +21,7 @@ from trace_workflow.config.run import Run, load_run
 from trace_workflow.figures import labels_needed
 from trace_workflow.plan.plan import plan
 from trace_workflow.tables.few_labels import LABELS
-from tracecal.estimators.entry import Entry
+from tracecal.estimators.estimator import Entry
 from tracecal.io.input_files import read_yaml
 from tracecal.pages import figure_style
 

@@ -23,7 +23,7 @@ from trace_workflow.analyses import few_labels
 from trace_workflow.figures.labels_needed import MARKERS
 from trace_workflow.tables.few_labels import LABELS
 from tracecal.calibration.splits import make_splits
-from tracecal.estimators.entry import PICKED
+from tracecal.estimators.estimator import PICKED
 from tracecal.estimators.registry import ESTIMATORS, ON_LOGARITHMS
 from tracecal.estimators.trace_inputs import compute_inputs
 from tracecal.pages import figure_style

@@ -9,7 +9,7 @@ from trace_workflow.config import paper
 from trace_workflow.plan.entries import analysed
 from trace_workflow.tables import columns
 from tracecal.explorer.page import SOURCES
-from tracecal.estimators.entry import entries
+from tracecal.estimators.estimator import entries
 
 # What `all` makes: tables, figures and pages, and a calibrator for each model and task.
 RENDERED = expand("<results>/tables/{name}.{kind}", name=PLAN.tables, kind=["tex", "csv", "html"])

@@ -29,7 +29,7 @@ from tracecal.calibration.splits import make_splits
 from tracecal.calibrator.quality import measure_quality
 from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.training_set import TrainingSet
-from tracecal.estimators.entry import PICKED, TRACE_PLUS
+from tracecal.estimators.estimator import PICKED, TRACE_PLUS
 from tracecal.labelling.agree import measure_agreement
 
 SPLITS, RESAMPLES, LEVEL = 20, 200, 0.95

@@ -3,7 +3,7 @@
 from importlib import import_module
 
 from trace_workflow.jobs.job import job
-from tracecal.estimators.entry import Entry
+from tracecal.estimators.estimator import Entry
 from tracecal.io.files import read_parquet
 from tracecal.pages import figure_style
 

@@ -2,7 +2,7 @@
 
 from trace_workflow.jobs.job import job
 from tracecal.calibration.metrics import all_metrics, metrics_by_language
-from tracecal.estimators.entry import PICKED
+from tracecal.estimators.estimator import PICKED
 from tracecal.io.files import read_parquet, write_parquet
 
 with job(snakemake):

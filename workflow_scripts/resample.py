@@ -2,7 +2,7 @@
 
 from trace_workflow.jobs.job import job
 from tracecal.calibration.resampling import resample_metrics
-from tracecal.estimators.entry import PICKED
+from tracecal.estimators.estimator import PICKED
 from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_parquet, write_parquet
 

@@ -4,7 +4,7 @@ from trace_workflow.jobs.job import job
 from trace_workflow.tables.finding import findings_frame
 from trace_workflow.tables.findings import find_all
 from trace_workflow.tables.study_results import StudyResults
-from tracecal.estimators.entry import Entry
+from tracecal.estimators.estimator import Entry
 from tracecal.io.files import read_parquet, write_checked, write_text
 
 with job(snakemake):

@@ -9,7 +9,7 @@ from trace_workflow.tables.html_page import render_html
 from trace_workflow.tables.latex import render_latex
 from trace_workflow.tables.study_results import StudyResults
 from trace_workflow.tables.table import as_in_paper
-from tracecal.estimators.entry import Entry
+from tracecal.estimators.estimator import Entry
 from tracecal.io.files import read_parquet, write_checked, write_text
 
 with job(snakemake):

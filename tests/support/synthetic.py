@@ -10,7 +10,7 @@ from trace_workflow.analyses.gains import gains, name_most_picked
 from trace_workflow.analyses.improvements import add_bounds
 from trace_workflow.tables.study_results import StudyResults
 from tracecal.calibration.accuracy import ACCURACY
-from tracecal.estimators.entry import PICKED, Entry
+from tracecal.estimators.estimator import PICKED, Entry
 
 ENTRIES = [
     Entry("first_token_prob", "First-Token Prob", "likelihood", "baseline", "chen2026firsttoken"),

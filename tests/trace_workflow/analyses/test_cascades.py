@@ -28,7 +28,7 @@ from tracecal.calibration.routing import (
     routing_curve,
 )
 from tracecal.calibration.splits import make_splits
-from tracecal.estimators.entry import PICKED
+from tracecal.estimators.estimator import PICKED
 from tracecal.io.input_files import read_yaml
 from tracecal.io.traces import provenance
 from tracecal.pages import cost_and_accuracy as figure

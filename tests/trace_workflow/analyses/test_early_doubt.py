@@ -13,6 +13,7 @@ from support.arrow_files import write_arrow
 from support.synthetic import ENTRIES
 from support.traced_answers import MODEL, traces
 from trace_workflow.analyses import early_doubt as early
+from trace_workflow.analyses.early_doubt import first_tokens
 from trace_workflow.analyses.early_stopping import (
     KEPT_SHARE,
     ResampledAnswers,
@@ -30,7 +31,6 @@ from tracecal.estimators import entropy, likelihood, trace, trace_inputs, trajec
 from tracecal.estimators.registry import ESTIMATORS
 from tracecal.estimators.scores import family_scores
 from tracecal.features.features import answer_features
-from tracecal.features.prefix import first_tokens
 from tracecal.io.input_files import read_yaml
 from tracecal.io.traces import provenance, read_arrow
 

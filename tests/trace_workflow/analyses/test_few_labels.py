@@ -26,7 +26,7 @@ from trace_workflow.tables.study_results import StudyResults
 from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.resampling import draw_counts, draw_splits
 from tracecal.calibration.splits import make_splits
-from tracecal.estimators.entry import PICKED
+from tracecal.estimators.estimator import PICKED
 from tracecal.io.files import write_parquet
 
 N, SPLITS = 130, 3

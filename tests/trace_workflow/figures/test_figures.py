@@ -21,7 +21,7 @@ from trace_workflow.figures.performance_overview import model_points
 from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.table import as_in_paper
 from tracecal.errors import InputError
-from tracecal.estimators.entry import Entry
+from tracecal.estimators.estimator import Entry
 from tracecal.pages import figure_style
 
 METRICS = synthetic.study(splits=3)

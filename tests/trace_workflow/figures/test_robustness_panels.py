@@ -32,7 +32,7 @@ from trace_workflow.tables.html_page import render_html
 from trace_workflow.tables.latex import render_latex
 from trace_workflow.tables.paper_comparison import compare_with_paper
 from trace_workflow.tables.reliability_selective import METRICS
-from tracecal.estimators.entry import Entry
+from tracecal.estimators.estimator import Entry
 from tracecal.estimators.registry import ESTIMATORS, REPRESENTATIVE
 from tracecal.pages import figure_style
 

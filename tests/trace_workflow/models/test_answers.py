@@ -11,8 +11,8 @@ from support.tiny import ARCHITECTURES
 from trace_workflow.models import decoding
 from trace_workflow.models.audit import audit_traces
 from tracecal.capture.batches import NotFiniteError
-from tracecal.capture.special_tokens import end_tokens
 from tracecal.capture.stop_strings import StopStrings
+from tracecal.capture.tokens import end_tokens
 from tracecal.errors import InputError
 
 ENDS = [1, 2]

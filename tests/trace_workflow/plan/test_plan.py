@@ -15,7 +15,7 @@ from trace_workflow.plan import cascades, comparison, main_study
 from trace_workflow.plan.entries import PerPair, analysed
 from trace_workflow.plan.plan import plan
 from tracecal.errors import InputError
-from tracecal.estimators.entry import Entry
+from tracecal.estimators.estimator import Entry
 from tracecal.estimators.registry import ESTIMATORS
 from tracecal.io.input_files import read_yaml
 

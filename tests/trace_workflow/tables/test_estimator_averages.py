@@ -13,7 +13,7 @@ from trace_workflow.tables import estimator_averages
 from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.estimator_rows import ESTIMATOR_ROWS, estimators_of
 from tracecal.errors import InputError
-from tracecal.estimators.entry import Entry
+from tracecal.estimators.estimator import Entry
 from tracecal.estimators.registry import ESTIMATORS
 
 ENTRIES = [Entry(one.id, one.label, one.group, one.role, one.citation) for one in ESTIMATORS]

@@ -15,7 +15,7 @@ from trace_workflow.tables.csv_file import read_rows
 from trace_workflow.tables.finding import findings_frame
 from trace_workflow.tables.findings import find_all, find_guarantee
 from trace_workflow.tables.study_results import StudyResults
-from tracecal.estimators.entry import Entry
+from tracecal.estimators.estimator import Entry
 from tracecal.io.files import write_checked
 
 LABELS = {"m": "Model M", "seq_logp": "SeqLogP"}

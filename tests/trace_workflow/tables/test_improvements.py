@@ -22,7 +22,7 @@ from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.html_page import render_html
 from trace_workflow.tables.latex import render_latex
 from trace_workflow.tables.paper_comparison import compare_with_paper
-from tracecal.estimators.entry import Entry
+from tracecal.estimators.estimator import Entry
 
 A = Entry("a", "Baseline A", "likelihood", "baseline", "key_a")
 B = Entry("b", "Baseline B", "beam", "baseline", "key_b")

@@ -12,12 +12,12 @@ from support.typeset import SETUPS, complaints, typeset
 from tests.trace_workflow.tables.test_risk_coverage import control
 from trace_workflow.analyses.risk_coverage import risk_coverage
 from trace_workflow.config import paper
+from trace_workflow.plan.comparison import protocol_rows
 from trace_workflow.tables import cross_model, main_comparison, protocol_comparison
 from trace_workflow.tables import risk_coverage as risks
 from trace_workflow.tables.latex import render_latex
 from trace_workflow.tables.table import Column, Table
-from tracecal.estimators.entry import Entry
-from tracecal.estimators.protocol import protocol_rows
+from tracecal.estimators.estimator import Entry
 from tracecal.estimators.registry import ESTIMATORS
 
 TEXT = paper.BIBLIOGRAPHY.read_text(encoding="utf-8")

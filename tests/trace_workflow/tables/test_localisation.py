@@ -11,7 +11,7 @@ from trace_workflow.tables import columns, localisation, part_scores
 from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.html_page import render_html
 from trace_workflow.tables.latex import render_latex
-from tracecal.estimators.entry import Entry
+from tracecal.estimators.estimator import Entry
 from tracecal.io.input_files import read_yaml
 
 MODELS, TASKS = {"m": "Model"}, {"facts": "Facts"}

@@ -20,14 +20,14 @@ from trace_workflow.analyses.averages import average_over_splits, averages
 from trace_workflow.analyses.spike_strata import spike_strata
 from trace_workflow.config.config import load_config
 from trace_workflow.config.paper import BIBLIOGRAPHY
+from trace_workflow.plan.comparison import protocol_rows
 from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.estimator_rows import ESTIMATOR_ROWS, estimators_of
 from trace_workflow.tables.latex import render_latex
 from trace_workflow.tables.standing_notes import COUNTS_ELSEWHERE
 from trace_workflow.tables.table import as_in_paper
-from tracecal.estimators.entry import Entry
+from tracecal.estimators.estimator import Entry
 from tracecal.estimators.feature_sets import LIKELIHOOD, TRACE_PLUS_FEATURES
-from tracecal.estimators.protocol import protocol_rows
 from tracecal.estimators.registry import ESTIMATORS, REPRESENTATIVE
 from tracecal.io.input_files import read_yaml
 

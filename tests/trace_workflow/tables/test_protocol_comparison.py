@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from support import synthetic
 from trace_workflow.config import paper
+from trace_workflow.plan.comparison import protocol_rows
 from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.protocol_comparison import ASSUMPTIONS, table
-from tracecal.estimators.protocol import protocol_rows
 from tracecal.estimators.registry import ESTIMATORS
 
 

@@ -20,7 +20,7 @@ from trace_workflow.tables.standing_notes import beam_notes, count_notes
 from trace_workflow.tables.table import as_in_paper
 from tracecal.calibration.accuracy import ACCURACY
 from tracecal.errors import InputError
-from tracecal.estimators.entry import Entry
+from tracecal.estimators.estimator import Entry
 
 A = Entry("a", "A", "likelihood", "baseline", "key_a")
 B = Entry("b", "B", "beam", "baseline", "key_b")

@@ -90,7 +90,7 @@ def test_traces_from_a_file_are_read_like_any_others(read, file):
         "n": 2,
         "base_rate": 0.5,
     }
-    assert {key: told[key] for key in expected} == expected
+    assert {key: getattr(told, key) for key in expected} == expected
     roles = read_parquet(questions).sort("example_id")["role"].to_list()
     assert roles == ["evaluation", "evaluation", "training"]
 

@@ -7,7 +7,7 @@ import pytest
 from tracecal.calibration.picked_baseline import pick_baselines, with_picked
 from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.splits import make_splits
-from tracecal.estimators.entry import PICKED
+from tracecal.estimators.estimator import PICKED
 
 INPUTS = {name: [f"scores.{name}"] for name in ("noise", "good", "copy", "holed")}
 

@@ -10,7 +10,7 @@ from transformers import DynamicCache
 from support.tiny import ARCHITECTURES
 from trace_workflow.models import decoding
 from trace_workflow.models.decoding import decode
-from tracecal.capture import context, roomy_cache
+from tracecal.capture import context
 from tracecal.capture.context import Context, in_place, padded_context, shared_prefix
 from tracecal.capture.draws import Draws
 from tracecal.capture.stop_strings import StopStrings
@@ -115,7 +115,7 @@ def test_a_context_keeps_its_buffer_while_there_is_room(make_model):
     assert isinstance(read, Context)
     read.read(ids)
     before = read.cache.layers[0].room[0]
-    for _ in range(roomy_cache.ROOM):
+    for _ in range(context.ROOM):
         read.read(torch.tensor([[5], [6]]))
     assert read.cache.layers[0].room[0] is before
     read.read(torch.tensor([[5], [6]]))

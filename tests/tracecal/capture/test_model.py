@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from trace_workflow.models.folders import fingerprint, link_model
 from trace_workflow.models.parallel import on_model
 from tracecal.capture.model import load_model, load_tokenizer
-from tracecal.capture.special_tokens import end_tokens
+from tracecal.capture.tokens import end_tokens
 from tracecal.errors import InputError
 from tracecal.io.checksums import write_sum
 

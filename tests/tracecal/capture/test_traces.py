@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from support.arrow_files import write_arrow
-from tracecal.capture.token_texts import token_texts
+from tracecal.capture.tokens import token_texts
 from tracecal.errors import InputError
 from tracecal.io.traces import BEAMS, TRACES, arrow_metadata, provenance, read_arrow, read_traces
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.arrow_files import write_arrow
 from tracecal.errors import InputError
 from tracecal.io import checksums, seals
-from tracecal.io.checksums import read_sum
+from tracecal.io.checksums import MADE_WITH, checksum_path, read_sum
 from tracecal.io.files import (
     atomic_folder,
     read_json,
@@ -21,7 +21,6 @@ from tracecal.io.files import (
     write_json,
     write_parquet,
 )
-from tracecal.io.ownership import MADE_WITH, checksum_path
 from tracecal.io.traces import arrow_metadata, read_arrow
 
 ROWS = [{"example_id": f"e{index}", "value": index / 7} for index in range(50)]

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tracecal.errors import InputError
+from tracecal.io.checksums import MADE_WITH, checksum_path
 from tracecal.io.files import (
     DOUBTED,
     atomic_folder,
@@ -19,7 +20,6 @@ from tracecal.io.files import (
     write_json,
     write_parquet,
 )
-from tracecal.io.ownership import MADE_WITH, checksum_path
 from tracecal.io.traces import write_table
 
 

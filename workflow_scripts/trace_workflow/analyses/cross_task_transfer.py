@@ -28,7 +28,7 @@ from tracecal.calibration.metrics import METRICS, all_metrics
 from tracecal.calibration.picked_baseline import pick_baselines, with_picked
 from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.resampling import RESAMPLES, resample_metrics
-from tracecal.estimators.entry import PICKED
+from tracecal.estimators.estimator import PICKED
 
 KEYS, GROUP_KEYS = ("split", "example_id"), ("split", "group_id")
 ID = pl.concat_str("task", "example_id", separator="/")

@@ -17,7 +17,6 @@ from tracecal.calibration.fits import Method
 from tracecal.calibration.predictions import calibrate_all, probabilities
 from tracecal.calibration.resampling import Bootstrap, interval, resample_metrics
 from tracecal.estimators.trace_inputs import compute_inputs
-from tracecal.features.prefix import first_tokens
 from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_parquet
 from tracecal.io.traces import read_traces
@@ -31,6 +30,7 @@ PREFIXES: Mapping[str, int | float | None] = {
     ALL: None,
 }
 METRICS = ("auroc", "brier")
+LISTS = ("surprisal", "entropy", "entropy_lower", "entropy_upper")
 EARLY_DOUBT = {
     **dict.fromkeys(("model", "task", "estimator", "prefix", "metric"), pl.String),
     **dict.fromkeys(("value", "low", "high", "lost", "lost_low", "lost_high"), pl.Float64),
@@ -186,3 +186,20 @@ def early_doubt(prefix_metrics: pl.DataFrame, model: str, level: float) -> pl.Da
                 ]
                 rows.append((model, task, estimator, prefix, metric, *bounds, level, tokens, n))
     return pl.DataFrame(rows, schema=EARLY_DOUBT, orient="row", nan_to_null=True)
+
+
+def first_tokens(traces: pl.DataFrame, prefix: int | float | None) -> pl.DataFrame:
+    """Cut the lists of traces to their first `prefix` tokens, or to that share of them, rounded up.
+
+    None changes nothing.
+
+    >>> traces = pl.DataFrame({"surprisal": [[3.0, 2.0, 1.0]], "entropy": [[3.0, 2.0, 1.0]]})
+    >>> first_tokens(traces, 2)["entropy"].to_list(), first_tokens(traces, 0.5)["entropy"].to_list()
+    ([[3.0, 2.0]], [[3.0, 2.0]])
+    """
+    if prefix is None:
+        return traces
+    length = pl.col("surprisal").list.len()
+    n_tokens = (length * prefix).ceil() if isinstance(prefix, float) else pl.lit(prefix)
+    lists = [name for name in LISTS if name in traces.columns]
+    return traces.with_columns(pl.col(lists).list.head(n_tokens.cast(pl.Int64)))

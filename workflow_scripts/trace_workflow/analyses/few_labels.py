@@ -21,8 +21,7 @@ from tracecal.calibration.fits import Method
 from tracecal.calibration.picked_baseline import pick_baselines, with_picked
 from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.resampling import RESAMPLES, interval, resample_metrics
-from tracecal.estimators.entry import TRACE_PLUS
-from tracecal.estimators.estimator import OwnFit
+from tracecal.estimators.estimator import TRACE_PLUS, OwnFit
 from tracecal.io.files import read_parquet
 
 SIZES = (20, 50, 100, 200)

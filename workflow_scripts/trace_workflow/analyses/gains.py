@@ -10,7 +10,7 @@ import polars as pl
 
 from trace_workflow.analyses.averages import mean, mean_series, spread
 from trace_workflow.analyses.studies import models_of
-from tracecal.estimators.entry import PICKED, TRACE_PLUS
+from tracecal.estimators.estimator import PICKED, TRACE_PLUS
 
 # Signs that make larger values better.
 SIGNS = {

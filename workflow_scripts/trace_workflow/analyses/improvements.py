@@ -11,7 +11,7 @@ from trace_workflow.analyses.studies import in_study, models_of
 from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.calibration.picked_baseline import PICKS
 from tracecal.calibration.resampling import RESAMPLES, interval
-from tracecal.estimators.entry import PICKED, TRACE_PLUS
+from tracecal.estimators.estimator import PICKED, TRACE_PLUS
 from tracecal.io.files import read_parquet
 
 BOUNDED = GAINS | {

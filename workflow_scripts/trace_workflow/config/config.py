@@ -20,9 +20,8 @@ from trace_workflow.config.study import Study
 from trace_workflow.config.supervised import Lars, Probe
 from tracecal.answers.reading import Reading
 from tracecal.calibration.settings import Bootstrap, Calibration, RiskControl, Splits
-from tracecal.estimators.column_estimators import column_estimators
 from tracecal.estimators.custom import custom_estimators
-from tracecal.estimators.registry import ESTIMATORS, IDS
+from tracecal.estimators.registry import ESTIMATORS, IDS, column_estimators
 from tracecal.io.settings import Slug, Strict, parse, unknown
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from trace_workflow.jobs.code_hash import code_hash
 from tracecal.errors import InputError
 from tracecal.io.digests import digest, hash_of
-from tracecal.io.input_files import MOST_BYTES, MOST_SETTINGS, require_regular
-from tracecal.io.python_tables import read_python_table
+from tracecal.io.input_files import MOST_BYTES, MOST_SETTINGS, read_python_table, require_regular
 
 
 def custom_rules(path: str | None) -> dict[str, Callable]:

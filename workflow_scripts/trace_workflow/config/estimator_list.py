@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Collection
 
-from tracecal.estimators.column_estimators import COLUMNS
 from tracecal.estimators.estimator import Estimator
-from tracecal.estimators.registry import ESTIMATORS
+from tracecal.estimators.registry import COLUMNS, ESTIMATORS
 
 # What sentences call a need whose name does not say it.
 NAMES_OF_NEEDS = {

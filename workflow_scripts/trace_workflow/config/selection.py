@@ -8,15 +8,16 @@ from trace_workflow.config.config import Config
 from trace_workflow.config.estimator_list import EstimatorList, beyond_traces, costly
 from trace_workflow.config.tasks import Rows, TaskSpec
 from tracecal.errors import InputError
-from tracecal.estimators.column_estimators import COLUMNS, column_estimators
 from tracecal.estimators.custom import custom_estimators
 from tracecal.estimators.estimator import Estimator
 from tracecal.estimators.registry import (
+    COLUMNS,
     ESTIMATORS,
     IDS,
     LOG_RIDGE_ALSO,
     ON_LOGARITHMS,
     REPRESENTATIVE,
+    column_estimators,
 )
 
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from trace_workflow.analyses.early_doubt import ALL, TOKENS
 from trace_workflow.figures.panels import note_below
 from trace_workflow.tables.answer_findings import find_early_doubt
-from tracecal.estimators.entry import TRACE_PLUS, Entry
+from tracecal.estimators.estimator import TRACE_PLUS, Entry
 from tracecal.pages import figure_style as style
 
 PANELS = {

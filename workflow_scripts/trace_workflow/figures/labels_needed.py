@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from trace_workflow.analyses.few_labels import ORACLE, SIZES
 from trace_workflow.figures.panels import note_below
 from trace_workflow.tables.few_labels import LABELS, NOTHING
-from tracecal.estimators.entry import PICKED, Entry
+from tracecal.estimators.estimator import PICKED, Entry
 from tracecal.pages import figure_style as style
 
 METRICS = {"brier": "Brier score ↓", "auroc": "AUROC ↑"}

@@ -18,7 +18,7 @@ from trace_workflow.figures.study_averages import (
     select_models,
 )
 from trace_workflow.tables.study_results import Labels
-from tracecal.estimators.entry import Entry
+from tracecal.estimators.estimator import Entry
 from tracecal.pages import figure_style as style
 
 # Points further from the quartiles, in interquartile ranges, stand at the edge of their panel.

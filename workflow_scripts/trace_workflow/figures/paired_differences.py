@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from trace_workflow.figures.panels import note_below, set_row_axis
 from trace_workflow.tables.study_results import Labels, rows_by
-from tracecal.estimators.entry import Entry
+from tracecal.estimators.estimator import Entry
 from tracecal.pages import figure_style as style
 
 METRICS = {"brier": "Brier", "auroc": "AUROC"}

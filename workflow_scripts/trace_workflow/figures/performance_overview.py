@@ -18,7 +18,7 @@ from trace_workflow.figures.study_averages import (
 )
 from trace_workflow.tables.metric_names import METRIC_NAMES
 from trace_workflow.tables.study_results import Labels
-from tracecal.estimators.entry import TRACE_PLUS, Entry
+from tracecal.estimators.estimator import TRACE_PLUS, Entry
 from tracecal.pages import figure_style as style
 
 ROW_HEIGHT = 0.165

@@ -8,7 +8,7 @@ import polars as pl
 
 from trace_workflow.tables.study_results import Labels, select_study, tasks_of
 from trace_workflow.tables.wording import join_names
-from tracecal.estimators.entry import Entry
+from tracecal.estimators.estimator import Entry
 
 
 class Average(NamedTuple):

@@ -10,7 +10,7 @@ from trace_workflow.analyses.localisation import CHANCE, POINTERS
 from trace_workflow.analyses.part_scores import PART, REVIEWED, WHOLE
 from trace_workflow.tables.localisation import POINTER_NAMES
 from trace_workflow.tables.study_results import rows_by
-from tracecal.estimators.entry import Entry
+from tracecal.estimators.estimator import Entry
 from tracecal.pages import figure_style as style
 
 ROW, HEIGHT = 0.24, 1.6  # inches: of a pointer, and besides

@@ -14,8 +14,8 @@ from typing import Any
 from trace_workflow.jobs.code_hash import RUNNING, require_code
 from trace_workflow.jobs.resource_usage import resource_usage
 from tracecal.errors import InputError
+from tracecal.io.checksums import MADE_WITH
 from tracecal.io.log import LOGGER
-from tracecal.io.ownership import MADE_WITH
 
 
 @contextmanager

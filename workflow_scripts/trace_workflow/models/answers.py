@@ -5,9 +5,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from trace_workflow.config.prompting import PromptSettings
 from trace_workflow.models.decoding import Decode, decode
 from tracecal.capture.batches import Keep, Prompt, forget, in_waves
-from tracecal.capture.special_tokens import end_tokens
 from tracecal.capture.stop_strings import StopStrings
-from tracecal.capture.token_texts import token_texts
+from tracecal.capture.tokens import end_tokens, token_texts
 from tracecal.io.journal import Row
 
 

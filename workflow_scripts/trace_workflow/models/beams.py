@@ -9,8 +9,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from trace_workflow.config.prompting import PromptSettings
 from tracecal.capture.batches import Keep, NotFiniteError, Prompt, forget, in_batches
 from tracecal.capture.context import in_place, padded_context, shared_prefix
-from tracecal.capture.special_tokens import end_tokens
 from tracecal.capture.stop_strings import StopStrings
+from tracecal.capture.tokens import end_tokens
 from tracecal.io.journal import Row
 
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import torch
 from transformers import PreTrainedModel
 
-from tracecal.capture.answer import Answer
 from tracecal.capture.batches import NotFiniteError
-from tracecal.capture.capture import StepTrace, capture
+from tracecal.capture.capture import Answer, StepTrace, capture
 from tracecal.capture.context import Context, gathered, padded_context, refilled, shared_prefix
 from tracecal.capture.stop_strings import StopStrings
 

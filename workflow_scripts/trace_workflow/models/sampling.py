@@ -7,8 +7,8 @@ from trace_workflow.config.prompting import PromptSettings
 from trace_workflow.models.decoding import Decode, decode
 from tracecal.capture.batches import Keep, Prompt, forget, in_waves
 from tracecal.capture.draws import Draws
-from tracecal.capture.special_tokens import end_tokens
 from tracecal.capture.stop_strings import StopStrings
+from tracecal.capture.tokens import end_tokens
 from tracecal.io.journal import Row
 
 SAMPLES = pa.schema(

@@ -11,8 +11,8 @@ from trace_workflow.config.prompting import PromptSettings, filled, until_stop
 from trace_workflow.models.decoding import decode
 from trace_workflow.models.prompts import messages, tokenised_prompts
 from tracecal.capture.batches import Keep, Prompt, forget, in_waves
-from tracecal.capture.special_tokens import end_tokens
 from tracecal.capture.stop_strings import StopStrings
+from tracecal.capture.tokens import end_tokens
 from tracecal.io.journal import Row
 
 # A decimal comma has one or two digits after it: "1,000" is not a confidence

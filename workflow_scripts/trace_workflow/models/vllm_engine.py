@@ -16,8 +16,8 @@ from transformers import AutoConfig, GenerationConfig, PretrainedConfig, PreTrai
 
 from trace_workflow.config.prompting import PromptSettings
 from trace_workflow.models.decoding import AnswerEnd
-from tracecal.capture.answer import Answer
 from tracecal.capture.batches import NotFiniteError, Prompt
+from tracecal.capture.capture import Answer
 from tracecal.capture.draws import Draws
 from tracecal.capture.model import loaded
 from tracecal.capture.stop_strings import StopStrings

@@ -10,7 +10,7 @@ from trace_workflow.models.step import recorded
 from trace_workflow.models.text_encoders import TextEncoder, load_encoder
 from tracecal.capture.batches import Keep
 from tracecal.capture.model import load_tokenizer
-from tracecal.capture.special_tokens import special_ids
+from tracecal.capture.tokens import special_ids
 from tracecal.io.digests import digest
 from tracecal.io.evaluated import evaluated
 from tracecal.io.journal import Journal, Row

@@ -6,7 +6,7 @@ from dataclasses import replace
 from trace_workflow.config.run import Run
 from trace_workflow.plan.entries import Analysis, Figure, PerPair, Result, Study, Table, analysed
 from trace_workflow.plan.main_study import FILES
-from tracecal.estimators.entry import PICKED, entries
+from tracecal.estimators.estimator import PICKED, entries
 from tracecal.estimators.registry import of_trace_alone
 
 ModelPairs = Sequence[tuple[str, str]]  # (small, large)

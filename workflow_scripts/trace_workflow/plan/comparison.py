@@ -1,14 +1,14 @@
 """The comparison of estimators over the tasks and models of each study: tables and figures."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from trace_workflow.config.run import Run
 from trace_workflow.plan.comparison_table import comparison_table
 from trace_workflow.plan.entries import Analysis, Figure, PerPair, Result, Table, analysed
 from trace_workflow.tables.estimator_rows import ESTIMATOR_ROWS, estimators_of
-from tracecal.estimators.entry import entries
+from tracecal.estimators.estimator import Estimator, entries
 from tracecal.estimators.feature_sets import LIKELIHOOD, TRACE_PLUS_FEATURES
-from tracecal.estimators.protocol import protocol_rows
+from tracecal.estimators.registry import IDS
 
 AVERAGES = analysed("averages")
 # Tables of estimators that a run may compute for a subset of the answers alone, and the baselines
@@ -20,6 +20,11 @@ BASELINES_ON_SUBSET = {
     "beam_ratio",
     "beam_tail_thinness",
     "beam_entropy",
+}
+# Rows of the protocol comparison that methods with the same needs share.
+SHARED_ROWS = {
+    ("traces",): ("likelihood_entropy", "Likelihood / entropy"),
+    ("beams",): ("beam", "Beam-based scores"),
 }
 
 
@@ -133,6 +138,20 @@ def _protocol_tables(run: Run) -> Iterator[Table]:
         studies=(),
         more={"features": list(TRACE_PLUS_FEATURES), "excluded": list(LIKELIHOOD)},
     )
+
+
+def protocol_rows(estimators: Iterable[Estimator]) -> list[dict[str, str]]:
+    """The rows of the protocol comparison, by the registry: each method with what it assumes."""
+    rows: dict[str, dict[str, str]] = {}
+    for estimator in estimators:
+        if estimator.role == "variant":
+            continue
+        method, label = estimator.id, estimator.label
+        if estimator.role != "trace" and estimator.id in IDS:
+            method, label = SHARED_ROWS.get(estimator.needs, (method, label))
+        row = {"method": method, "label": label, "role": estimator.role}
+        rows.setdefault(method, row | estimator.protocol)
+    return list(rows.values())
 
 
 def _figures(run: Run) -> Iterator[Figure]:

@@ -15,7 +15,7 @@ from trace_workflow.plan.entries import (
     Table,
     analysed,
 )
-from tracecal.estimators.entry import PICKED, entries
+from tracecal.estimators.estimator import PICKED, entries
 
 # Files of each of the main study's pairs.
 FILES = {

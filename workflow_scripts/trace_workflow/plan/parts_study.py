@@ -12,7 +12,7 @@ from trace_workflow.plan.entries import (
     Table,
     analysed,
 )
-from tracecal.estimators.entry import entries
+from tracecal.estimators.estimator import entries
 
 # Files of each pair of the study of parts; 'wholes' and 'whole_scores' are of the whole answers.
 FILES = {

@@ -23,7 +23,7 @@ from trace_workflow.plan.entries import (
 )
 from trace_workflow.plan.families import families
 from trace_workflow.tables.wording import count, fill_caption, join_names
-from tracecal.estimators.entry import entries
+from tracecal.estimators.estimator import entries
 
 Pairs = Collection[tuple[str, str]]
 

@@ -10,7 +10,7 @@ from trace_workflow.tables.finding import Finding, Topic, format_interval, outco
 from trace_workflow.tables.study_results import Labels, StudyResults, rows_by
 from trace_workflow.tables.wording import count
 from tracecal.calibration.cascade import KEYS, select_worthwhile
-from tracecal.estimators.entry import PICKED, TRACE_PLUS
+from tracecal.estimators.estimator import PICKED, TRACE_PLUS
 
 POSITION = Topic(
     "position",

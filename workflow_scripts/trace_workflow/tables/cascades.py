@@ -22,7 +22,7 @@ from tracecal.calibration.cascade import (
     select_worthwhile,
 )
 from tracecal.calibration.routing import ORACLE, RANDOM
-from tracecal.estimators.entry import PICKED
+from tracecal.estimators.estimator import PICKED
 
 LABELS = {
     PICKED: "Selected baseline",

@@ -12,7 +12,7 @@ from trace_workflow.tables.standing_notes import missing_answers
 from trace_workflow.tables.study_results import StudyResults, tasks_of
 from trace_workflow.tables.table import Column, Table
 from trace_workflow.tables.wording import join_names
-from tracecal.estimators.entry import TRACE_PLUS
+from tracecal.estimators.estimator import TRACE_PLUS
 
 
 def table(study: StudyResults) -> Table:

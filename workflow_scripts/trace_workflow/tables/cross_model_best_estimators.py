@@ -8,7 +8,7 @@ from trace_workflow.tables.metric_names import METRIC_NAMES, METRICS
 from trace_workflow.tables.standing_notes import count_notes
 from trace_workflow.tables.study_results import StudyResults, tasks_of
 from trace_workflow.tables.table import Column, Table
-from tracecal.estimators.entry import TRACE_PLUS
+from tracecal.estimators.estimator import TRACE_PLUS
 
 NAME = "cross_model_best_estimators"
 

@@ -8,7 +8,7 @@ from trace_workflow.tables.metric_names import METRIC_NAMES, METRICS
 from trace_workflow.tables.sample_size import warn_of_few_answers
 from trace_workflow.tables.study_results import StudyResults
 from trace_workflow.tables.table import Column, Table
-from tracecal.estimators.entry import TRACE_PLUS
+from tracecal.estimators.estimator import TRACE_PLUS
 
 NAME = "cross_model_task_details"
 PAIR = ("model", "task")

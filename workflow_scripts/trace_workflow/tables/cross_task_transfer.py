@@ -10,7 +10,7 @@ from trace_workflow.tables.sample_size import warn_of_few_answers
 from trace_workflow.tables.standing_notes import sum_counts
 from trace_workflow.tables.study_results import StudyResults, tasks_of
 from trace_workflow.tables.table import Column, Table
-from tracecal.estimators.entry import TRACE_PLUS
+from tracecal.estimators.estimator import TRACE_PLUS
 
 ALONE = "The main study has results on fewer than two tasks, so no task has others to learn from."
 

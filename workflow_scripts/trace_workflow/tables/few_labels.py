@@ -9,7 +9,7 @@ from trace_workflow.tables.ranking import BEST_OF_COLUMN, rank_columns
 from trace_workflow.tables.study_results import StudyResults, frame_of, rows_by
 from trace_workflow.tables.table import Column, Table
 from trace_workflow.tables.wording import join_names
-from tracecal.estimators.entry import PICKED
+from tracecal.estimators.estimator import PICKED
 
 LABELS = {PICKED: "Selected baseline", ORACLE: "Best baseline (oracle)"}
 DIFFERENT = "*"

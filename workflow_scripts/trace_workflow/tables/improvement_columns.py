@@ -23,7 +23,7 @@ from trace_workflow.tables.metric_names import BETTER, CLAIMED, METRIC_NAMES, ME
 from trace_workflow.tables.ranking import mark_best_of_row
 from trace_workflow.tables.study_results import StudyResults
 from trace_workflow.tables.table import Column
-from tracecal.estimators.entry import TRACE_PLUS
+from tracecal.estimators.estimator import TRACE_PLUS
 
 BEST, IMPROVEMENT = "best_baseline", "improvement"
 BEST_BOLD = "Bold: the better of Best Non-TRACE and TRACE+, unless both print alike."

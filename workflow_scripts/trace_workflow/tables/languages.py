@@ -13,7 +13,7 @@ from trace_workflow.tables.metric_names import BETTER, METRIC_NAMES, METRICS
 from trace_workflow.tables.study_results import StudyResults, tasks_of
 from trace_workflow.tables.table import Column, Table
 from trace_workflow.tables.wording import note
-from tracecal.estimators.entry import PICKED, TRACE_PLUS
+from tracecal.estimators.estimator import PICKED, TRACE_PLUS
 
 ALL_LANGUAGES = "all"
 # Correct and wrong answers that an AUROC needs at least to be informative.

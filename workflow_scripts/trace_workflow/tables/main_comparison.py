@@ -26,7 +26,7 @@ from trace_workflow.tables.standing_notes import beam_notes, count_notes
 from trace_workflow.tables.study_results import StudyResults, rows_by, summary_columns, tasks_of
 from trace_workflow.tables.table import ABSENT, Column, Table
 from trace_workflow.tables.wording import count, join_names, note
-from tracecal.estimators.entry import PICKED, TRACE_PLUS, Entry
+from tracecal.estimators.estimator import PICKED, TRACE_PLUS, Entry
 
 FAMILY_NAMES = {"beam": "beam-distribution"}
 SEQUENCE_FAMILIES = ("likelihood", "entropy")

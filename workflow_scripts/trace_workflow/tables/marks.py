@@ -12,7 +12,7 @@ from trace_workflow.tables.metric_names import METRIC_NAMES, METRICS
 from trace_workflow.tables.study_results import Labels, ScoredShares, StudyResults
 from trace_workflow.tables.table import Column
 from trace_workflow.tables.wording import join_names, note
-from tracecal.estimators.entry import Entry
+from tracecal.estimators.estimator import Entry
 
 UNSCORED = "‡"
 UNSUPPORTED = "§"

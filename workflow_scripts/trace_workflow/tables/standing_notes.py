@@ -6,7 +6,7 @@ from trace_workflow.tables.sample_size import warn_of_few_answers
 from trace_workflow.tables.study_results import StudyResults
 from trace_workflow.tables.table import ABSENT
 from trace_workflow.tables.wording import note
-from tracecal.estimators.entry import Entry
+from tracecal.estimators.estimator import Entry
 
 COUNTS_ELSEWHERE = "Answers, and how many are correct: see the main comparison."
 BEAMS = "Beam scores read all beams of a search from the same prompt, K = {} beams"

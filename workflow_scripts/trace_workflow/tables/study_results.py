@@ -14,7 +14,7 @@ import polars as pl
 from trace_workflow.analyses.studies import in_study, models_of
 from trace_workflow.tables.wording import join_names
 from tracecal.errors import InputError
-from tracecal.estimators.entry import Entry
+from tracecal.estimators.estimator import Entry
 
 Labels = Mapping[str, str]  # by id
 Frames = Mapping[str, pl.DataFrame]  # by analysis

@@ -24,7 +24,7 @@ from tracecal.calibration.routing import (
     gain_kept,
     share_needed,
 )
-from tracecal.estimators.entry import TRACE_PLUS
+from tracecal.estimators.estimator import TRACE_PLUS
 
 KEYS = ("small", "large")
 # What `task_curves` needs of each answer: which model is right, and what each costs.

@@ -6,7 +6,7 @@ import polars as pl
 
 from tracecal.calibration.estimator_fits import EstimatorFits
 from tracecal.calibration.proper_scores import nll
-from tracecal.estimators.entry import PICKED
+from tracecal.estimators.estimator import PICKED
 
 PICKS = {"split": pl.Int64, "baseline": pl.String, "log_loss": pl.Float64}
 

@@ -39,7 +39,7 @@ from tracecal.calibrator.settings import FitSettings, read_fit_settings
 from tracecal.calibrator.trace_kinds import undecided
 from tracecal.calibrator.training_set import TrainingSet, make_training_set
 from tracecal.errors import InputError
-from tracecal.estimators.entry import PICKED, TRACE_PLUS, Entry, entries
+from tracecal.estimators.estimator import PICKED, TRACE_PLUS, Entry, entries
 from tracecal.estimators.registry import ESTIMATORS
 from tracecal.io.files import atomic_write
 

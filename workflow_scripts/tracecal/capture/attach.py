@@ -12,8 +12,7 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
-from tracecal.capture.answer import Answer
-from tracecal.capture.capture import capture
+from tracecal.capture.capture import Answer, capture
 from tracecal.errors import InputError
 
 

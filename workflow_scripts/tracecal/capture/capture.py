@@ -1,7 +1,8 @@
-"""Surprisals and entropies from the logits of a step, in one pass."""
+"""Surprisals and entropies from the logits of a step, in one pass, and the answer they grow."""
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cache
 
 import torch
@@ -13,6 +14,19 @@ FLOOR = -126.0
 # Logits per block, few enough to stay in the cache of a core with their exponentials.
 BLOCK = 1 << 17
 StepTrace = tuple[torch.Tensor, torch.Tensor, torch.Tensor]  # tokens, surprisal, entropy
+
+
+@dataclass
+class Answer:
+    """One decoded answer and its trace, which grow by a token per step.
+
+    The three lists have T >= 1 entries (values in nats).
+    """
+
+    token_ids: list[int] = field(default_factory=list)
+    surprisal: list[float] = field(default_factory=list)
+    entropy: list[float] = field(default_factory=list)
+    finish_reason: str | None = None  # None while it grows
 
 
 def capture(logits: torch.Tensor, tokens: torch.Tensor | None = None) -> StepTrace:

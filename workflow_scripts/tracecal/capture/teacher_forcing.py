@@ -14,9 +14,8 @@ from tracecal.answers.task_answers import NOT_REPLAYABLE
 from tracecal.capture.batches import Keep, NotFiniteError, Prompt, forget, in_batches
 from tracecal.capture.capture import capture
 from tracecal.capture.context import padded_context, shared_prefix
-from tracecal.capture.special_tokens import end_tokens
 from tracecal.capture.stop_strings import StopStrings
-from tracecal.capture.token_texts import token_texts
+from tracecal.capture.tokens import end_tokens, token_texts
 from tracecal.errors import InputError
 from tracecal.io.traces import write_table
 

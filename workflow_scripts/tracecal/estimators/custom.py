@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tracecal.errors import InputError
 from tracecal.estimators.estimator import Estimator
 from tracecal.estimators.registry import OF_FILES
-from tracecal.io.python_tables import read_python_table, require_names
+from tracecal.io.input_files import read_python_table, require_names
 from tracecal.io.settings import Strict, parse
 
 if TYPE_CHECKING:  # slow to load, and not needed at import

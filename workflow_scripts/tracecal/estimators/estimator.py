@@ -1,13 +1,18 @@
-"""A confidence estimator: what it is called, needs, assumes and is fitted on."""
+"""A confidence estimator: what it is called, needs, assumes and is fitted on.
 
-from collections.abc import Mapping
+Rules pass its `Entry` to tables and figures.
+"""
+
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Role = Literal["baseline", "trace", "broader", "variant"]
 # Fits that replace the run's method of calibration. 'identity' takes the input as the probability;
 # 'pooled' fits all other estimators on parts of answers.
 OwnFit = Literal["identity", "ridge", "mixture", "pooled"]
+TRACE_PLUS = "trace_plus"
+PICKED = "picked_baseline"  # the id of the baseline selected in each split, beside the estimators'
 REQUIREMENTS = {"asked": "E", "samples": "S", "hidden": "H"}
 # What a method assumes (paper, appendix C), as 'yes', 'partly' or 'no': with the trace of the
 # decoded answer alone, and what each need changes.
@@ -96,7 +101,25 @@ class Estimator:
         return [name.removeprefix("scores.") for name in scores]
 
 
+class Entry(NamedTuple):
+    """An estimator as tables and figures need it."""
+
+    id: str
+    label: str
+    family: str
+    role: str
+    citation: str
+
+
 def variant(id: str, label: str, *features: str, fit: OwnFit | None = None) -> Estimator:
     """A learned variant of TRACE."""
     needs = ("traces", "labels")
     return Estimator(id, label, "trace", "variant", "xu2026trace", needs, features, fit=fit)
+
+
+def entries(estimators: Iterable[Estimator]) -> list[dict[str, str]]:
+    """The entries of `estimators`, as parameters of a rule."""
+    return [
+        {"id": e.id, "label": e.label, "family": e.group, "role": e.role, "citation": e.citation}
+        for e in estimators
+    ]

@@ -1,9 +1,14 @@
 """The registry of estimators: their names, citations and needs.
 
 Their formulas are in the module that `module_of` names. Rules pass a script the entries that it
-needs as parameters, so a new line reruns only its family.
+needs as parameters, so a new line reruns only its family. `column_estimators` are those of the
+user's own columns, which answers of files may have.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tracecal.errors import InputError
 from tracecal.estimators.estimator import Estimator, variant
 from tracecal.estimators.feature_sets import (
     ENTROPY_STATISTICS,
@@ -87,6 +92,7 @@ IDS = tuple(estimator.id for estimator in ESTIMATORS)
 REPRESENTATIVE = ("seq_logp", "windowed_entropy", "mars", "trace", "trace_plus")
 # The fits beyond the paper that are compared with TRACE+.
 ON_LOGARITHMS = ("log_trace_plus", "log_ridge", "stack_of_six")
+COLUMNS = "columns"  # the family, and the need that names them
 # Families whose module has another name.
 SHARED = {
     **dict.fromkeys(("internal_probe", "lars"), "supervised"),
@@ -108,3 +114,26 @@ def of_trace_alone(estimator: Estimator) -> bool:
     """Whether the inputs of an estimator need nothing but the trace of an answer."""
     families = {e.family for e in ESTIMATORS if e.id in estimator.built_on}
     return {estimator.family, *families} <= OF_TRACE_ALONE
+
+
+def column_estimators(names: Sequence[str]) -> list[Estimator]:
+    """The estimators of the own columns `names`, the fit last; empty without names.
+
+    Raises `InputError` where a name is an estimator's or a feature's.
+    """
+    if not names:
+        return []
+    from tracecal.features.features import FEATURES  # slow to load, and seldom needed
+
+    built_in = {*FEATURES, *(estimator.id for estimator in OF_FILES)}
+    if clashes := [name for name in names if name in built_in]:
+        raise InputError(
+            f"study.columns: {clashes[0]!r} is the name of a built-in estimator or feature; choose "
+            "another."
+        )
+    columns = [Estimator(name, name, COLUMNS, "baseline", "", (COLUMNS,)) for name in names]
+    ridge = next(estimator for estimator in ESTIMATORS if estimator.id == "log_ridge")
+    inputs = (*ridge.features, *(f"scores.{name}" for name in names))
+    needs = (*LOG_RIDGE_ALSO.needs, COLUMNS)
+    fit = replace(LOG_RIDGE_ALSO, needs=needs, features=inputs)
+    return [*columns, fit]

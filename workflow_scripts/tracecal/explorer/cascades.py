@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from tracecal.estimators.entry import TRACE_PLUS
+from tracecal.estimators.estimator import TRACE_PLUS
 from tracecal.explorer.columns import HELD_OUT, PROBABILITY
 
 

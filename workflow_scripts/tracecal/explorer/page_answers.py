@@ -22,7 +22,7 @@ from tracecal.calibrator.calibrator import Calibrator, calibrator_in, parts_in
 from tracecal.calibrator.predictor import Predictor
 from tracecal.calibrator.schema import CalibrationData
 from tracecal.errors import InputError
-from tracecal.estimators.entry import entries
+from tracecal.estimators.estimator import entries
 from tracecal.estimators.registry import OF_FILES
 from tracecal.explorer.choice import choose_answers
 from tracecal.explorer.columns import ANSWER, OF_PARENT, PEAK, PLACE, PROBABILITY, TASK, TRACE

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracecal.errors import InputError, require_columns, unreadable
-from tracecal.io.checksums import require_sum, write_sum
-from tracecal.io.ownership import checksum_path
+from tracecal.io.checksums import checksum_path, require_sum, write_sum
 from tracecal.io.seals import SEALED, blank, made_with, require_own, seal
 
 if TYPE_CHECKING:  # slow to load, and not needed at import

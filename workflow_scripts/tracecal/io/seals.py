@@ -10,8 +10,7 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
 from tracecal.errors import unreadable
-from tracecal.io.checksums import read_sum
-from tracecal.io.ownership import MADE_WITH, needs_checksum, place_in_run, require_place
+from tracecal.io.checksums import MADE_WITH, needs_checksum, place_in_run, read_sum, require_place
 
 KEY = "tracecal.seal"
 SEALED = (".arrow", ".parquet")

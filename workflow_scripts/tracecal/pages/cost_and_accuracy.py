@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from tracecal.calibration.cascade import KEYS, NOTHING, select_worthwhile
 from tracecal.calibration.routing import ORACLE, RANDOM
-from tracecal.estimators.entry import TRACE_PLUS, Entry
+from tracecal.estimators.estimator import TRACE_PLUS, Entry
 from tracecal.pages import figure_style
 
 ACROSS = 2

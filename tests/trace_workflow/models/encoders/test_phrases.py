@@ -15,7 +15,7 @@ from trace_workflow.models.mars_weights import (
     token_phrases,
     word_phrases,
 )
-from tracecal.capture.token_texts import token_texts
+from tracecal.capture.tokens import token_texts
 from tracecal.errors import InputError
 
 END = 1

@@ -15,7 +15,7 @@ from trace_workflow.models.token_sar_weights import (
     token_weights,
     without_each,
 )
-from tracecal.capture.token_texts import token_texts
+from tracecal.capture.tokens import token_texts
 from tracecal.errors import InputError
 from tracecal.io import log
 

@@ -1,4 +1,6 @@
-"""Special tokens: those that end an answer, and those that are marks."""
+"""Tokens of answers: which end one, which are marks, and the text that each adds."""
+
+from collections.abc import Sequence
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -34,3 +36,25 @@ def special_ids(tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
     """Ids of the tokens that are marks, not text, which decoding an answer leaves out."""
     marks = {key for key, token in tokenizer.added_tokens_decoder.items() if token.special}
     return frozenset(marks | set(tokenizer.all_special_ids))
+
+
+def token_texts(tokenizer: PreTrainedTokenizerBase, token_ids: Sequence[int]) -> list[str]:
+    """The text that each token adds; joined, they are the decoded text with special tokens.
+
+    A character of several byte tokens is the text of the last one; bytes that never complete a
+    character become U+FFFD at the end.
+    """
+
+    def decode(ids: Sequence[int]) -> str:
+        return tokenizer.decode(ids, skip_special_tokens=False, clean_up_tokenization_spaces=False)
+
+    texts: list[str] = []
+    # Each step decodes only a short tail, from the previous character boundary on.
+    before = boundary = 0
+    for end in range(1, len(token_ids) + 1):
+        previous, grown = decode(token_ids[before:boundary]), decode(token_ids[before:end])
+        complete = not grown.endswith("\ufffd") or end == len(token_ids)
+        texts.append(grown[len(previous) :] if complete else "")
+        if complete:
+            before, boundary = boundary, end
+    return texts
