@@ -82,7 +82,7 @@ def test_traces_from_a_file_are_read_like_any_others(read, file):
     told = describe_traces(arrow_metadata(path), pl.Series([True, False]), "slug", ["Label"], "t")
     expected = {
         "model": "slug",
-        "known_as": ["Label", "m"],
+        "known_as": ("Label", "m"),
         "stop_token": "included",
         "processed": "no",
         "entropy": "exact",
