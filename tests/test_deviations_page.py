@@ -3,8 +3,7 @@
 import re
 from pathlib import Path
 
-from trace_workflow.config.config import Beams
-from trace_workflow.config.sampling import Sampling
+from trace_workflow.config.estimator_settings import Beams, Sampling
 from tracecal.calibration.settings import Calibration, Splits
 from tracecal.estimators import entropy
 from tracecal.estimators.semantic_entropy import AGREES

@@ -12,12 +12,16 @@ from pydantic import (
     model_validator,
 )
 
-from trace_workflow.config.encoders import Encoders
+from trace_workflow.config.estimator_settings import (
+    Beams,
+    Encoders,
+    Lars,
+    Probe,
+    Sampling,
+    SelfEvaluation,
+)
 from trace_workflow.config.models import Dtype, Model
-from trace_workflow.config.sampling import Sampling
-from trace_workflow.config.self_evaluation import SelfEvaluation
 from trace_workflow.config.study import Study
-from trace_workflow.config.supervised import Lars, Probe
 from tracecal.answers.reading import Reading
 from tracecal.calibration.settings import Bootstrap, Calibration, RiskControl, Splits
 from tracecal.estimators.custom import custom_estimators
@@ -39,10 +43,6 @@ class TaskEntry(Strict):
     training_limit: int | None = Field(
         None, ge=0, description="rows of role 'training'; null: as the task file says"
     )
-
-
-class Beams(Strict):
-    width: int = Field(10, ge=2, description="beams per prompt, K in Flores et al. 2025")
 
 
 class Audit(Strict):
