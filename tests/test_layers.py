@@ -126,5 +126,4 @@ def test_there_are_few_enough_files_to_know():
     by_folder = Counter(path.parent for path in modules)
     assert by_folder.total() <= 420
     crowded = {folder for folder, count in by_folder.items() if count > 25}
-    # models leaves this list as soon as its staging has three modules.
-    assert {folder.name for folder in crowded} <= FILE_A_KIND | {"models"}
+    assert {folder.name for folder in crowded} <= FILE_A_KIND

@@ -2,7 +2,7 @@
 
 from trace_workflow.config.prompting import PromptSettings
 from trace_workflow.jobs.job import job
-from trace_workflow.models.answers import answer_task
+from trace_workflow.models.decoding import answer_task
 from trace_workflow.models.prompts import ask
 from trace_workflow.models.step import DecodingStep, record
 from tracecal.capture.model import load_tokenizer

@@ -3,8 +3,7 @@
 from trace_workflow.jobs.job import job
 from trace_workflow.models.folders import link_model
 from trace_workflow.models.lars import TRACE_COLUMNS, lars_probabilities, train_lars
-from trace_workflow.models.training import Training
-from trace_workflow.models.training_rows import all_rows, labelled
+from trace_workflow.models.training import Training, all_rows, labelled
 from tracecal.capture.model import load_tokenizer
 from tracecal.io.files import write_parquet
 from tracecal.io.traces import read_traces

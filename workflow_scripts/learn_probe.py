@@ -2,8 +2,7 @@
 
 from trace_workflow.jobs.job import job
 from trace_workflow.models.probe import probe_probabilities, train_probe
-from trace_workflow.models.training import Training
-from trace_workflow.models.training_rows import all_rows, labelled
+from trace_workflow.models.training import Training, all_rows, labelled
 from tracecal.io.files import write_parquet
 from tracecal.io.traces import read_arrow
 

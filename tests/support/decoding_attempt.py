@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from support.tiny import initialise_model, train_tokenizer
 from trace_workflow.config.prompting import PromptSettings
-from trace_workflow.models.answers import answer_task
+from trace_workflow.models.decoding import answer_task
 from trace_workflow.models.prompts import ask
 from trace_workflow.models.step import identity, recorded
 from tracecal.capture.batches import Prompt

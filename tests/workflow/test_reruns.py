@@ -397,9 +397,7 @@ def test_the_import_closure_of_generate_is_pinned(finished):
     assert closure == [
         "trace_workflow/__init__.py",
         "trace_workflow/config/prompting.py",
-        "trace_workflow/models/answers.py",
         "trace_workflow/models/decoding.py",
-        "trace_workflow/models/engines.py",
         "trace_workflow/models/parallel.py",
         "trace_workflow/models/prompts.py",
         "trace_workflow/models/step.py",

@@ -11,7 +11,7 @@ from support.checkout import copied_repository
 from support.client import environment
 from support.hub_content import parquet, tiny_model
 from support.hub_server import Hub, serving
-from trace_workflow.models.lars_encoder import small_encoder
+from trace_workflow.models.lars import small_encoder
 from tracecal.io.traces import arrow_metadata
 
 pytestmark = [pytest.mark.workflow, pytest.mark.runs]

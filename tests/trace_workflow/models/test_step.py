@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from support.decoding_attempt import ASKING, model_and_prompts
-from trace_workflow.models.answers import answer_task
+from trace_workflow.models.decoding import answer_task
 from trace_workflow.models.step import DecodingStep, record
 from tracecal.io.files import write_checked
 from tracecal.io.traces import TRACES, arrow_metadata, read_table

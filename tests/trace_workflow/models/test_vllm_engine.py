@@ -17,11 +17,10 @@ from hypothesis import strategies as st
 from support.served import Batch, BatchUpdate, Engine, modules, sampling_params
 from trace_workflow.config.prompting import PromptSettings
 from trace_workflow.models import vllm_engine as engine
-from trace_workflow.models.answers import answer_task
-from trace_workflow.models.decoding import decode
-from trace_workflow.models.engines import engine_of
+from trace_workflow.models.decoding import answer_task, decode
 from trace_workflow.models.parallel import on_model
 from trace_workflow.models.sampling import sample_task
+from trace_workflow.models.step import engine_of
 from tracecal.capture.batches import NotFiniteError
 from tracecal.capture.capture import capture
 from tracecal.capture.draws import Draws

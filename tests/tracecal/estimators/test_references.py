@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from scipy.special import logsumexp, softmax
 
-from trace_workflow.models.lars_encoder import bin_numbers, quantile_edges
+from trace_workflow.models.lars import bin_numbers, quantile_edges
 from tracecal.estimators import mars, selfcheckgpt, semantic_entropy, token_sar
 
 RNG = np.random.default_rng(11)

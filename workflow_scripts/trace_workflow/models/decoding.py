@@ -1,16 +1,20 @@
-"""Decoding that keeps two floats per token: surprisal and predictive entropy."""
+"""Greedy and sampled decoding, which keeps each token's surprisal and entropy and no logits."""
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
-from transformers import PreTrainedModel
+from tracecal.capture.answer import Answer
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from tracecal.capture.batches import NotFiniteError
+from trace_workflow.config.prompting import PromptSettings
+from tracecal.capture.batches import Keep, NotFiniteError, Prompt, forget, in_waves
 from tracecal.capture.capture import Answer, StepTrace, capture
 from tracecal.capture.context import Context, gathered, padded_context, refilled, shared_prefix
 from tracecal.capture.stop_strings import StopStrings
+from tracecal.capture.tokens import end_tokens, token_texts
+from tracecal.io.journal import Row
 
 # From raw logits [n, vocabulary], the answers that they continue and the answers' lengths to the
 # next tokens [n]
@@ -165,3 +169,34 @@ def decode(
         if len(unseen) == look_every:
             look(live.answers, unseen)
             unseen = []
+
+
+def answer_task(
+    model: PreTrainedModel,
+    prompts: list[Prompt],
+    tokenizer: PreTrainedTokenizerBase,
+    asking: PromptSettings,
+    batch_size: int,
+    keep: Keep = forget,
+    decode: Decode = decode,
+) -> list[Row]:
+    """Decode every prompt greedily into a row of the traces file; finished rows go to `keep`.
+
+    `decode` belongs to the engine that loaded `model`.
+    """
+    ends, stops = end_tokens(model, tokenizer), StopStrings(tokenizer, asking.stop)
+
+    def work(batch: list[Prompt], size: int) -> list[Row]:
+        ids = [prompt["prompt_token_ids"] for prompt in batch]
+        answers = decode(model, ids, ends, stops, asking.max_new_tokens, slots=size)
+        return [
+            {
+                **prompt,
+                **vars(answer),
+                "answer": stops.decode(answer.token_ids),
+                "tokens": token_texts(tokenizer, answer.token_ids),
+            }
+            for prompt, answer in zip(batch, answers, strict=True)
+        ]
+
+    return in_waves(prompts, batch_size, "answers", work, keep)

@@ -1,18 +1,40 @@
-"""A decoding step: its job's settings, and its output, resumed from finished batches."""
+"""A decoding step: its settings, its engine, and its output, resumed from finished batches."""
 
 import hashlib
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from typing import Any, Self
 
 import pyarrow as pa
 
-from trace_workflow.models.engines import engine_of
+from trace_workflow.models.parallel import on_model
 from tracecal.capture.batches import Keep, Prompt, longest_first
+from tracecal.errors import InputError
 from tracecal.io.files import read_checked
 from tracecal.io.journal import Journal
 from tracecal.io.traces import provenance, write_table
+
+
+def engine_of(stated: str | None, memory_mb: float) -> Callable[..., Any]:
+    """The engine's counterpart of `parallel.on_model`.
+
+    `stated` is the engine's name and version, such as 'vllm 0.32.0'; None means Transformers.
+    `memory_mb` is the job's memory. Raises `InputError` where another version is installed.
+    """
+    if stated is None:
+        return on_model
+    name, _, version = stated.partition(" ")
+    engine = import_module(f"trace_workflow.models.{name}_engine")
+    if (installed := engine.installed()) != version:
+        raise InputError(
+            f"this run decodes with {stated}, and {installed or 'none'} is installed: start "
+            f"snakemake with '--sdm conda', which makes envs/{name}.yaml, or see "
+            "docs/guides/vllm.md."
+        )
+    return partial(engine.on_model, memory_mb)
 
 
 @dataclass(frozen=True)

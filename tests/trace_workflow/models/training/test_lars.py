@@ -11,16 +11,18 @@ from hypothesis import strategies as st
 from transformers import RobertaConfig, RobertaForSequenceClassification
 
 from support.supervised_frames import FITTING, UNICODE, answers
-from trace_workflow.models.lars import lars_probabilities, logits, train_lars
-from trace_workflow.models.lars_encoder import (
+from trace_workflow.models.lars import (
     TokenLayout,
     adopted_encoder,
     bin_numbers,
     encoded,
     few_hot,
+    lars_probabilities,
     loaded,
+    logits,
     quantile_edges,
     small_encoder,
+    train_lars,
     with_bin_tokens,
 )
 from tracecal.errors import InputError

@@ -6,7 +6,7 @@ import pytest
 from support.supervised_frames import FITTING, answers, states
 from trace_workflow.models.lars import lars_probabilities, train_lars
 from trace_workflow.models.probe import probe_probabilities, train_probe
-from trace_workflow.models.training_rows import all_rows, labelled
+from trace_workflow.models.training import all_rows, labelled
 from tracecal.errors import InputError
 
 TASKS = ("one", "two")

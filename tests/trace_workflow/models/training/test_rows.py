@@ -4,8 +4,7 @@ import polars as pl
 import pytest
 
 from support.supervised_frames import labels, task
-from trace_workflow.models.training import constant_rate, held_out
-from trace_workflow.models.training_rows import training_rows
+from trace_workflow.models.training import constant_rate, held_out, training_rows
 from tracecal.errors import InputError
 
 
