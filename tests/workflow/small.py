@@ -30,7 +30,7 @@ EDITS = {
         ('"\\n\\n".join(blocks) + "\\n"', '"\\n\\n".join(blocks) + "\\n\\n"'),
     ),
     "extract": (
-        "workflow_scripts/trace_workflow/labels/extraction.py",
+        "workflow_scripts/trace_workflow/labels/label.py",
         ("return answer.strip()", "return answer.strip().swapcase()"),
     ),
 }

@@ -227,7 +227,7 @@ def test_another_text_is_asked_anew_and_nothing_else(finished):
 
 def test_the_judge_reruns_labels_and_what_follows(finished):
     with finished.edited(
-        "workflow_scripts/trace_workflow/labels/spans.py",
+        "workflow_scripts/trace_workflow/labels/containment.py",
         "_NEGATION_REACH = 3",
         "_NEGATION_REACH = 4",
     ):

@@ -14,7 +14,7 @@ from threading import Event, Thread
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
 
-from trace_workflow.jobs.run_progress import RunProgress
+from trace_workflow.jobs.run_progress import RunProgress, first_finding
 
 SECONDS_BETWEEN_LINES = 10.0
 
@@ -55,8 +55,6 @@ class LogHandler(LogHandlerBase):
             if self.progress.jobs:
                 self.lines.write(f"{self.progress.line(time.monotonic())}\n")
             while self.progress.first_labels:
-                from trace_workflow.labels.first_labels import first_finding  # loads Polars
-
                 self.lines.write(f"{first_finding(self.progress.first_labels.pop())}\n")
 
     def close(self) -> None:

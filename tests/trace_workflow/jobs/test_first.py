@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from trace_workflow.labels.first_labels import first_finding
+from trace_workflow.jobs.run_progress import first_finding
 
 
 @pytest.fixture

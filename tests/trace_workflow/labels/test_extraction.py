@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trace_workflow.labels.extraction import extract, first_line
+from trace_workflow.labels.label import extract
+from trace_workflow.labels.rules import first_line
 from tracecal.errors import InputError
 
 

@@ -1,17 +1,18 @@
 """The labels of a task's answers: the judged text, whether it is correct, and the kind of error."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from types import MappingProxyType
 
 import polars as pl
 
 from trace_workflow.config.correctness import CorrectnessSettings
+from trace_workflow.config.prompting import until_stop
 from trace_workflow.labels.error_kinds import error_kind
-from trace_workflow.labels.extraction import extract
 from trace_workflow.labels.rules import RULES, squad_f1
 from trace_workflow.labels.verdict import Example, Verdict
 from tracecal.errors import InputError
+from tracecal.io.expressions import matches
 
 LABELS = {
     "example_id": pl.String,
@@ -108,3 +109,16 @@ def label_answer(
     if not correct:
         kind = error_kind(verdict.prediction, text, example, spec.correctness)
     return example.example_id, verdict.prediction, correct, kind
+
+
+def extract(answer: str, stop: Iterable[str] = (), pattern: str | None = None) -> str:
+    """The answer before its earliest stop string, narrowed to group 1 of `pattern`'s last match.
+
+    Without a match the whole answer counts: a model that ignores the format may still be correct.
+    An answer that begins with a stop string is empty. Whitespace at the ends is removed. Raises
+    `InputError` where the pattern takes too long.
+    """
+    answer = until_stop(answer, stop)
+    if pattern is not None and (all_matches := list(matches(pattern, answer))):
+        answer = all_matches[-1].group(1) or ""
+    return answer.strip()

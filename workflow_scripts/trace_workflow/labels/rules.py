@@ -4,11 +4,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from trace_workflow.labels.containment import contains
-from trace_workflow.labels.extraction import first_line
+from trace_workflow.labels.containment import contains, find_spans, negated_before, not_inside
 from trace_workflow.labels.normalisation import claim_words, normalise_mlqa, normalise_trivia
 from trace_workflow.labels.numbers import answer_number
-from trace_workflow.labels.spans import find_spans, negated_before, not_inside
 from trace_workflow.labels.verdict import Example, Verdict
 from tracecal.errors import InputError
 
@@ -29,6 +27,11 @@ def numeric(text: str, example: Example) -> Verdict:
         )
     number = answer_number(text)
     return Verdict(number.text if number else text, number is not None and number.value in golds)
+
+
+def first_line(text: str) -> str:
+    """The first line that holds more than whitespace; only a line feed ends a line."""
+    return next((line.strip() for line in text.split("\n") if line.strip()), "")
 
 
 def alias(text: str, example: Example) -> Verdict:
