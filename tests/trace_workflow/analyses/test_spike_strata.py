@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from trace_workflow.analyses.spike_strata import (
     SCORES,
+    add_risks,
     cut_evenly,
     spike_quintiles,
     spike_strata,
 )
-from trace_workflow.analyses.token_risks import add_risks
 from tracecal.calibration.resampling import Bootstrap, draw_counts
 
 BOOTSTRAP = Bootstrap(0, 1000, 0.95)

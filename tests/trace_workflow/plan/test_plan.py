@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from trace_workflow.analyses import token_risks
+from trace_workflow.analyses.spike_strata import read_risks
 from trace_workflow.config.run import load_run
 from trace_workflow.plan import cascades, comparison, main_study
 from trace_workflow.plan.entries import PerPair, analysed
@@ -52,7 +52,7 @@ def test_each_module_takes_what_it_is_given(run_plan):
     for result in run_plan.analyses.values():
         module = import_module(result.module)
         inspect.signature(module.analysis).bind("files", **result.settings)
-        source = inspect.getsource(module) + inspect.getsource(token_risks)
+        source = inspect.getsource(module) + inspect.getsource(read_risks)
         kinds = set(re.findall(r"files\.(labels|splits)\(\)", source))
         kinds |= {kind for kind in result.inputs if f'"{kind}"' in source}
         assert kinds >= {*result.inputs}, result.name

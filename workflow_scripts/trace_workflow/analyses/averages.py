@@ -10,8 +10,7 @@ from statistics import fmean, stdev
 
 import polars as pl
 
-from trace_workflow.analyses.studies import in_study
-from trace_workflow.analyses.study_files import StudyFiles
+from trace_workflow.analyses.study_files import StudyFiles, in_study
 from tracecal.calibration.metrics import METRICS
 from tracecal.io.files import read_parquet
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from trace_workflow.analyses.averages import mean, mean_series, spread
-from trace_workflow.analyses.studies import models_of
+from trace_workflow.analyses.study_files import models_of
 from tracecal.estimators.estimator import PICKED, TRACE_PLUS
 
 # Signs that make larger values better.

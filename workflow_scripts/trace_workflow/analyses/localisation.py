@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from trace_workflow.analyses.answer_parts import (
+from trace_workflow.analyses.part_metrics import (
     BOUNDS,
     bounds_of,
     read_parts,

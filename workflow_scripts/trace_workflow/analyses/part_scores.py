@@ -5,18 +5,16 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import polars as pl
 
-from trace_workflow.analyses.answer_parts import (
-    BOUNDS,
-    bounds_of,
-    read_parts,
-    sample_and_resamples,
-)
 from trace_workflow.analyses.part_metrics import (
+    BOUNDS,
     auroc,
     auroc_within_answers,
     auroc_within_strata,
+    bounds_of,
     lowest_wrong,
+    read_parts,
     review,
+    sample_and_resamples,
 )
 from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.calibration.predictions import mean_probabilities

@@ -13,8 +13,8 @@ TRACE+ features, which its ablations remove or keep under these names.
 
 import polars as pl
 
+from trace_workflow.analyses.spike_strata import read_risks
 from trace_workflow.analyses.study_files import StudyFiles
-from trace_workflow.analyses.token_risks import read_risks
 from tracecal.calibration.fits import Method, fit
 from tracecal.calibration.proper_scores import brier
 from tracecal.calibration.ranking import single_auroc

@@ -1,9 +1,9 @@
 """Error rates of answers with similar mean risk, by how far a local peak exceeds it.
 
-Paper, appendix A. The answers of all tasks of a study are pooled and cut into terciles of mean
-risk, and each tercile at its median spike gap. A value on a cut belongs below it, so equal values
-stay together; without ties the parts are equal but for rounding, like the paper's 313 + 312,
-313 + 313, 313 + 312 of 1876 answers.
+Paper, appendix A. A token's risk is its entropy. The answers of all tasks of a study are pooled
+and cut into terciles of mean risk, and each tercile at its median spike gap. A value on a cut
+belongs below it, so equal values stay together; without ties the parts are equal but for rounding,
+like the paper's 313 + 312, 313 + 313, 313 + 312 of 1876 answers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,9 +14,33 @@ import numpy as np
 import polars as pl
 
 from trace_workflow.analyses.study_files import KEYS, StudyFiles
-from trace_workflow.analyses.token_risks import read_risks
 from tracecal.calibration.ranking import ratio
 from tracecal.calibration.resampling import Bootstrap, draw_counts, interval
+
+FEATURES = ("mean_entropy", "max_entropy", "window_entropy")
+# M_H^(4) of an answer within one window is its mean; the two sums may round differently.
+ROUNDING = 12
+RISKS = {
+    "mean_risk": pl.col("mean_entropy"),
+    "max_token_risk": pl.col("max_entropy"),
+    "spike_gap": (pl.col("window_entropy") - pl.col("mean_entropy")).round(ROUNDING),
+}
+
+
+def read_risks(files: StudyFiles, extra_features: Sequence[str]) -> pl.DataFrame:
+    """`add_risks` from the files of the pairs, with further features."""
+    features = files.read("features", ["example_id", *FEATURES, *extra_features])
+    return add_risks(features, files.labels())
+
+
+def add_risks(features: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
+    """The features' rows with `correct` and RISKS (nats), by model, task and example.
+
+    Answers without entropies (from files) are left out.
+    """
+    labelled = features.join(labels, on=KEYS, how="inner", validate="1:1")
+    return labelled.with_columns(**RISKS).drop_nulls([*RISKS]).sort(KEYS)
+
 
 RISK_STRATA = ("low", "mid", "high")
 SPIKE_STRATA = ("low", "high")

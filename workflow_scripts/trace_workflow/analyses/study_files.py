@@ -1,12 +1,15 @@
-"""The files that an analysis reads: one of a kind, or one for each (model, task) pair.
+"""The files of a study: one of a kind, or one for each of its (model, task) pairs.
 
 1. `files["averages"]` is the path of a single file, or the list of paths.
 2. `files.read("labels", columns)` is one frame of all pairs, with their `model` and `task`.
 3. `files.by_pair("labels", "scores")` goes through the pairs, with the paths of each.
+
+The study `main` evaluates one model, and `cross` compares several, each on its own tasks.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
@@ -74,3 +77,17 @@ class StudyFiles:
         """The one model and the sorted tasks of the pairs, as columns `model` and `tasks`."""
         tasks = " ".join(sorted(task for _, task in self.pairs))
         return {"model": pl.lit(self.pairs[0][0]), "tasks": pl.lit(tasks)}
+
+
+def models_of(study: Mapping[str, Any]) -> Sequence[str]:
+    """The ids of a study's models, or of its one model.
+
+    >>> models_of({"model": "small", "tasks": ["sums"]})
+    ['small']
+    """
+    return study["models"] if "models" in study else [study["model"]]
+
+
+def in_study(study: Mapping[str, Any]) -> pl.Expr:
+    """Whether a row's `model` and `task` are one of a study's pairs."""
+    return pl.col("model").is_in(models_of(study)) & pl.col("task").is_in(study["tasks"])

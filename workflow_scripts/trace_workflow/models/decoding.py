@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
-from tracecal.capture.answer import Answer
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from trace_workflow.config.prompting import PromptSettings

@@ -4,7 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from trace_workflow.config.run import Run
-from trace_workflow.plan.entries import Analysis, Figure, PerPair, Result, Study, Table, analysed
+from trace_workflow.plan.entries import (
+    Analysis,
+    Figure,
+    PerPair,
+    PlannedTable,
+    Result,
+    Study,
+    analysed,
+)
 from trace_workflow.plan.main_study import FILES
 from tracecal.estimators.estimator import PICKED, entries
 from tracecal.estimators.registry import of_trace_alone
@@ -12,13 +20,13 @@ from tracecal.estimators.registry import of_trace_alone
 ModelPairs = Sequence[tuple[str, str]]  # (small, large)
 
 
-def results(run: Run) -> Iterator[Result | Table]:
+def results(run: Run) -> Iterator[Result | PlannedTable]:
     """The analyses, tables and figures of answers that are not kept."""
     yield from _early_doubt(run)
     yield from _cascades(run)
 
 
-def _early_doubt(run: Run) -> Iterator[Result | Table]:
+def _early_doubt(run: Run) -> Iterator[Result | PlannedTable]:
     """Doubt by the number of tokens, for compared estimators that look at a trace alone.
 
     These estimators have a meaning on an answer's first tokens.
@@ -33,12 +41,12 @@ def _early_doubt(run: Run) -> Iterator[Result | Table]:
     }
     files = {kind: FILES[kind] for kind in ("traces", "labels", "splits", "questions")}
     yield Analysis("early_doubt", files, settings, pairs="main")
-    yield Table("early_doubt", ["early_doubt"], estimators=compared)
+    yield PlannedTable("early_doubt", ["early_doubt"], estimators=compared)
     inputs = {"early_doubt": analysed("early_doubt")}
     yield Figure("doubt_by_tokens", inputs, {"entries": entries(compared)})
 
 
-def _cascades(run: Run) -> Iterator[Result | Table]:
+def _cascades(run: Run) -> Iterator[Result | PlannedTable]:
     """The worth of each pair of a small and a large model; a run with one model has none."""
     config, compared, pairs = run.config, run.selection.compared, run.config.cascades()
     if not pairs:
@@ -61,14 +69,14 @@ def _cascades(run: Run) -> Iterator[Result | Table]:
         yield _pair_analysis("cascades", pair, settings, files)
     yield _joined_analysis("cascades", pairs)
     baseline = {"named": config.study.named_baseline}
-    yield Table("cascades", ["cascades"], ["all"], compared, baseline)
+    yield PlannedTable("cascades", ["cascades"], ["all"], compared, baseline)
     inputs = {"found": analysed("cascades")}
     settings = {"entries": entries(compared), "models": run.model_labels}
     yield Figure("cost_and_accuracy", inputs, settings | baseline)
     yield from _guarantees(run, pairs)
 
 
-def _guarantees(run: Run, pairs: ModelPairs) -> Iterator[Result | Table]:
+def _guarantees(run: Run, pairs: ModelPairs) -> Iterator[Result | PlannedTable]:
     """The guaranteed thresholds of each pair whose small model has TRACE+."""
     config = run.config
     pairs = [pair for pair in pairs if "trace_plus" in run.selection.computed(pair[0]).ids]
@@ -85,7 +93,7 @@ def _guarantees(run: Run, pairs: ModelPairs) -> Iterator[Result | Table]:
     for pair in pairs:
         yield _pair_analysis("cascade_promises", pair, settings, files)
     yield _joined_analysis("cascade_promises", pairs)
-    yield Table("cascade_promises", ["cascade_promises"], ["all"])
+    yield PlannedTable("cascade_promises", ["cascade_promises"], ["all"])
 
 
 def _files(kinds: Sequence[str], study: Study) -> dict[str, PerPair]:

@@ -1,14 +1,52 @@
 """The comparison of estimators over the tasks and models of each study: tables and figures."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from trace_workflow.config.run import Run
-from trace_workflow.plan.comparison_table import comparison_table
-from trace_workflow.plan.entries import Analysis, Figure, PerPair, Result, Table, analysed
+from trace_workflow.plan.entries import Analysis, Figure, PerPair, PlannedTable, Result, analysed
 from trace_workflow.tables.estimator_rows import ESTIMATOR_ROWS, estimators_of
 from tracecal.estimators.estimator import Estimator, entries
 from tracecal.estimators.feature_sets import LIKELIHOOD, TRACE_PLUS_FEATURES
 from tracecal.estimators.registry import IDS
+
+
+def comparison_table(
+    run: Run,
+    name: str,
+    *analyses: str,
+    estimators: Sequence[Estimator] | None = None,
+    studies: Sequence[str] = ("main",),
+    short_models: bool = False,
+    made_by: str = "",
+    of_subset: bool = False,
+    **more: Any,
+) -> PlannedTable:
+    """The table `name` of `estimators`, by default of the main study's baselines and TRACE.
+
+    Its notes also say how many answers are correct, which estimators do not score all of them, and
+    whether a calibration part is large enough for the weights of a fit.
+    """
+    estimators = run.selection.main_compared if estimators is None else estimators
+    settings = {
+        "weights": max([len(e.inputs) for e in estimators], default=0),
+        "calibration_share": run.config.splits.calibration_share,
+    }
+    if any("beams" in estimator.needs for estimator in estimators):
+        settings["beams"] = run.config.beams.width
+    if of_subset:
+        settings["subset"] = run.config.study.broader.answers
+    return PlannedTable(
+        name,
+        analyses=tuple(dict.fromkeys([*analyses, "averages", "accuracy"])),
+        studies=studies,
+        estimators=estimators,
+        more=settings | more,
+        made_by=made_by,
+        short_models=short_models,
+        of_subset=of_subset,
+    )
+
 
 AVERAGES = analysed("averages")
 # Tables of estimators that a run may compute for a subset of the answers alone, and the baselines
@@ -28,7 +66,7 @@ SHARED_ROWS = {
 }
 
 
-def results(run: Run) -> Iterator[Result | Table]:
+def results(run: Run) -> Iterator[Result | PlannedTable]:
     """The analyses, tables and figures of the averages."""
     yield from _analyses(run)
     yield from _main_tables(run)
@@ -91,7 +129,7 @@ def _analyses(run: Run) -> Iterator[Analysis]:
     )
 
 
-def _main_tables(run: Run) -> Iterator[Table]:
+def _main_tables(run: Run) -> Iterator[PlannedTable]:
     selection = run.selection
     fits = {e.id: e.label for e in selection.beyond_paper}
     frames = ["improvements", *(["beyond_paper"] if fits else [])]
@@ -104,7 +142,7 @@ def _main_tables(run: Run) -> Iterator[Table]:
     )
 
 
-def _tables_of_few_estimators(run: Run) -> Iterator[Table]:
+def _tables_of_few_estimators(run: Run) -> Iterator[PlannedTable]:
     """Averages of a few estimators; a table of a single one would compare nothing."""
     selection = run.selection
     requires = {e.id: e.requires for e in selection.on_subset or selection.main}
@@ -128,12 +166,12 @@ def _tables_of_few_estimators(run: Run) -> Iterator[Table]:
             )
 
 
-def _protocol_tables(run: Run) -> Iterator[Table]:
+def _protocol_tables(run: Run) -> Iterator[PlannedTable]:
     """What estimators need, and what TRACE+ is fitted on."""
-    yield Table(
+    yield PlannedTable(
         "protocol_comparison", studies=(), more={"methods": protocol_rows(run.selection.chosen)}
     )
-    yield Table(
+    yield PlannedTable(
         "trace_plus_features",
         studies=(),
         more={"features": list(TRACE_PLUS_FEATURES), "excluded": list(LIKELIHOOD)},
@@ -161,7 +199,7 @@ def _figures(run: Run) -> Iterator[Figure]:
     yield Figure("paired_differences", paired, compared)
 
 
-def _cross_study(run: Run) -> Iterator[Table | Figure]:
+def _cross_study(run: Run) -> Iterator[PlannedTable | Figure]:
     over_models = {
         "studies": ["cross"],
         "estimators": run.selection.compared,
@@ -176,7 +214,7 @@ def _cross_study(run: Run) -> Iterator[Table | Figure]:
     yield Figure("model_landscape", {"means": AVERAGES}, _compared_with_labels(run) | study)
 
 
-def _risk_coverage(run: Run) -> Iterator[Analysis | Table]:
+def _risk_coverage(run: Run) -> Iterator[Analysis | PlannedTable]:
     """The guarantees of all pairs' calibrators; their table is that of TRACE+."""
     yield Analysis(
         "risk_coverage",
@@ -186,7 +224,9 @@ def _risk_coverage(run: Run) -> Iterator[Analysis | Table]:
     )
     if "trace_plus" in run.selection.chosen.ids:
         more = {"missing": run.missing_parts} if run.missing_parts else {}
-        yield Table("risk_coverage", ["risk_coverage", "accuracy"], studies=["all"], more=more)
+        yield PlannedTable(
+            "risk_coverage", ["risk_coverage", "accuracy"], studies=["all"], more=more
+        )
 
 
 def _compared_with_labels(run: Run) -> dict[str, object]:

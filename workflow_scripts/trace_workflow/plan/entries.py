@@ -69,7 +69,7 @@ class Figure(Result):
 
 
 @dataclass(frozen=True)
-class Table:
+class PlannedTable:
     """tables/<name>.{tex,csv,html}: what `table(study)` of a module returns.
 
     The study has the frames of `analyses`, the `studies` with their labels, the

@@ -5,14 +5,14 @@ from typing import Any
 
 from trace_workflow.config.estimator_list import EstimatorList
 from trace_workflow.config.run import Run
-from trace_workflow.plan.comparison_table import comparison_table
+from trace_workflow.plan.comparison import comparison_table
 from trace_workflow.plan.entries import (
     QUESTIONS,
     Analysis,
     Figure,
     PerPair,
+    PlannedTable,
     Result,
-    Table,
     analysed,
 )
 from tracecal.estimators.estimator import PICKED, entries
@@ -29,7 +29,7 @@ FILES = {
 }
 
 
-def results(run: Run) -> Iterator[Result | Table]:
+def results(run: Run) -> Iterator[Result | PlannedTable]:
     """The analyses, tables and figures of the main study's answers."""
     yield from _operators(run)
     yield from _spikes(run)
@@ -46,7 +46,7 @@ def results(run: Run) -> Iterator[Result | Table]:
     yield Figure("framework", _files("traces features labels predictions tasks"), pairs="main")
 
 
-def _operators(run: Run) -> Iterator[Result | Table]:
+def _operators(run: Run) -> Iterator[Result | PlannedTable]:
     """Variants of TRACE's operators."""
     kinds = "operators labels splits"
     trace_plus = run.selection.main.inputs.get("trace_plus", [])
@@ -62,7 +62,7 @@ def _operators(run: Run) -> Iterator[Result | Table]:
     yield comparison_table(run, "position_shift", "position_shift", estimators=[], weights=0)
 
 
-def _spikes(run: Run) -> Iterator[Result | Table]:
+def _spikes(run: Run) -> Iterator[Result | PlannedTable]:
     """Answers with and without a local spike of uncertainty."""
     for name in ("spike_strata", "spike_quintiles"):
         settings = {"bootstrap": run.bootstrap, "name": name}
@@ -81,7 +81,7 @@ def _spikes(run: Run) -> Iterator[Result | Table]:
     )
 
 
-def _representative(run: Run) -> Iterator[Result | Table]:
+def _representative(run: Run) -> Iterator[Result | PlannedTable]:
     """Representative estimators: by error, calibration size, coverage and length."""
     representative = run.selection.representative
     bins = {"ece_bins": run.config.calibration.ece_bins}
@@ -134,7 +134,7 @@ def _representative(run: Run) -> Iterator[Result | Table]:
     )
 
 
-def _few_labels(run: Run) -> Iterator[Result | Table]:
+def _few_labels(run: Run) -> Iterator[Result | PlannedTable]:
     """TRACE+, the fits on logarithms and the baselines, at fixed numbers of labels."""
     selection = run.selection
     baselines = selection.main_compared.baselines
@@ -153,7 +153,7 @@ def _few_labels(run: Run) -> Iterator[Result | Table]:
         **{"seed": seed, "resamples": resamples, "level": level},
     }
     yield _of_pairs("few_labels", "labels scores features splits questions", settings)
-    yield Table("few_labels", ["few_labels"], estimators=estimators)
+    yield PlannedTable("few_labels", ["few_labels"], estimators=estimators)
     numbers = {"few_labels": analysed("few_labels")}
     yield Figure("labels_needed", numbers, {"entries": entries(estimators)})
 

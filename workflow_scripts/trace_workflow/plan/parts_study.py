@@ -8,8 +8,8 @@ from trace_workflow.plan.entries import (
     Analysis,
     Figure,
     PerPair,
+    PlannedTable,
     Result,
-    Table,
     analysed,
 )
 from tracecal.estimators.estimator import entries
@@ -27,7 +27,7 @@ FILES = {
 }
 
 
-def results(run: Run) -> Iterator[Result | Table]:
+def results(run: Run) -> Iterator[Result | PlannedTable]:
     """The analyses, tables and figure of a run with parts of answers; none of another run."""
     if not run.missing_parts:
         return
@@ -43,8 +43,8 @@ def results(run: Run) -> Iterator[Result | Table]:
         pairs="parts",
     )
     missing = {"missing": run.missing_parts}
-    yield Table("localisation", ["localisation"], studies=["parts"], more=missing)
-    yield Table("part_scores", ["part_scores"], studies=["parts"], estimators=estimators)
+    yield PlannedTable("localisation", ["localisation"], studies=["parts"], more=missing)
+    yield PlannedTable("part_scores", ["part_scores"], studies=["parts"], estimators=estimators)
     yield Figure(
         "wrong_parts",
         {"pointed": analysed("localisation"), "scores": analysed("part_scores")},

@@ -9,21 +9,77 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from trace_workflow.config.custom import custom_code
 from trace_workflow.config.paper import read, shared
 from trace_workflow.config.run import Run
 from trace_workflow.plan import cascades, comparison, main_study, parts_study
 from trace_workflow.plan.entries import (
+    QUESTIONS,
+    SUBSETS,
     Analysis,
     Family,
     Figure,
     PerPair,
+    PlannedTable,
     Result,
     Study,
-    Table,
 )
-from trace_workflow.plan.families import families
 from trace_workflow.tables.wording import count, fill_caption, join_names
-from tracecal.estimators.estimator import entries
+from tracecal.estimators.estimator import Estimator, entries
+
+
+def families(run: Run) -> list[Family]:
+    """Every family of estimators, with the files that its estimators need."""
+    names = dict.fromkeys(e.family for e in run.selection.available)
+    return [_family(name, run) for name in names]
+
+
+def _family(name: str, run: Run) -> Family:
+    """One family: the needs of its first estimator with a score hold for all."""
+    config, selection = run.config, run.selection
+    first, *_ = selection.available.where(lambda e: e.family == name).scored
+    scores = selection.chosen.where(lambda e: e.family == name).scored.ids
+    on_subset = selection.on_subset_alone(first)
+    rows = f"<results>/{SUBSETS}/{{task}}.parquet" if on_subset else QUESTIONS
+    if first.supervised:
+        learned = f"<results>/work/learned/scores/{name}/{{model}}.parquet"
+        return Family(name, scores, {"learned": learned, "task": rows}, by_task=True)
+    inputs = _inputs(first, rows, config.sampling.equivalence == "nli")
+    if name == "custom":
+        file = config.custom_estimators
+        return Family(name, scores, inputs, {"file": file}, custom_code=custom_code(file))
+    settings = {
+        "samples": {"equivalence": config.sampling.equivalence},
+        "meanings": {"same_meaning": config.sampling.same_meaning},
+    }
+    settings_of_needs = [settings.get(need, {}) for need in first.needs]
+    return Family(name, scores, inputs, {k: v for s in settings_of_needs for k, v in s.items()})
+
+
+def _inputs(estimator: Estimator, rows: str, compares_samples: bool) -> dict[str, str]:
+    """The files that an estimator's family reads for a model and a task.
+
+    A model compares samples only where the configuration asks for it (`compares_samples`).
+    """
+    traces = {"traces": "<results>/traces/{model}/{task}.arrow"}
+    weights = {"weights": f"<results>/weights/{estimator.family}/{{model}}/{{task}}.arrow"}
+    samples = {"samples": "<results>/samples/{model}/{task}.arrow"}
+    if compares_samples:
+        samples["comparisons"] = "<results>/comparisons/{model}/{task}.arrow"
+    files = {
+        # Samples are of evaluated rows alone.
+        "traces": traces if "samples" in estimator.needs else traces | {"task": rows},
+        "features": {"features": "<results>/features/{model}/{task}.parquet"},
+        "beams": {"beams": "<results>/beams/{model}/{task}.arrow"},
+        "similarity": weights,
+        "importance": weights,
+        "samples": samples,
+        "meanings": {},
+        "columns": {"task": rows},
+        "asked": {"asked": f"<results>/asked/{estimator.family}/{{model}}/{{task}}.arrow"},
+    }
+    return {key: path for need in estimator.needs for key, path in files[need].items()}
+
 
 Pairs = Collection[tuple[str, str]]
 
@@ -39,7 +95,7 @@ class Plan:
     run: Run
     families: Mapping[str, Family]
     analyses: Mapping[str, Analysis]
-    tables: Mapping[str, Table]
+    tables: Mapping[str, PlannedTable]
     figures: Mapping[str, Figure]
     transfer: Result
     beside_paper: Sequence[str]
@@ -176,7 +232,7 @@ def plan(run: Run) -> Plan:
     def of(kind: type) -> dict:
         return {result.name: result for result in results if isinstance(result, kind)}
 
-    tables, paper = of(Table), read()
+    tables, paper = of(PlannedTable), read()
     models, tasks = list(run.model_labels), list(run.tasks)
     printed = {*paper, "trace_plus_features"} if run.config.tables.as_printed else ()
     return Plan(
