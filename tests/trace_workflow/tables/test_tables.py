@@ -15,8 +15,7 @@ from trace_workflow.tables import cross_model, main_comparison
 from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.html_page import render_html
 from trace_workflow.tables.latex import render_latex
-from trace_workflow.tables.sample_size import needed_answers
-from trace_workflow.tables.standing_notes import beam_notes, count_notes
+from trace_workflow.tables.standing_notes import beam_notes, count_notes, needed_answers
 from trace_workflow.tables.table import as_in_paper
 from tracecal.calibration.accuracy import ACCURACY
 from tracecal.errors import InputError

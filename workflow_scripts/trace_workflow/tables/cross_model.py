@@ -7,8 +7,7 @@ import polars as pl
 from trace_workflow.tables import improvement_columns as improved
 from trace_workflow.tables.improvement_columns import BEST, IMPROVEMENT
 from trace_workflow.tables.metric_names import CLAIMED, DIRECTION_NOTE, METRIC_NAMES, METRICS
-from trace_workflow.tables.sample_size import warn_of_few_answers
-from trace_workflow.tables.standing_notes import missing_answers
+from trace_workflow.tables.standing_notes import missing_answers, warn_of_few_answers
 from trace_workflow.tables.study_results import StudyResults, tasks_of
 from trace_workflow.tables.table import Column, Table
 from trace_workflow.tables.wording import join_names

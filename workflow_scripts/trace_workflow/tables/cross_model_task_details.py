@@ -5,7 +5,7 @@ import polars as pl
 from trace_workflow.tables import improvement_columns as improved
 from trace_workflow.tables.improvement_columns import BEST, IMPROVEMENT
 from trace_workflow.tables.metric_names import METRIC_NAMES, METRICS
-from trace_workflow.tables.sample_size import warn_of_few_answers
+from trace_workflow.tables.standing_notes import warn_of_few_answers
 from trace_workflow.tables.study_results import StudyResults
 from trace_workflow.tables.table import Column, Table
 from tracecal.estimators.estimator import TRACE_PLUS

@@ -6,8 +6,7 @@ from trace_workflow.tables import improvement_columns as improved
 from trace_workflow.tables.improvement_columns import BEST, IMPROVEMENT
 from trace_workflow.tables.marks import explain_partly_undefined
 from trace_workflow.tables.metric_names import METRIC_NAMES, METRICS
-from trace_workflow.tables.sample_size import warn_of_few_answers
-from trace_workflow.tables.standing_notes import sum_counts
+from trace_workflow.tables.standing_notes import sum_counts, warn_of_few_answers
 from trace_workflow.tables.study_results import StudyResults, tasks_of
 from trace_workflow.tables.table import Column, Table
 from tracecal.estimators.estimator import TRACE_PLUS

@@ -18,8 +18,7 @@ from trace_workflow.tables.baseline_findings import (
     rank_other_methods,
 )
 from trace_workflow.tables.finding import Finding, Topic
-from trace_workflow.tables.sample_size import needed_answers
-from trace_workflow.tables.standing_notes import missing_answers
+from trace_workflow.tables.standing_notes import missing_answers, needed_answers
 from trace_workflow.tables.study_results import StudyResults
 from trace_workflow.tables.wording import count, join_names
 

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import polars as pl
 
-from trace_workflow.analyses.studies import in_study, models_of
+from trace_workflow.analyses.study_files import in_study, models_of
 from trace_workflow.tables.wording import join_names
 from tracecal.errors import InputError
 from tracecal.estimators.estimator import Entry
