@@ -3,7 +3,7 @@
 from trace_workflow.jobs.job import job
 from trace_workflow.models.folders import link_model
 from trace_workflow.models.lars import TRACE_COLUMNS, lars_probabilities, train_lars
-from trace_workflow.models.training import Training, all_rows, labelled
+from trace_workflow.models.training import TrainingSettings, all_rows, labelled
 from tracecal.capture.model import load_tokenizer
 from tracecal.io.files import write_parquet
 from tracecal.io.traces import read_traces
@@ -17,7 +17,7 @@ with job(snakemake):
         link_model(adopted, folder)
     else:
         training = labelled(rows, files.tasks, files.labels)
-        fitting = Training(**params.fitting)
+        fitting = TrainingSettings(**params.fitting)
         encoder = adopted or params.small
         train_lars(training, tokenizer, files.model, encoder, params.bins, fitting, folder)
     scores = lars_probabilities(folder, rows, tokenizer, snakemake.resources.batch_size)

@@ -3,9 +3,9 @@
 import numpy as np
 import polars as pl
 
-from trace_workflow.models.training import Training
+from trace_workflow.models.training import TrainingSettings
 
-FITTING = Training(
+FITTING = TrainingSettings(
     learning_rate=1e-2,
     weight_decay=0.01,
     batch_size=16,

@@ -47,7 +47,7 @@ ANALYSES = ("averages", "improvements")
 COLUMNS = [*SCORES.values(), *RIVALS.values()]
 
 
-class Shot(NamedTuple):
+class Screenshot(NamedTuple):
     """A screenshot: the page in the run's folder, its size, and the pixels left out above."""
 
     page: str
@@ -57,8 +57,8 @@ class Shot(NamedTuple):
 
 
 PAGES = {
-    "explorer.png": Shot("explorer.html", 1280, 720),
-    "pair.png": Shot("explorer.html", 390, 1070, top=350),  # the answers that it opens on
+    "explorer.png": Screenshot("explorer.html", 1280, 720),
+    "pair.png": Screenshot("explorer.html", 390, 1070, top=350),  # the answers that it opens on
 }
 # Shows a page from below its controls.
 FRAME = """<!doctype html><style>body {{ margin: 0; overflow: hidden }}
@@ -90,7 +90,7 @@ def picture(run: Path, name: str) -> bytes:
     return _screenshot(source, shot) if shot else source.read_bytes()
 
 
-def _screenshot(page: Path, shot: Shot) -> bytes:
+def _screenshot(page: Path, shot: Screenshot) -> bytes:
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         raise InputError(f"no browser was found; install one of {', '.join(BROWSERS)}")

@@ -20,7 +20,7 @@ from transformers import (
     RobertaForSequenceClassification,
 )
 
-from trace_workflow.models.training import Training, constant_rate, device, fit, held_out
+from trace_workflow.models.training import TrainingSettings, constant_rate, device, fit, held_out
 from tracecal.capture.batches import Prompt, in_batches
 from tracecal.capture.model import loaded as read
 from tracecal.capture.model import with_all_weights
@@ -197,7 +197,7 @@ def train_lars(
     language_model: str | Path,
     encoder: str | Path | Mapping[str, int],
     bins: int,
-    fitting: Training,
+    fitting: TrainingSettings,
     folder: str | Path,
 ) -> None:
     """Train on `rows` (`group_id`, `correct`, `question`, TRACE_COLUMNS) and write `folder`.

@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.nn import functional
 
-from trace_workflow.models.training import Training, constant_rate, device, fit, held_out
+from trace_workflow.models.training import TrainingSettings, constant_rate, device, fit, held_out
 from tracecal.io.checksums import require_sum
 from tracecal.io.files import atomic_folder, read_json, write_json
 
@@ -42,7 +42,7 @@ class GatedProbe(nn.Module):
 
 
 def train_probe(
-    rows: pl.DataFrame, expansion: float, fitting: Training, folder: str | Path
+    rows: pl.DataFrame, expansion: float, fitting: TrainingSettings, folder: str | Path
 ) -> None:
     """Train on `rows` (`group_id`, `correct`, `layer`, `hidden`) and write the probe's folder."""
     states, correct = stacked(rows), rows["correct"].to_list()

@@ -124,7 +124,7 @@ Logits = Callable[[list[int]], torch.Tensor]
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingSettings:
     """How to train: AdamW on binary cross-entropy, at most `epochs` passes.
 
     Training stops after `patience` epochs without a lower held-out loss.
@@ -145,7 +145,7 @@ def fit(
     correct: Sequence[bool],
     kept_out: Sequence[bool],
     lengths: Sequence[int],
-    fitting: Training,
+    fitting: TrainingSettings,
 ) -> list[float]:
     """Train `model`; it ends in evaluation mode with the weights of its best epoch.
 
