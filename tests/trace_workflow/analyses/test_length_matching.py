@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trace_workflow.analyses.length_matching import match_by_task, match_lengths
+from trace_workflow.analyses.localized_errors import match_by_task, match_lengths
 from tracecal.io.randomness import seeded
 
 lengths = st.lists(st.integers(1, 30), max_size=25).map(np.array)
