@@ -15,7 +15,7 @@ from tracecal.cli.main import main
 from tracecal.estimators.trace_inputs import compute_inputs
 from tracecal.explorer.confidences import trace_predictors
 from tracecal.explorer.page_answers import PageAnswers
-from tracecal.labelling.deciding_scores import deciding_scores
+from tracecal.labelling.search import deciding_scores
 from tracecal.serving.proxy.server import ProxyOptions, run
 from tracecal.serving.proxy.settings import ProxySettings
 

@@ -15,11 +15,10 @@ from tracecal.cli.main import main
 from tracecal.errors import InputError
 from tracecal.explorer.confidences import trace_predictors
 from tracecal.explorer.page_answers import PageAnswers
-from tracecal.labelling.deciding_scores import deciding_scores
 from tracecal.labelling.draw import random_order
 from tracecal.labelling.page import LabelPage, ask_by_search
 from tracecal.labelling.record import describe_record
-from tracecal.labelling.search import LabelSearch, SearchSettings
+from tracecal.labelling.search import LabelSearch, SearchSettings, deciding_scores
 from tracecal.labelling.verdicts import VerdictFile
 
 FRAME = answers(300)

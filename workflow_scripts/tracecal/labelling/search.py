@@ -26,7 +26,6 @@ from tracecal.errors import InputError
 from tracecal.explorer.page_answers import PageAnswers, load_page_answers
 from tracecal.io.digests import hash_of
 from tracecal.io.randomness import seeded
-from tracecal.labelling.deciding_scores import deciding_scores
 from tracecal.labelling.record import RecordFile
 from tracecal.labelling.sequential import (
     NoMoreLabels,
@@ -34,6 +33,9 @@ from tracecal.labelling.sequential import (
     draw_test_order,
     search_threshold,
 )
+
+# Where no estimator is named or recommended, the first of these that the answers have decides.
+PREFERRED = ("trace_plus", "trace", "len_norm_logp")
 
 
 @dataclass(frozen=True)
@@ -279,3 +281,25 @@ class LabelSearch:
         while (state := self.state(labels))["next"] is not None:
             labels[state["next"]] = judge(state["next"])
         return state
+
+
+def deciding_scores(
+    data: Mapping[str, Any], estimator: str | None, recommended: str | None = None
+) -> tuple[str, list[float | None]]:
+    """The estimator that decides, and its probability of each answer, or score without one.
+
+    `data` are those of `PageAnswers.page_data`, `recommended` is the calibrator's own estimator.
+    Raises `InputError` where the answers lack it.
+    """
+    columns = data["answers"]
+    preferred = (recommended, *PREFERRED) if recommended else PREFERRED
+    for name in [estimator] if estimator else preferred:
+        for kind in ("probability", "score"):
+            values = columns[kind].get(name, [])
+            if any(value is not None for value in values):
+                return name, values
+    available = ", ".join(columns["score"]) or "none"
+    raise InputError(
+        f"the answers have no score of {estimator or ' or '.join(PREFERRED)}; there is "
+        f"{available}: choose one with --estimator, or give answers with log-probabilities."
+    )
