@@ -8,8 +8,7 @@ from trace_workflow.analyses.explorer_answers import (
     read_parents,
 )
 from trace_workflow.jobs.job import job
-from tracecal.explorer.choice import choose_answers
-from tracecal.explorer.contents import contents
+from tracecal.explorer.contents import choose_answers, contents
 from tracecal.explorer.page import page
 from tracecal.io.files import read_parquet, write_text
 

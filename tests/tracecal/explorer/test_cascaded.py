@@ -5,8 +5,7 @@ import pytest
 
 from support.explorer_answers import ESTIMATORS, MODELS, TASKS, answers
 from trace_workflow.analyses.cascade_promises import CASCADE_PROMISES
-from tracecal.explorer.cascades import apply_guarantees
-from tracecal.explorer.contents import contents
+from tracecal.explorer.contents import apply_guarantees, contents
 from tracecal.explorer.page import page
 
 ANSWERS = answers(16).with_columns(

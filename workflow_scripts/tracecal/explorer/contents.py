@@ -1,18 +1,49 @@
-"""The data of the explorer's page: plain values, column by column."""
+"""The data of the explorer's page: plain values, column by column.
+
+1. `choose_answers` chooses answers where there is no room for all.
+2. `contents` gives their data, for `page.page`.
+"""
 
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import Any
 
 import polars as pl
 
-from tracecal.explorer.cascades import apply_guarantees
-from tracecal.explorer.columns import ANSWER, HELD_OUT, PLACE, PROBABILITY, SCORE, SPLIT
-from tracecal.explorer.part_places import split_tokens
+from tracecal.estimators.estimator import TRACE_PLUS
+from tracecal.explorer.columns import ANSWER, HELD_OUT, OF_PARENT, PLACE, PROBABILITY, SCORE, SPLIT
 from tracecal.features.operators import WINDOW
 
 # Tokens above this quantile of all tokens on the page get the darkest shade.
 DARKEST = 0.99
 DIGITS = 4
+
+
+def choose_answers(answers: pl.DataFrame, limit: int, seed: int) -> pl.DataFrame:
+    """At most `limit` rows of `answers`, sorted by `model`, `task` and `example_id`.
+
+    Every (model, task) pair contributes equally many, a small one all of its rows. The choice
+    depends only on seed, task and example: the page shows all models on the same questions, and a
+    smaller limit shows a subset of a larger one's answers. With the columns PLACE the parts of an
+    answer are chosen together.
+    """
+    has_parts = "parent_id" in answers.columns
+    task = pl.coalesce("parent_task", "task") if has_parts else pl.col("task")
+    answer = pl.coalesce("parent_id", "example_id") if has_parts else pl.col("example_id")
+    hashes = [
+        sha256(f"{seed}:{task_name}:{example_id}".encode()).hexdigest()
+        for task_name, example_id in answers.select(task, answer).iter_rows()
+    ]
+    return (
+        answers.with_columns(answer=answer, hash=pl.Series(hashes, dtype=pl.String))
+        .with_columns(rank=pl.col("hash").rank("dense").over("model", "task"))
+        .sort("rank", "task", "model", "answer")
+        .with_row_index("row")
+        # Leave out an answer of which only some parts would fit.
+        .filter(pl.col("row").max().over("model", "task", "answer") < limit)
+        .drop("hash", "rank", "answer", "row")
+        .sort("model", "task", "example_id")
+    )
 
 
 def contents(
@@ -117,3 +148,65 @@ def _plain(values: pl.Series) -> list[Any]:
     elif values.dtype == pl.List(pl.Float32):
         values = values.cast(pl.List(pl.Float64)).list.eval(pl.element().round(DIGITS))
     return values.to_list()
+
+
+def apply_guarantees(
+    answers: pl.DataFrame, guarantees: pl.DataFrame | None, models: Mapping[str, str]
+) -> dict[str, Any]:
+    """The cascades of the page's data.
+
+    `told` holds by 'model/task' the guarantees of the analysis `cascade_promises`, with the large
+    model's label; `kept` whether each of them keeps an answer. An answer that calibrated the fit of
+    the thresholds has None in place of the list. A guarantee without a threshold keeps no answer,
+    and none keeps an answer without a probability.
+    """
+    by_pair: dict[str, list[dict[str, Any]]] = {}
+    for row in guarantees.iter_rows(named=True) if guarantees is not None else ():
+        words = "at most {:g} below" if row["promise"] == "below" else "at least {:g}"
+        by_pair.setdefault(f"{row['small']}/{row['task']}", []).append(
+            {
+                "large": models[row["large"]],
+                "promise": words.format(row["promised"]),
+                "threshold": row["threshold"],
+            }
+        )
+    if not by_pair:
+        return {"told": {}, "kept": []}
+    columns = ["model", "task", HELD_OUT + TRACE_PLUS, PROBABILITY + TRACE_PLUS]
+    decisions: list[list[bool] | None] = []
+    for model, task, held_out, mean in answers.select(columns).iter_rows():
+        entries = by_pair.get(f"{model}/{task}", ())
+        if held_out is None and mean is not None:
+            decisions.append(None)
+        else:
+            decisions.append([_is_kept(held_out, entry["threshold"]) for entry in entries])
+    return {"told": by_pair, "kept": decisions}
+
+
+def _is_kept(probability: float | None, threshold: float | None) -> bool:
+    return probability is not None and threshold is not None and probability >= threshold
+
+
+def split_tokens(
+    answers: pl.DataFrame, parents: pl.DataFrame
+) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """Remove from `answers` (with the columns PLACE) the tokens that their `parents` hold.
+
+    Also returns where they are: the row of an answer, the row of its parent, the name of the part,
+    and its tokens [start, end) there. The last three are None for the parent itself.
+    """
+    places = answers.with_row_index("row").select(
+        "row",
+        "model",
+        "part",
+        "start",
+        "end",
+        task=pl.coalesce("parent_task", "task"),
+        example_id=pl.coalesce("parent_id", "example_id"),
+    )
+    parent_rows = parents.select(ANSWER).with_row_index("parent")
+    places = places.join(parent_rows, on=ANSWER, maintain_order="left")
+    in_parent = pl.int_range(pl.len()).is_in(places["row"].implode())
+    remaining = [pl.when(~in_parent).then(name).alias(name) for name in OF_PARENT]
+    columns = places.select("row", "parent", "part", "start", "end")
+    return answers.with_columns(remaining), columns.to_dict(as_series=False)

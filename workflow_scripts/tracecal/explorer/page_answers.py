@@ -24,10 +24,9 @@ from tracecal.calibrator.schema import CalibrationData
 from tracecal.errors import InputError
 from tracecal.estimators.estimator import entries
 from tracecal.estimators.registry import OF_FILES
-from tracecal.explorer.choice import choose_answers
 from tracecal.explorer.columns import ANSWER, OF_PARENT, PEAK, PLACE, PROBABILITY, TASK, TRACE
 from tracecal.explorer.confidences import confidence_columns, trace_predictors
-from tracecal.explorer.contents import contents
+from tracecal.explorer.contents import choose_answers, contents
 from tracecal.explorer.questions import find_questions
 
 UNKNOWN_MODEL = "unknown model"
