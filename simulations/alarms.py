@@ -19,9 +19,8 @@ from scipy.special import expit, ndtri
 from simulations.alarm_streams import first_alarms, first_warnings
 from simulations.claims import Claim
 from tracecal.calibrator.schema import Reference
-from tracecal.serving.monitoring.batch import Batch
+from tracecal.serving.monitoring.batch import Batch, block_length
 from tracecal.serving.monitoring.betting import EXCESS_RATES, bet_on_errors
-from tracecal.serving.monitoring.blocks import block_length
 from tracecal.serving.monitoring.state import AlarmSettings, initial_state, watch
 
 # The share of runs at each length of stream.

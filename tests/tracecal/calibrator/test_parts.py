@@ -362,7 +362,7 @@ def test_parts_that_a_requests_schema_names_are_told_and_unknown_without_a_fit(
 
     fitted = load_predictor("C.json", "seq_logp")
     of_one = fitted.fitted_on.model_copy(update={"parts": Parts(json=["capital"])})
-    one_known = replace(scorer(), fitted=replace(fitted, fitted_on=of_one))
+    one_known = replace(scorer(), predictor=replace(fitted, fitted_on=of_one))
     capital, currency = one_known.confidence(said(), request)["parts"]
     assert [capital] == one_known.confidence(said(), ASK)["parts"]
     assert capital["probability"] is not None

@@ -11,7 +11,7 @@ from scipy.stats import bernoulli, kstest, rankdata
 
 from simulations.alarm_streams import first_alarms, first_warnings
 from tracecal.calibrator.schema import Reference
-from tracecal.serving.monitoring.batch import MONITORS, Batch
+from tracecal.serving.monitoring.batch import MAX_LAG, MONITORS, Batch, block_length
 from tracecal.serving.monitoring.betting import (
     DEPENDENCE_STAKES,
     EXCESS_RATES,
@@ -21,7 +21,6 @@ from tracecal.serving.monitoring.betting import (
     bet_on_dependence,
     bet_on_errors,
 )
-from tracecal.serving.monitoring.blocks import MAX_LAG, block_length
 from tracecal.serving.monitoring.ranks import (
     LENGTH_BINS,
     PROBABILITY_BINS,

@@ -135,13 +135,13 @@ def confidence(
     InputError
         Where the calibrator does not fit the answers, or it is ambiguous whose verdict counts.
     """
-    fitted = load_predictor(calibrator, estimator)
+    predictor = load_predictor(calibrator, estimator)
     if error_rate is not None:
-        fitted.require_tested(error_rate)
+        predictor.require_tested(error_rate)
     options = {
         "format": "inspect",
         "model": model,
-        "vocabulary": vocabulary_for(fitted.fitted_on, vocabulary),
+        "vocabulary": vocabulary_for(predictor.fitted_on, vocabulary),
         "stop_token": stop_token,
         # Inspect's command reads yes and no as YAML, as true and false.
         "processed": {True: "yes", False: "no"}.get(processed, processed),
@@ -150,7 +150,7 @@ def confidence(
     warn_once = cache(LOGGER.warning)
 
     async def score(state: TaskState, target: Target) -> Score:
-        scored, is_seen = score_sample(state, fitted, error_rate, reading, warn_once)
+        scored, is_seen = score_sample(state, predictor, error_rate, reading, warn_once)
         correct, no_verdict = verdict_of(state.scores or {}, correctness)
         reasons = [reason for reason in (scored.reason, no_verdict) if reason]
         for reason in reasons:
@@ -171,7 +171,7 @@ def confidence(
 
 def score_sample(
     state: TaskState,
-    fitted: Predictor,
+    predictor: Predictor,
     error_rate: float | None,
     reading: Reading,
     warn: Callable[[str], None],
@@ -192,11 +192,11 @@ def score_sample(
     except WrongRow as error:
         return Confidence(None, reason=str(error)), False
     answers = as_frame([record])
-    require_same_kind(answers, fitted.fitted_on)
-    for question in open_questions(answers, fitted.fitted_on):
+    require_same_kind(answers, predictor.fitted_on)
+    for question in open_questions(answers, predictor.fitted_on):
         warn(question)
-    scored = trace_confidence(fitted, record, error_rate)
-    if fingerprints(answers)[0] in fitted.fitted_on.answers:
+    scored = trace_confidence(predictor, record, error_rate)
+    if fingerprints(answers)[0] in predictor.fitted_on.answers:
         return replace(scored, keep=None, reason=KNOWN_ANSWER), True
     return scored, False
 

@@ -13,13 +13,12 @@ from typing import Self
 from tracecal.answers.reading import Reading
 from tracecal.answers.sources import Answers, answers_in
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in
-from tracecal.errors import describe_wrong_rows
+from tracecal.errors import InputError, describe_wrong_rows
+from tracecal.io.input_files import MOST_BYTES, parsed_json, require_regular
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import parse
 from tracecal.serving.monitoring import messages, report, traffic
-from tracecal.serving.monitoring.counts import AddedCounts
-from tracecal.serving.monitoring.database import StateDatabase
-from tracecal.serving.monitoring.labels import read_labels
+from tracecal.serving.monitoring.database import AddedCounts, StateDatabase
 from tracecal.serving.monitoring.settings import (
     ANSWERS_PER_ALARM,
     ERROR_ALARM_CHANCE,
@@ -137,7 +136,7 @@ class Monitors:
 
         Returns
         -------
-        tracecal.serving.monitoring.counts.AddedCounts
+        tracecal.serving.monitoring.database.AddedCounts
             How many answers were ``new``, ``watched``, ``repeated`` or ``contradicting``.
 
         Raises
@@ -183,7 +182,7 @@ class Monitors:
 
         Returns
         -------
-        tracecal.serving.monitoring.counts.AddedCounts
+        tracecal.serving.monitoring.database.AddedCounts
             How many labels were ``new``, ``repeated`` or ``contradicting``.
 
         Examples
@@ -248,3 +247,38 @@ class Monitors:
         True
         """
         return report.page(self._database, self._fitted)
+
+
+def read_labels(path: str | Path) -> tuple[list[tuple[str, bool]], list[str]]:
+    """Read labels.
+
+    Returns
+    -------
+    labels : list of (str, bool)
+        An answer's id and whether it is correct.
+    invalid : list of str
+        Why other lines are skipped, those without a verdict among them.
+
+    Raises
+    ------
+    InputError
+        Where the file cannot be read.
+    """
+    require_regular(path, MOST_BYTES)
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read as labels ({error}).") from error
+    labels, invalid = [], []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = parsed_json(line)
+            example_id = row.get("id", row.get("example_id"))
+            if not isinstance(example_id, str | int) or not isinstance(row.get("correct"), bool):
+                raise ValueError("expected 'id', and 'correct' that is true or false")
+            labels.append((str(example_id), row["correct"]))
+        except (ValueError, AttributeError) as error:
+            invalid.append(f"line {number}: {error}")
+    return labels, invalid

@@ -15,12 +15,10 @@ from support.log_rows import TWO, chat, token
 from support.running import ASK, CHAT, OF_JSON, READING, events
 from support.upstream import CHUNKS, Upstream, piece, response
 from tracecal.answers.reading import Reading
-from tracecal.serving.proxy.doubts import is_spelled
 from tracecal.serving.proxy.endpoints import ENDPOINTS, trim
-from tracecal.serving.proxy.events import EventSplitter
 from tracecal.serving.proxy.json_bodies import TooLargeError
-from tracecal.serving.proxy.scored_stream import ScoredStream
-from tracecal.serving.proxy.scorer import Scorer, processing_requested
+from tracecal.serving.proxy.scored_stream import EventSplitter, ScoredStream
+from tracecal.serving.proxy.scorer import Scorer, is_spelled, processing_requested
 
 UNSTATED = Reading(vocabulary=1000)
 

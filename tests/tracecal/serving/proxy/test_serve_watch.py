@@ -52,7 +52,7 @@ def shown(watcher, frame, factor=1.0):
     told = []
     for row in frame.iter_rows(named=True):
         trace = (np.array(row[name]) * factor for name in ("surprisal", "entropy"))
-        inputs = answer_inputs(watcher.fitted, *trace)[0], len(row["surprisal"])
+        inputs = answer_inputs(watcher.predictor, *trace)[0], len(row["surprisal"])
         told.append(watcher.observe({}, {}, KEPT, inputs))
     watcher.stop()
     watcher.run()
@@ -115,7 +115,7 @@ def test_one_answer_of_each_request_is_watched_or_of_each_value_that_the_user_na
     row = answers(1, seed=3).row(0, named=True)
     for one_per, expected in ((None, 6), ("request.user", 2)):
         watcher = watching(one_per=one_per, watch=f"{watching().path}{one_per}")
-        inputs = answer_inputs(watcher.fitted, row["surprisal"], row["entropy"])[0], 3
+        inputs = answer_inputs(watcher.predictor, row["surprisal"], row["entropy"])[0], 3
         for place in range(6):
             request = {"user": f"Ann{place % 2}", "n": 3}
             for index in (2, 0, 1):
@@ -185,7 +185,7 @@ def test_a_clock_that_goes_backwards_moves_nothing(watching, monkeypatch):
         values = (np.full(30, value) for value in (0.5, 3.0, 1.0))
         ids = [f"{place}n{n}" for n in range(30)]
         store.add_served(ids, Batch(*values), [b""] * 30, 100, ids, [0] * 30)
-        made = page(store, watcher.fitted)
+        made = page(store, watcher.predictor)
         assert f"{30 * (place + 1)} answers watched" in made
         assert made.count("<svg") == 5 and "nan" not in made
     rows = store.query("SELECT place FROM answers ORDER BY place")
@@ -209,7 +209,7 @@ def test_no_text_of_a_server_becomes_part_of_the_metrics(of_top_k, tmp_path, wat
         metrics = http.get("/metrics").text
     assert not any(text in metrics for text in ("script>", "onload", "7 * 7"))
     assert samples(metrics)["tracecal_watching"] == 1
-    assert "script>" not in page(watcher.open_database(), watcher.fitted)
+    assert "script>" not in page(watcher.open_database(), watcher.predictor)
 
 
 def _write(name, path, settings):
@@ -280,7 +280,7 @@ def answered(watcher, number):
     body = {"model": "m", "messages": [{"role": "user", "content": PROMPT}]}
     with (
         Upstream(whole).serving() as before,
-        proxied(Scorer(watcher.fitted, READING, 0.5, watcher), before.url) as serving,
+        proxied(Scorer(watcher.predictor, READING, 0.5, watcher), before.url) as serving,
         httpx.Client(base_url=serving.url, timeout=60) as http,
     ):
         got = [http.post(CHAT, json=body | {"user": str(n)}).json() for n in range(number)]
@@ -306,7 +306,7 @@ def test_kept_texts_are_read_as_any_file_of_answers(watching, tmp_path):
     read = read_file(tmp_path / "s.db", READING, keep_rows=True)
     assert read.frame["answer"].to_list() == ["".join(WORDS)] * 3
     assert find_questions(read.rows, [None] * 3)["question"].to_list() == [PROMPT] * 3
-    scored = score_answers(read.frame, watching().fitted, 0.5)
+    scored = score_answers(read.frame, watching().predictor, 0.5)
     one_by_one = [one["probability"] for one in confidences]
     assert scored["probability"].to_list() == pytest.approx(one_by_one, abs=1e-12)
     assert scored["keep"].to_list() == [one["keep"] for one in confidences]

@@ -9,9 +9,10 @@ import json
 import os
 import sqlite3
 import time
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,7 @@ import numpy as np
 from tracecal.calibrator.schema import Reference
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
-from tracecal.serving.monitoring import texts as texts_table
-from tracecal.serving.monitoring.batch import Batch
-from tracecal.serving.monitoring.blocks import block_length
-from tracecal.serving.monitoring.counts import AddedCounts
+from tracecal.serving.monitoring.batch import Batch, block_length
 from tracecal.serving.monitoring.state import (
     AlarmSettings,
     State,
@@ -49,12 +47,36 @@ CREATE TABLE IF NOT EXISTS labels (
     id TEXT PRIMARY KEY, correct INTEGER NOT NULL, used TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS history (place INTEGER PRIMARY KEY, time REAL, evidence TEXT);
+CREATE TABLE IF NOT EXISTS texts (place INTEGER PRIMARY KEY, row BLOB NOT NULL);
 """
 # What became of a label.
 LABEL_USES = USED, WAITING, NOT_KEPT, SAME_KEY = "used", "waiting", "not kept", "same key"
 BATCH_SIZE = 500  # answers of a transaction
 BLOCK_SAMPLE = 10_000  # newest answers that the advised length of blocks is computed from
+FASTEST = 1  # zlib's level
 Values = tuple[float | None, ...]  # an answer's probability, length and kept
+
+
+@dataclass
+class AddedCounts:
+    """Answers or labels of one call.
+
+    Attributes
+    ----------
+    new, repeated, contradicting : int
+        Of new ids, and of known ids with the same value and with another.
+    watched : int
+        New answers that the monitors watch.
+    """
+
+    new: int = 0
+    watched: int = 0
+    repeated: int = 0
+    contradicting: int = 0
+
+    def __add__(self, more: "AddedCounts") -> "AddedCounts":
+        pairs = zip(vars(self).values(), vars(more).values(), strict=True)
+        return AddedCounts(*(first + second for first, second in pairs))
 
 
 class StateDatabase:
@@ -86,7 +108,7 @@ class StateDatabase:
             self.connection.execute("PRAGMA synchronous = NORMAL")
             with self._transaction():
                 self._require_current_version()
-                for statement in (SCHEMA + texts_table.SCHEMA).split(";"):
+                for statement in SCHEMA.split(";"):
                     self.connection.execute(statement)
                 if self._content() is None:
                     self._save(initial_state(settings, reference, seed))
@@ -173,8 +195,8 @@ class StateDatabase:
             self._watch(state, new, new_keys, choices)
             if n_texts is not None:
                 pairs = zip(new, texts, strict=True)
-                by_id = {name: texts_table.with_id(name, text) for name, text in pairs if text}
-                texts_table.store_texts(self.connection, by_id, n_texts)
+                by_id = {name: _with_id(name, text) for name, text in pairs if text}
+                _store_texts(self.connection, by_id, n_texts)
         return sum(name != server_id for name, server_id in zip(new, ids, strict=True))
 
     def add_labels(self, labels: Sequence[tuple[str, bool]]) -> AddedCounts:
@@ -358,3 +380,23 @@ def _make_private(path: Path) -> None:
         LOGGER.warning(
             "%s, which holds what users ask, may be read by others: chmod 600 changes that", path
         )
+
+
+def _with_id(example_id: str, row: bytes) -> bytes:
+    """Add an answer's id to its row, a non-empty JSON object."""
+    return b'{"id": ' + json.dumps(example_id).encode() + b", " + row[1:]
+
+
+def _store_texts(connection: sqlite3.Connection, rows: Mapping[str, bytes], n_newest: int) -> None:
+    """Store rows (JSON by id) of watched answers; delete all but the newest `n_newest` answers'.
+
+    A row is a request and its response, compressed at the place of its answer; `tracecal.answers`
+    reads the table as a file of answers. A text that is stored already stays.
+    """
+    connection.executemany(
+        "INSERT OR IGNORE INTO texts SELECT place, ? FROM answers WHERE id = ?",
+        [(zlib.compress(row, FASTEST), example_id) for example_id, row in rows.items()],
+    )
+    connection.execute(
+        "DELETE FROM texts WHERE place <= (SELECT max(place) FROM answers) - ?", (n_newest,)
+    )

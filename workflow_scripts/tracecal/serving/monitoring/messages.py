@@ -3,8 +3,14 @@
 from collections.abc import Iterator
 
 from tracecal.calibrator.predictor import Predictor
-from tracecal.serving.monitoring.counts import AddedCounts
-from tracecal.serving.monitoring.database import NOT_KEPT, SAME_KEY, USED, WAITING, StateDatabase
+from tracecal.serving.monitoring.database import (
+    NOT_KEPT,
+    SAME_KEY,
+    USED,
+    WAITING,
+    AddedCounts,
+    StateDatabase,
+)
 from tracecal.serving.monitoring.settings import MIN_BLOCKS_PER_ALARM, MonitorSettings
 from tracecal.serving.monitoring.state import DEPENDENCE_LIMIT, ERROR_MONITOR, State
 
@@ -72,14 +78,14 @@ def watched_sentence(state: State) -> str:
     )
 
 
-def reference_warnings(fitted: Predictor, settings: MonitorSettings) -> Iterator[str]:
+def reference_warnings(predictor: Predictor, settings: MonitorSettings) -> Iterator[str]:
     """Say what is not noticed without the calibration's answers to compare with."""
     if settings.block > 1:
         yield (
             f"means of --block {settings.block} answers have no reference: what was unlike the "
             "calibration from the start is not noticed"
         )
-    elif not fitted.reference.probability:
+    elif not predictor.reference.probability:
         yield (
             "the calibrator holds no answers to compare with, so that only changes within this "
             "traffic are noticed; calibrate again to change that"

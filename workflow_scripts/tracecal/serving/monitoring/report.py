@@ -44,7 +44,7 @@ class EvidencePicture(NamedTuple):
     is_alarm: bool
 
 
-def page(database: StateDatabase, fitted: Predictor) -> str:
+def page(database: StateDatabase, predictor: Predictor) -> str:
     """Draw each monitor's evidence and alarm line as a self-contained page of HTML."""
     state = database.state
     history = database.query(EVIDENCE, (MAX_POINTS,))
@@ -53,7 +53,7 @@ def page(database: StateDatabase, fitted: Predictor) -> str:
         "Evidence of the monitors",
         alarms=list(alarm_sentences(state)),
         warning=dependence_warning(database),
-        undecided=undecided_sentence(database, fitted),
+        undecided=undecided_sentence(database, predictor),
         watched=watched_sentence(state),
         settings=state.settings,
         pictures=pictures(state, history),
@@ -66,13 +66,13 @@ def page(database: StateDatabase, fitted: Predictor) -> str:
     )
 
 
-def undecided_sentence(database: StateDatabase, fitted: Predictor) -> str | None:
+def undecided_sentence(database: StateDatabase, predictor: Predictor) -> str | None:
     """Say that no answer has a decision, though an error rate was asked for; else None."""
     counts, state = database.counts(), database.state
     error_rate = state.settings.error_rate
     if error_rate is None or counts["decided"] or not state.n_answers:
         return None
-    reason = fitted.why_not(error_rate)
+    reason = predictor.why_not(error_rate)
     if counts["unknown"] == state.n_answers:
         reason = "none has a probability, so that the server may give no log-probabilities"
     sentence = (

@@ -21,19 +21,19 @@ from tracecal.serving.monitoring.state import AlarmSettings
 
 
 def batch_of_answers(
-    answers: pl.DataFrame, fitted: Predictor, error_rate: float | None, task: str | None = None
+    answers: pl.DataFrame, predictor: Predictor, error_rate: float | None, task: str | None = None
 ) -> Batch:
     """Return what is watched of answers (columns of `RECORDS`); raise as `score_answers`."""
-    scored = score_answers(answers, fitted, error_rate, task)
+    scored = score_answers(answers, predictor, error_rate, task)
     keep = scored["keep"].cast(pl.Float64).fill_null(np.nan).to_numpy()
-    columns = list(fitted.inputs)
+    columns = list(predictor.inputs)
     x = compute_inputs(answers, columns).select(pl.col(columns).fill_null(np.nan)).to_numpy()
     length = answers["surprisal"].list.len().cast(pl.Float64).fill_null(np.nan).to_numpy()
-    return batch_of_inputs(x, length, fitted, keep)
+    return batch_of_inputs(x, length, predictor, keep)
 
 
 def batch_of_inputs(
-    x: np.ndarray, length: np.ndarray, fitted: Predictor, keep: np.ndarray
+    x: np.ndarray, length: np.ndarray, predictor: Predictor, keep: np.ndarray
 ) -> Batch:
     """Return what is watched of answers with inputs x [n, d], NaN where unknown.
 
@@ -42,7 +42,7 @@ def batch_of_inputs(
     """
     is_known = ~np.isnan(x).any(1)
     probability = np.full(len(x), np.nan)
-    probability[is_known] = (fitted.tested_fit or fitted.final).predict(x[is_known])
+    probability[is_known] = (predictor.tested_fit or predictor.final).predict(x[is_known])
     return Batch(probability, np.where(is_known, length, np.nan), keep)
 
 
@@ -82,30 +82,30 @@ def require_keys(keys: Sequence[str | None], one_per: str) -> None:
         LOGGER.warning("%d answers %s: each counts by itself", n_without, what)
 
 
-def calibrator_identity(fitted: Predictor, error_rate: float | None) -> str:
+def calibrator_identity(predictor: Predictor, error_rate: float | None) -> str:
     """Return a digest of the calibrator and its threshold, in hexadecimal."""
     content = {
-        "estimator": fitted.estimator,
-        "fit": as_json(fitted.tested_fit or fitted.final),
+        "estimator": predictor.estimator,
+        "fit": as_json(predictor.tested_fit or predictor.final),
         "error_rate": error_rate,
-        "threshold": None if error_rate is None else fitted.thresholds[error_rate],
+        "threshold": None if error_rate is None else predictor.thresholds[error_rate],
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def alarm_settings(
-    fitted: Predictor, settings: MonitorSettings, error_rate: float | None
+    predictor: Predictor, settings: MonitorSettings, error_rate: float | None
 ) -> AlarmSettings:
     """Return what to watch of a calibrator's answers.
 
     Where no threshold guarantees the error rate, a warning says so and labels are not watched.
     Raises `InputError` where the calibrator was not tested for it, or is of parts of answers.
     """
-    if fitted.fitted_on.parts is not None:
+    if predictor.fitted_on.parts is not None:
         raise InputError(
             "the calibrator is of parts of answers, which are not watched: give one of whole ones."
         )
-    if error_rate is not None and (reason := fitted.why_not(error_rate)) is not None:
+    if error_rate is not None and (reason := predictor.why_not(error_rate)) is not None:
         LOGGER.warning(
             "no answer is kept, so the share kept and labels are not watched: %s", reason
         )

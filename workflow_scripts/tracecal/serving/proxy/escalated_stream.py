@@ -10,14 +10,12 @@ from aiohttp import ClientResponse
 from tracecal.serving.proxy.escalation import (
     Escalation,
     decide,
+    escalation_metadata,
     first_probability,
     has_several_choices,
+    resource_usage,
     stream_options,
     with_failure,
-)
-from tracecal.serving.proxy.escalation_metadata import (
-    escalation_metadata,
-    resource_usage,
     with_metadata,
 )
 from tracecal.serving.proxy.failures import SERVER_FAILURES, LargeServerError

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import orjson
 from aiohttp import ClientConnectionResetError, ClientResponse, web
+from multidict import CIMultiDict
 
 from tracecal.io.log import LOGGER
 from tracecal.serving.proxy.answer import scored_answer
@@ -26,7 +27,6 @@ from tracecal.serving.proxy.failures import (
     failure_response,
     failure_sentence,
 )
-from tracecal.serving.proxy.headers import BODY_HEADERS, headers_to_pass_on
 from tracecal.serving.proxy.json_bodies import (
     Object,
     TooLargeError,
@@ -43,6 +43,21 @@ from tracecal.serving.proxy.visitors import refusal
 
 # Statuses of a server that may refuse the additions: the request is sent again without them.
 REFUSED = (400, 422)
+# Headers of a single connection; `Connection` names more of them.
+HOP_BY_HOP = {
+    "connection",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+}
+BODY_HEADERS = {"content-length", "content-encoding"}  # which do not fit a changed body
 
 
 @dataclass
@@ -220,3 +235,16 @@ def _is_stream(response: ClientResponse, body: Object) -> bool:
     content_type = response.content_type
     is_asked_for = bool(body.get("stream")) and "json" not in content_type
     return content_type == "text/event-stream" or is_asked_for
+
+
+def headers_to_pass_on(headers: CIMultiDict, dropped: set[str] = frozenset()) -> CIMultiDict:
+    """Return the headers to pass on, repeated ones too, in their order."""
+    of_connection = {
+        name.strip().lower()
+        for value in headers.getall("Connection", ())
+        for name in value.split(",")
+    }
+    excluded = HOP_BY_HOP | of_connection | dropped
+    return CIMultiDict(
+        (name, value) for name, value in headers.items() if name.lower() not in excluded
+    )

@@ -1,17 +1,19 @@
 """The confidence of a server's answers, or the reasons why there is none.
 
-`Scorer(fitted, reading, target).add_confidence(answer, request)` sets `confidence` in each choice.
+`Scorer(predictor, reading, target).add_confidence(answer, request)` sets `confidence` in each
+choice.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from tracecal.answers.parts.parts import requested_parts
-from tracecal.answers.raw_answer import Known, Reasoning, StopToken
+from tracecal.answers.raw_answer import UNDECODED, Known, Reasoning, StopToken
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record, as_frame
 from tracecal.answers.row import NEUTRAL, read_row
@@ -19,11 +21,10 @@ from tracecal.calibrator.confidence import Confidence, answer_inputs, confidence
 from tracecal.calibrator.parts import ScoredPart, record_parts
 from tracecal.calibrator.predictor import Predictor, Target
 from tracecal.calibrator.schema import CalibrationData
-from tracecal.calibrator.trace_kinds import open_questions, require_same_kind
+from tracecal.calibrator.trace_kinds import NEXT_QUESTION, open_questions, require_same_kind
 from tracecal.errors import InputError, WrongRow
 from tracecal.estimators.trace_inputs import ENTROPY_INPUTS
 from tracecal.io.log import LOGGER
-from tracecal.serving.proxy.doubts import token_doubts
 from tracecal.serving.proxy.json_bodies import Object
 
 if TYPE_CHECKING:  # slow to load, and not needed at import
@@ -60,19 +61,19 @@ class Scorer(Unscored):
     not tested for the target, or takes columns that a server's answers do not have.
     """
 
-    fitted: Predictor
+    predictor: Predictor
     reading: Reading
     target: Target | None = None
     watcher: "Watcher | None" = None
 
     def __post_init__(self) -> None:
-        if self.fitted.also:
+        if also := self.predictor.also:
             raise InputError(
-                f"the calibrator takes {' and '.join(self.fitted.also)} beside the trace (--also), "
-                "and a server's answers have none: calibrate without, for the proxy."
+                f"the calibrator takes {' and '.join(also)} beside the trace (--also), and "
+                "a server's answers have none: calibrate without, for the proxy."
             )
         if self.target is not None:
-            self.fitted.require_tested(self.target)
+            self.predictor.require_tested(self.target)
 
     def confidence(self, answer: Object, request: Object) -> Object:
         """As `Unscored.confidence`, with the probability."""
@@ -100,18 +101,18 @@ class Scorer(Unscored):
         """
         if request.get("echo"):
             raise WrongRow("with 'echo' the prompt's tokens stand among the answer's")
-        fitted, processed = self.fitted, self.reading.processed
+        predictor, processed = self.predictor, self.reading.processed
         if processed == "auto":
             processed = processing_requested(request)
         row = {"id": "answer", "request": request, "response": answer}
         record = replace(read_row(row, self.reading), processed=processed)
         kind = record.model, record.stop_token, record.processed, record.reasoning
         has_trace = record.surprisal is not None
-        refusal, questions = kind_questions(fitted.fitted_on, *kind, has_trace)
+        refusal, questions = kind_questions(predictor.fitted_on, *kind, has_trace)
         if refusal:
             return self.unknown(refusal), None
-        is_of_parts = fitted.fitted_on.parts is not None
-        needs_entropy = not ENTROPY_INPUTS.isdisjoint(fitted.inputs)
+        is_of_parts = predictor.fitted_on.parts is not None
+        needs_entropy = not ENTROPY_INPUTS.isdisjoint(predictor.inputs)
         is_complete = has_trace and not (record.entropy is None and needs_entropy)
         if not is_complete and not (is_of_parts and record.partial):
             return self.unknown(record.lacks), None
@@ -120,8 +121,8 @@ class Scorer(Unscored):
             parts, reason = self._score_parts(record, request, doubts)
             return self._as_json(Confidence(None, reason=reason), parts), None
         bounds = record.entropy_lower, record.entropy_upper
-        x = answer_inputs(fitted, record.surprisal, record.entropy, *bounds)
-        confidence = confidence_of(fitted, x, self.target, record.top_k)
+        x = answer_inputs(predictor, record.surprisal, record.entropy, *bounds)
+        confidence = confidence_of(predictor, x, self.target, record.top_k)
         if doubts:
             confidence = doubted(confidence, doubts)
         parts, _ = self._score_parts(record, request, doubts)
@@ -135,9 +136,9 @@ class Scorer(Unscored):
         The parts are None where neither the calibrator nor the request names any.
         """
         names = requested_parts(request)
-        if self.fitted.fitted_on.parts is None and not names:
+        if self.predictor.fitted_on.parts is None and not names:
             return None, None
-        parts, reason = record_parts(self.fitted, record, self.target, names)
+        parts, reason = record_parts(self.predictor, record, self.target, names)
         return [_part_as_json(part, doubts) for part in parts], reason
 
     def _as_json(self, confidence: Confidence, parts: list[Object] | None = None) -> Object:
@@ -145,7 +146,7 @@ class Scorer(Unscored):
         is_of_cascade = isinstance(self.target, str)
         plain = vars(confidence) | {"error_rate": None if is_of_cascade else self.target}
         plain |= {"promise": self.target} if is_of_cascade else {}
-        if parts is None and self.fitted.fitted_on.parts is None:
+        if parts is None and self.predictor.fitted_on.parts is None:
             return plain
         return plain | {"parts": parts or []}
 
@@ -188,3 +189,50 @@ def kind_questions(
     except InputError as error:
         return str(error), []
     return None, open_questions(answers, fitted_on)
+
+
+def token_doubts(answer: Object, record: Record, request: Object) -> list[str]:
+    """Say why the tokens of an answer of one choice, `record` as read, may not be its own."""
+    if record.reasoning in ("within", "alone"):
+        return []  # the tokens are not those of the answer alone
+    choices = answer.get("choices")
+    choice = choices[0] if isinstance(choices, list) and isinstance(choices[0], dict) else {}
+    stops = request.get("stop") or []
+    stops = [*(stops if isinstance(stops, list) else [stops]), choice.get("stop_reason")]
+    if not is_spelled(record.answer or "", record.tokens or (), stops):
+        return ["the tokens with log-probabilities do not spell the answer"]
+    if re.search(NEXT_QUESTION, record.answer or ""):
+        return ["the answer runs on into another question, whose tokens count as its own"]
+    return []
+
+
+def is_spelled(text: str, tokens: Sequence[str | None], stops: Sequence[Any]) -> bool:
+    """Return whether tokens spell a text, perhaps with a stop token or stop string behind it.
+
+    Blanks at either end do not count, as servers strip them. Where tokens are parts of characters
+    only the other tokens are compared.
+
+    >>> is_spelled("Paris", ["Par", "is", "\\n"], ["\\n"]), is_spelled("Paris", ["Rome"], [])
+    (True, False)
+    """
+    if not tokens or None in tokens:
+        return False
+    spelled, text = "".join(tokens).lstrip(), text.strip()
+    if spelled.startswith(text):
+        rest = spelled.removeprefix(text)
+        is_stopped = any(isinstance(stop, str) and stop and stop in rest for stop in stops)
+        return rest.strip() in ("", tokens[-1].strip()) or is_stopped
+    return UNDECODED in spelled and _is_spelled_around(spelled, text)
+
+
+def _is_spelled_around(spelled: str, text: str) -> bool:
+    """Return whether what stands between parts of characters is in the text, in the same order."""
+    end, n_parts = 0, spelled.count(UNDECODED)
+    *fragments, last = spelled.split(UNDECODED)
+    for fragment in fragments:
+        start = text.find(fragment, end, end + n_parts + len(fragment))
+        if start < 0:
+            return False
+        end = start + len(fragment)
+    rest = text[end:]
+    return any(last.startswith(rest[skipped:]) for skipped in range(n_parts + 1))

@@ -72,9 +72,9 @@ def make_proxy(options: ProxyOptions) -> Proxy:
 
 def make_scorer(options: ProxyOptions) -> Scorer:
     """Make the scorer of the server's answers, with a watcher where `--watch` asks for one."""
-    settings, fitted = options.settings, load_predictor(options.calibrator)
+    settings, predictor = options.settings, load_predictor(options.calibrator)
     target = target_of(options.error_rate, settings.promise)
-    vocabulary = vocabulary_for(fitted.fitted_on, options.reading.vocabulary)
+    vocabulary = vocabulary_for(predictor.fitted_on, options.reading.vocabulary)
     if vocabulary is None:
         LOGGER.warning("without --vocabulary entropies are unknown, and so is every probability")
     if options.reading.processed == "auto":
@@ -82,17 +82,17 @@ def make_scorer(options: ProxyOptions) -> Scorer:
             "without --processed only answers to requests that state a temperature of 0 or 1 are "
             "known to have raw probabilities, and no other is kept; vLLM's are raw (--processed no)"
         )
-    reasoning = fitted.fitted_on.reasoning
+    reasoning = predictor.fitted_on.reasoning
     reading = options.reading.model_copy(
         update={
             "vocabulary": vocabulary,
             "reasoning": "apart" if reasoning == "none" else reasoning,
         }
     )
-    scorer = Scorer(fitted, reading, target)
+    scorer = Scorer(predictor, reading, target)
     if settings.watch is None:
         return scorer
-    return replace(scorer, watcher=Watcher(fitted, options.error_rate, settings))
+    return replace(scorer, watcher=Watcher(predictor, options.error_rate, settings))
 
 
 def make_escalation(settings: ProxySettings, small: Scorer) -> Escalation | None:
@@ -106,16 +106,16 @@ def make_escalation(settings: ProxySettings, small: Scorer) -> Escalation | None
         raise InputError(
             "--escalate needs --error-rate or --promise, which says what answers are kept."
         )
-    if (reason := small.fitted.why_not(small.target)) is not None:
+    if (reason := small.predictor.why_not(small.target)) is not None:
         raise InputError(f"no answer would be kept, and all be escalated: {reason}.")
-    if settings.promise and settings.escalate_model != small.fitted.large:
+    if settings.promise and settings.escalate_model != small.predictor.large:
         raise InputError(
             f"--promise {settings.promise} is of escalating to "
-            f"{small.fitted.large or 'a model without a name'}, and "
+            f"{small.predictor.large or 'a model without a name'}, and "
             f"--escalate-model is {settings.escalate_model}: a guarantee is of one large model "
             "('tracecal cascade --large-model' names it as its server does)."
         )
-    fitted_on = small.fitted.fitted_on
+    fitted_on = small.predictor.fitted_on
     if fitted_on.parts is not None:
         raise InputError("the calibrator is of parts of answers: whole answers are escalated.")
     addresses = settings.escalate, settings.upstream
@@ -127,9 +127,11 @@ def make_escalation(settings: ProxySettings, small: Scorer) -> Escalation | None
         )
     large = Unscored()
     if settings.escalate_calibrator is not None:
-        fitted = load_predictor(settings.escalate_calibrator)
-        reading = Reading(vocabulary=fitted.fitted_on.vocabulary, processed=small.reading.processed)
-        large = Scorer(fitted, reading, None if settings.promise else small.target)
+        predictor = load_predictor(settings.escalate_calibrator)
+        reading = Reading(
+            vocabulary=predictor.fitted_on.vocabulary, processed=small.reading.processed
+        )
+        large = Scorer(predictor, reading, None if settings.promise else small.target)
     return Escalation(settings, large, _key(settings.escalate_key_env))
 
 

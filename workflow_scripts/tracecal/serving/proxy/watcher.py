@@ -59,11 +59,11 @@ class Watcher:
     """
 
     def __init__(
-        self, fitted: Predictor, error_rate: float | None, settings: ProxySettings
+        self, predictor: Predictor, error_rate: float | None, settings: ProxySettings
     ) -> None:
-        self.fitted, self.error_rate, self.path = fitted, error_rate, str(settings.watch)
+        self.predictor, self.error_rate, self.path = predictor, error_rate, str(settings.watch)
         options = {name: getattr(settings, name) for name in MonitorSettings.model_fields}
-        self.alarm_settings = alarm_settings(fitted, MonitorSettings(**options), error_rate)
+        self.alarm_settings = alarm_settings(predictor, MonitorSettings(**options), error_rate)
         self.n_texts = settings.keep_texts
         self.withholds = settings.on_alarm == "withhold"
         self.reason: str | None = None
@@ -84,9 +84,9 @@ class Watcher:
         """Open the state, for the calling thread."""
         return StateDatabase(
             self.path,
-            calibrator_identity(self.fitted, self.error_rate),
+            calibrator_identity(self.predictor, self.error_rate),
             self.alarm_settings,
-            self.fitted.reference,
+            self.predictor.reference,
             private=self.n_texts is not None,
         )
 
@@ -161,9 +161,9 @@ class Watcher:
         """Write a batch of the queue to the state; what cannot be written stays queued."""
         queued = [self._queue[row] for row in range(min(len(self._queue), BATCH_SIZE))]
         ids, keys, choices, inputs, keep, rows = zip(*queued, strict=True)
-        unknown = np.full(len(self.fitted.inputs), np.nan), np.nan
+        unknown = np.full(len(self.predictor.inputs), np.nan), np.nan
         x, lengths = map(np.array, zip(*(each or unknown for each in inputs), strict=True))
-        batch = batch_of_inputs(x, lengths, self.fitted, np.array(keep))
+        batch = batch_of_inputs(x, lengths, self.predictor, np.array(keep))
         n_repeated = database.add_served(ids, batch, rows, self.n_texts, keys, choices)
         if n_repeated and not self.n_repeated:
             LOGGER.warning(
