@@ -29,6 +29,7 @@ from support.running import (
 from support.upstream import Upstream, piece
 from tests.tracecal.serving.proxy.test_serve_watch import samples
 from tracecal.calibrator.catalogue import DEFAULT
+from tracecal.calibrator.schema import CascadeControl, CascadeThreshold
 from tracecal.cli.main import COMMANDS, main
 from tracecal.io.files import write_json
 from tracecal.serving.proxy.scorer import Scorer
@@ -255,8 +256,10 @@ def test_nothing_of_the_client_but_its_question_reaches_the_large_server_nor_its
 @pytest.mark.parametrize(("threshold", "model"), [(0.05, "m"), (0.9, "large")])
 def test_answers_are_kept_by_the_promise_of_a_cascade(both, of_top_k, threshold, model):
     """Whose threshold decides, and not that of an error rate."""
-    promised = {"thresholds": {"below:0.05": threshold}, "reasons": {}, "large": "large"}
-    scorer = Scorer(replace(of_top_k, **promised), READING, "below:0.05")
+    guarantee = CascadeThreshold(**GUARANTEE | {"threshold": threshold})
+    control = CascadeControl(large="large", confidence=0.9, thresholds=(guarantee,))
+    fits = of_top_k.fits.model_copy(update={"cascade": control})
+    scorer = Scorer(replace(of_top_k, fits=fits), READING, "below:0.05")
     with both(small(), large(), scorer, promise="below:0.05") as http:
         for stream in (False, True):
             response = http.post(CHAT, json=ASK | {"stream": stream})
@@ -535,6 +538,19 @@ def test_the_command_escalates_with_the_key_of_its_environment_and_writes_none(
     assert LARGE_KEY not in log.read_text()
 
 
+# A guarantee of a cascade, as a calibrator's file holds it.
+GUARANTEE = {
+    "promise": "below",
+    "promised": 0.05,
+    "threshold": 0.6,
+    "n": 100,
+    "groups": 100,
+    "largest_group": 1,
+    "escalated": 0.5,
+    "accuracy": 0.9,
+    "small_accuracy": 0.8,
+    "large_accuracy": 0.9,
+}
 GIVEN = ["--escalate", "http://l", "--escalate-model", "large", "--error-rate", "0.3"]
 
 
@@ -582,9 +598,8 @@ def test_what_cannot_be_escalated_is_refused_before_it_starts(
 def test_a_promise_of_another_cascade_is_refused(
     content, tmp_path, caplog, stored, promise, reason
 ):
-    entry = {"promise": "below", "promised": 0.05, "threshold": 0.6, "reason": None}
-    none = entry | {"promised": 0.01, "threshold": None, "reason": "too few"}
-    told = {"large": stored, "confidence": 0.9, "thresholds": [entry, none]}
+    without = GUARANTEE | {"promised": 0.01, "threshold": None, "reason": "too few"}
+    told = {"large": stored, "confidence": 0.9, "thresholds": [GUARANTEE, without]}
     path = tmp_path / "C.json"
     write_json(content | {DEFAULT: content[DEFAULT] | {"cascade": told}}, path)
     start = ["serve", "--calibrator", str(path), "--port", "0", "--upstream", "http://s"]
