@@ -21,8 +21,7 @@ from trace_workflow.analyses.comparisons import comparisons
 from trace_workflow.analyses.gains import gains
 from trace_workflow.analyses.improvements import improvements
 from tracecal.calibration.metrics import all_metrics
-from tracecal.calibration.picked_baseline import pick_baselines, with_picked
-from tracecal.calibration.predictions import calibrate_all
+from tracecal.calibration.predictions import calibrate_all, pick_baselines, with_picked
 from tracecal.calibration.ranking import single_auroc
 from tracecal.calibration.resampling import RESAMPLED_METRICS, resample_metrics
 from tracecal.calibration.splits import make_splits

@@ -2,9 +2,8 @@
 
 from trace_workflow.analyses.labelled_answers import read_labelled_answers
 from trace_workflow.jobs.job import job
-from tracecal.calibration.picked_baseline import pick_baselines, with_picked
 from tracecal.calibration.pooled import by_part, part_codes
-from tracecal.calibration.predictions import calibrate_all
+from tracecal.calibration.predictions import calibrate_all, pick_baselines, with_picked
 from tracecal.calibrator.calibration_data import describe_traces
 from tracecal.calibrator.schema import CalibratedEstimator, CalibratorFile
 from tracecal.io.files import read_parquet, write_checked, write_parquet

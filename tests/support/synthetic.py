@@ -9,7 +9,7 @@ from trace_workflow.analyses.averages import averages
 from trace_workflow.analyses.gains import gains, name_most_picked
 from trace_workflow.analyses.improvements import add_bounds
 from trace_workflow.tables.study_results import StudyResults
-from tracecal.calibration.accuracy import ACCURACY
+from tracecal.calibration.metrics import ACCURACY
 from tracecal.estimators.estimator import PICKED, Entry
 
 ENTRIES = [

@@ -17,7 +17,7 @@ from trace_workflow.tables.html_page import render_html
 from trace_workflow.tables.latex import render_latex
 from trace_workflow.tables.standing_notes import beam_notes, count_notes, needed_answers
 from trace_workflow.tables.table import as_in_paper
-from tracecal.calibration.accuracy import ACCURACY
+from tracecal.calibration.metrics import ACCURACY
 from tracecal.errors import InputError
 from tracecal.estimators.estimator import Entry
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
-from tracecal.calibration.proper_scores import weighted_brier as brier
+from tracecal.calibration.probability_metrics import weighted_brier as brier
 from tracecal.calibration.ranking import weighted_auroc as auroc
 from tracecal.calibration.resampling import (
     SPLITS_PER_RESAMPLE,

@@ -12,10 +12,9 @@ from sklearn.linear_model import LogisticRegression
 
 from support import metrics_one_by_one as one_by_one
 from tracecal.calibration import fits, mixture
-from tracecal.calibration.fits import Constant, fit_all
+from tracecal.calibration.fits import Constant, fit_all, probability_bounds
 from tracecal.calibration.mixture import MEMBERS, Member, fit_mixtures, mixture_weights
 from tracecal.calibration.predictions import calibrate_all
-from tracecal.calibration.probability_bounds import probability_bounds
 from tracecal.calibration.ridge import EITHER_SIGN, fit_ridge
 from tracecal.calibration.splits import make_splits
 from tracecal.estimators.feature_sets import TRACE_PLUS_FEATURES

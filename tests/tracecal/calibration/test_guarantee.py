@@ -12,8 +12,7 @@ from pydantic import TypeAdapter
 from scipy.stats import binomtest
 
 from tracecal.calibration.bets import Evidence, betting_test
-from tracecal.calibration.coefficients import Coefficients
-from tracecal.calibration.estimator_fits import EstimatorFits
+from tracecal.calibration.estimator_fits import Coefficients, EstimatorFits
 from tracecal.calibration.fits import Constant, Identity, Isotonic, Logistic, as_json, fit
 from tracecal.calibration.guarantee import (
     START_FACTOR,

@@ -11,10 +11,9 @@ from scipy.stats import mannwhitneyu
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 from support import metrics_one_by_one as one_by_one
-from tracecal.calibration import calibration_error, proper_scores, ranking
-from tracecal.calibration.accuracy import accuracy_by_language, accuracy_row
+from tracecal.calibration import probability_metrics, ranking
 from tracecal.calibration.fits import fit
-from tracecal.calibration.metrics import NAMES, all_metrics
+from tracecal.calibration.metrics import NAMES, accuracy_by_language, accuracy_row, all_metrics
 from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.ranking import single_auroc as auroc
 from tracecal.calibration.splits import make_splits
@@ -25,15 +24,15 @@ scored = st.lists(st.tuples(st.integers(0, 8), st.booleans()), min_size=2, max_s
 
 
 def brier(probability, correct):
-    return proper_scores.brier(probability[None], correct[None])[0]
+    return probability_metrics.brier(probability[None], correct[None])[0]
 
 
 def ece(probability, correct, bins):
-    return calibration_error.ece(probability[None], correct[None], bins)[0]
+    return probability_metrics.ece(probability[None], correct[None], bins)[0]
 
 
 def nll(probability, correct):
-    return proper_scores.nll(probability[None], correct[None])[0]
+    return probability_metrics.nll(probability[None], correct[None])[0]
 
 
 def aurc(score, correct):
@@ -75,21 +74,21 @@ def test_debiased_ece_is_zero_on_average_where_probabilities_are_exact():
     correct = draw.uniform(size=probability.shape) < probability
     raw, debiased = (
         formula(probability, correct, 15).mean()
-        for formula in (calibration_error.ece, calibration_error.ece_debiased)
+        for formula in (probability_metrics.ece, probability_metrics.ece_debiased)
     )
     assert raw > 0.15, "39 answers in 15 bins"
     assert debiased == pytest.approx(0, abs=0.005)
     many = draw.uniform(size=(1, 200_000))
     wrong = draw.uniform(size=many.shape) < many / 2
-    assert calibration_error.ece_debiased(many, wrong, 15)[0] == pytest.approx(0.25, abs=0.005)
+    assert probability_metrics.ece_debiased(many, wrong, 15)[0] == pytest.approx(0.25, abs=0.005)
 
 
 def test_debiased_ece_by_hand():
     # One bin of two answers at 0.5: |k - 1| is 1 in half of the cases, so 0.25 of 2 answers.
     probability, correct = np.array([[0.5, 0.5]]), np.array([[True, True]])
-    assert calibration_error.ece_debiased(probability, correct, 1)[0] == pytest.approx(0.5 - 0.25)
+    assert probability_metrics.ece_debiased(probability, correct, 1)[0] == pytest.approx(0.5 - 0.25)
     sure = np.array([[1.0, 0.0]]), np.array([[True, False]])
-    assert calibration_error.ece_debiased(*sure, 15)[0] == 0
+    assert probability_metrics.ece_debiased(*sure, 15)[0] == 0
 
 
 @given(

@@ -4,8 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tracecal.calibration.picked_baseline import pick_baselines, with_picked
-from tracecal.calibration.predictions import calibrate_all
+from tracecal.calibration.predictions import calibrate_all, pick_baselines, with_picked
 from tracecal.calibration.splits import make_splits
 from tracecal.estimators.estimator import PICKED
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from support.labelled_answers import answers, predictor_of
 from tracecal.answers.entropy_bounds import entropy_bounds
-from tracecal.calibration.probability_bounds import probability_bounds
+from tracecal.calibration.fits import probability_bounds
 from tracecal.calibrator.confidence import score_answer, score_response
 from tracecal.calibrator.scoring import score_answers
 from tracecal.errors import InputError

@@ -15,8 +15,8 @@ from tracecal.answers.parts.labels import split_part_labels
 from tracecal.answers.parts.parts import Parts, read_parts, requested_parts, schema_leaves
 from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
+from tracecal.calibration.fits import probability_bounds
 from tracecal.calibration.part_answers import part_answers
-from tracecal.calibration.probability_bounds import probability_bounds
 from tracecal.calibrator.confidence import score_answer
 from tracecal.calibrator.parts import UNFITTED, score_parts, score_response_parts
 from tracecal.calibrator.predictor import load_predictor

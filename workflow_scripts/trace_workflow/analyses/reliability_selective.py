@@ -13,8 +13,7 @@ import numpy as np
 import polars as pl
 
 from trace_workflow.analyses.study_files import KEYS, StudyFiles
-from tracecal.calibration.calibration_error import ece
-from tracecal.calibration.proper_scores import brier
+from tracecal.calibration.probability_metrics import brier, ece
 from tracecal.calibration.ranking import expected_errors, single_auroc
 
 COVERAGES = (10, 50, 90)

@@ -16,7 +16,7 @@ import polars as pl
 from trace_workflow.analyses.spike_strata import read_risks
 from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.calibration.fits import Method, fit
-from tracecal.calibration.proper_scores import brier
+from tracecal.calibration.probability_metrics import brier
 from tracecal.calibration.ranking import single_auroc
 
 FEATURE_SETS: dict[str, tuple[str, ...]] = {

@@ -1,4 +1,10 @@
-"""Calibrated probabilities of every estimator in every split, and their means over splits."""
+"""Calibrated probabilities of every estimator in every split, and their means over splits.
+
+1. `calibrate_all` fits the estimators and predicts.
+2. `pick_baselines` picks the baseline that a user would pick in each split: the one that fits its
+   labels best. `with_picked` adds its predictions.
+3. `mean_probabilities` averages predictions over splits.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -10,8 +16,9 @@ from tracecal.calibration.estimator_fits import EstimatorFits
 from tracecal.calibration.fits import Fit, Method, fit_all
 from tracecal.calibration.mixture import fit_mixtures
 from tracecal.calibration.pooled import fit_pooled
+from tracecal.calibration.probability_metrics import nll
 from tracecal.calibration.ridge import fit_ridge
-from tracecal.estimators.estimator import OwnFit
+from tracecal.estimators.estimator import PICKED, OwnFit
 
 PREDICTIONS = {
     "estimator": pl.String,
@@ -19,6 +26,7 @@ PREDICTIONS = {
     "example_id": pl.String,
     "probability": pl.Float64,
 }
+PICKS = {"split": pl.Int64, "baseline": pl.String, "log_loss": pl.Float64}
 
 
 class Inputs(NamedTuple):
@@ -85,6 +93,45 @@ def mean_probabilities(predictions: pl.DataFrame, *keys: str) -> pl.DataFrame:
     # Sorted, so that sums are rounded alike whatever the order of the rows.
     ordered = predictions.sort(*keys, "split").group_by(keys, maintain_order=True)
     return ordered.agg(pl.col("probability").mean())
+
+
+def pick_baselines(
+    answers: pl.DataFrame,
+    splits: pl.DataFrame,
+    estimators: Mapping[str, Sequence[str]],
+    calibrators: Mapping[str, EstimatorFits],
+    baselines: Sequence[str],
+) -> pl.DataFrame:
+    """Pick a baseline in each split by its log loss (nats) there; columns PICKS.
+
+    `answers`, `splits`, `estimators` and `calibrators` are those of `calibrate_all`. Only baselines
+    that score the most answers of the calibration part are candidates, as losses on other answers
+    do not compare; of equal losses the first of `baselines` counts.
+    """
+    answers = answers.sort("example_id")
+    calibration = splits.filter(part="calibration").partition_by("split", as_dict=True)
+    rows = []
+    for (split,), part in calibration.items():
+        labelled = answers.join(part.select("example_id"), on="example_id", how="semi")
+        losses = {}
+        for name in baselines:
+            complete = labelled.drop_nulls(estimators[name])
+            x = complete.select(estimators[name]).cast(pl.Float64).to_numpy()
+            y_true = complete["correct"].to_numpy()[None]
+            proba = calibrators[name].splits[split].predict(x)[None]
+            losses[name] = (-len(x), nll(proba, y_true)[0] if len(x) else 0)
+        best = min(losses, key=losses.__getitem__, default=None)
+        if best is not None and losses[best][0]:
+            rows.append((split, best, losses[best][1]))
+    return pl.DataFrame(rows, schema=PICKS, orient="row").sort("split")
+
+
+def with_picked(predictions: pl.DataFrame, picked: pl.DataFrame) -> pl.DataFrame:
+    """`predictions`, then those of the baseline picked in each split (`picked`), as PICKED."""
+    picks = picked.select("split", estimator="baseline")
+    rows = predictions.join(picks, on=["estimator", "split"], how="semi", maintain_order="left")
+    renamed = rows.with_columns(estimator=pl.lit(PICKED)).sort("split", maintain_order=True)
+    return pl.concat([predictions, renamed])
 
 
 def _calibration_masks(ids: pl.Series, splits: pl.DataFrame) -> dict[int, np.ndarray]:

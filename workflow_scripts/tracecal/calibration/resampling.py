@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from tracecal.calibration.proper_scores import weighted_brier
+from tracecal.calibration.probability_metrics import weighted_brier
 from tracecal.calibration.ranking import ratio, weighted_auroc
 from tracecal.io.randomness import seeded
 

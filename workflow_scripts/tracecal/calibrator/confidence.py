@@ -10,7 +10,7 @@ import polars as pl
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import ALSO, Record, as_frame
 from tracecal.answers.row import read_row
-from tracecal.calibration.probability_bounds import probability_bounds
+from tracecal.calibration.fits import probability_bounds
 from tracecal.calibrator.predictor import Predictor, Target
 from tracecal.calibrator.scoring import WITHOUT
 from tracecal.calibrator.trace_kinds import (

@@ -8,8 +8,7 @@ import numpy as np
 import polars as pl
 from scipy.special import expit, logit, ndtri
 
-from tracecal.calibration.calibration_error import bin_index
-from tracecal.calibration.proper_scores import weighted_brier
+from tracecal.calibration.probability_metrics import bin_index, weighted_brier
 from tracecal.calibration.ranking import auroc_within
 from tracecal.calibration.resampling import draw_counts, interval
 from tracecal.calibrator.settings import FitSettings

@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 from scipy.special import betaincinv
 
-from tracecal.calibration.calibration_error import bin_index
 from tracecal.calibration.fits import Fit
+from tracecal.calibration.probability_metrics import bin_index
 from tracecal.calibrator.training_set import TrainingSet
 
 BINS, MIN_IN_BIN, MAX_BINS = 20, 12, 10

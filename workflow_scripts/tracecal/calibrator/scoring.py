@@ -3,7 +3,7 @@
 import polars as pl
 
 from tracecal.answers.record import ALSO
-from tracecal.calibration.probability_bounds import probability_bounds
+from tracecal.calibration.fits import probability_bounds
 from tracecal.calibrator.fingerprints import KNOWN_ANSWER, fingerprints
 from tracecal.calibrator.predictor import Predictor, Target
 from tracecal.calibrator.trace_kinds import (

@@ -21,8 +21,7 @@ from tracecal.answers.reading import Reading
 from tracecal.answers.record import as_frame
 from tracecal.answers.row import read_row
 from tracecal.answers.verdict import parse_verdict
-from tracecal.calibration.calibration_error import ece
-from tracecal.calibration.proper_scores import brier
+from tracecal.calibration.probability_metrics import brier, ece
 from tracecal.calibration.ranking import single_auroc
 from tracecal.calibration.settings import Calibration
 from tracecal.calibrator.confidence import Confidence, trace_confidence
