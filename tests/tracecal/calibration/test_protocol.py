@@ -249,13 +249,13 @@ def test_a_score_that_is_null_everywhere_predicts_nothing():
     nulls = answers.with_columns(pl.lit(None, dtype=pl.Float64).alias("scores.a"))
     predictions, calibrators = calibrate_all(nulls, splits, {"a": ["scores.a"]}, "platt")
     assert predictions.height == 0
-    assert calibrators["a"]["final"] == {"kind": "constant", "probability": 0.5}
+    assert as_json(calibrators["a"].final) == {"kind": "constant", "probability": 0.5}
 
 
 def test_the_json_redoes_the_predictions():
     answers, splits = answers_and_splits()
     predictions, calibrators = calibrate_all(answers, splits, ESTIMATORS, "platt")
-    stored = json.loads(json.dumps(calibrators))["ab"]
+    stored = json.loads(calibrators["ab"].model_dump_json())
     assert stored["features"] == ["a", "b"]
     assert set(stored["splits"]) == {"0", "1", "2", "3"}
     two = stored["splits"]["2"]
@@ -278,8 +278,8 @@ def test_an_uncalibrated_score_is_its_probability():
     )
     raw = predictions.filter(estimator="a").join(answers, on="example_id")
     assert (raw["probability"] == raw["scores.a"]).all()
-    assert calibrators["a"]["final"] == {"kind": "identity"}
-    assert calibrators["b"]["final"]["kind"] == "logistic"
+    assert as_json(calibrators["a"].final) == {"kind": "identity"}
+    assert calibrators["b"].final.kind == "logistic"
 
 
 def test_a_split_without_calibration_answers_predicts_an_even_chance():
