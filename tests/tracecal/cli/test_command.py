@@ -19,7 +19,7 @@ from support.running import REPOSITORY
 from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.table import Column, Table
 from tracecal.answers.reading import Reading
-from tracecal.calibrator import fitting as fit
+from tracecal.calibrator import catalogue
 from tracecal.calibrator.catalogue import DEFAULT, LABELS
 from tracecal.calibrator.fitting import fit_calibrator
 from tracecal.calibrator.guarantee_text import GUARANTEES, guarantee_lines, guarantee_table
@@ -105,18 +105,20 @@ def test_quality_is_that_of_fits_without_the_answers_own_group():
 def test_the_ranking_sees_no_answer_that_thresholds_were_tested_on():
     """Labels of the tested part may change without another choice."""
     frame, settings = answers(200), FitSettings(splits={"count": 2})
-    known = make_training_set(frame, "t", settings)
-    tested = known.splits.filter(split=0, part="evaluation")["example_id"]
+    splits = make_training_set(frame, "t", settings).splits
+    tested = splits.filter(split=0, part="evaluation")["example_id"]
     flipped = pl.when(pl.col("example_id").is_in(tested.implode())).then(~pl.col("correct"))
-    other = frame.with_columns(correct=flipped.otherwise("correct"))
-    chosen = [fit_calibrator(one, "t", settings)["fitted_on"] for one in (frame, other)]
-    assert chosen[0]["ranking"] == chosen[1]["ranking"]
-    assert chosen[0]["estimator"] == chosen[1]["estimator"]
+    changed = frame.with_columns(correct=flipped.otherwise("correct"))
+    data, data_of_changed = (
+        fit_calibrator(labelled, "t", settings).fitted_on for labelled in (frame, changed)
+    )
+    assert data.ranking == data_of_changed.ranking
+    assert data.estimator == data_of_changed.estimator
 
 
 def test_every_output_recommends_the_estimator_that_score_takes(files, capsys, monkeypatch):
     """The text, the table, the page, the promises, the plan and the file name one."""
-    monkeypatch.setattr(fit, "DEFAULT", "entropy_variance")
+    monkeypatch.setattr(catalogue, "DEFAULT", "entropy_variance")
     frame = answers(400).with_columns(correct=pl.col("entropy").list.mean() < 0.5)
     frame.write_ndjson("labelled.jsonl")
     assert main([*CALIBRATE, "--report", "report.html"]) == 0

@@ -34,42 +34,42 @@ class Reading(Strict):
     151936
     """
 
-    format: FormatName = Field(default="auto", description="auto: recognised from each row")
+    format: FormatName = Field(default="auto", description="auto: recognise each row")
     vocabulary: PositiveInt | None = Field(
-        default=None, description="size of the model's vocabulary: entropies from top-k need it"
+        default=None, description="size of the model's vocabulary, which entropies from top-k need"
     )
     greedy: bool = Field(default=False, description="the answers were decoded greedily")
     rounding: NonNegativeFloat | None = Field(
-        default=None, description="largest error of a log-probability, in nats; by default detected"
+        default=None, description="largest log-probability error in nats, detected by default"
     )
     stop_token: Literal["auto", "included", "absent"] = Field(
         default="auto",
-        description="whether traces include the stop token; auto: inferred from each row",
+        description="whether traces include the stop token; auto: infer it from each row",
     )
     processed: Literal["auto", "yes", "no"] = Field(
-        default="auto", description="whether temperature or penalties changed the probabilities"
+        default="auto", description="whether sampling settings changed the probabilities"
     )
     reasoning: Literal["apart", "within", "alone"] = Field(
         default="apart",
-        description="of an answer behind reasoning: the trace is of the answer (apart), of the "
-        "reasoning (alone) or of both (within)",
+        description="where an answer follows reasoning, trace the answer (apart), the "
+        "reasoning (alone) or both (within)",
     )
     model: str | None = Field(
-        default=None, description="the model's name; by default as in the file"
+        default=None, description="the model's name; read from the file by default"
     )
     id: str | None = Field(default=None, description="path of a row's id, such as doc.ID")
-    label: str | None = Field(default=None, description="path of a row's verdict, correct or not")
+    label: str | None = Field(default=None, description="path of a row's verdict: correct or not")
     columns: dict[str, str] = Field(
-        default={}, description="column: its path in a row, such as surprisal: output.nll"
+        default={}, description="a column and its path, such as surprisal: output.nll"
     )
     also: dict[str, str] = Field(
-        default={}, description="further number (larger: trust more): its path"
+        default={}, description="a further number (larger: more trusted) and its path"
     )
     filter: str | None = Field(
-        default=None, description="lm-evaluation-harness: read only this filter"
+        default=None, description="read only this filter of lm-evaluation-harness"
     )
     wrong_rows: Literal["stop", "skip"] = Field(
-        default="stop", description="of invalid rows; skip: leave them out"
+        default="stop", description="stop at invalid rows, or skip them"
     )
 
     def with_defaults(self, **defaults: Any) -> Self:
