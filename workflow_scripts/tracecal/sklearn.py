@@ -358,7 +358,7 @@ class StackOfSixClassifier(BinaryClassifier):
             codes = np.unique(np.asarray(groups), return_inverse=True)[1]
         order = check_random_state(self.random_state).permutation(codes.max() + 1)
         names = self._feature_names()
-        members = MEMBERS
+        members: Sequence[Member] = MEMBERS
         if not {name for member in MEMBERS for name in member.features} <= {*names}:
             members = (Member(tuple(names)), *(Member((name,)) for name in names))
         (self.fit_,) = fit_mixtures([(X, correct, order[codes])], names, members)

@@ -24,18 +24,20 @@ MAX_CORRELATION = 0.9
 
 
 class Population(Protocol):
-    """Where labelled questions come from.
+    """Where labelled questions come from."""
 
-    Attributes
-    ----------
-    advice : str
-        What a forecast says where no number of questions suffices.
-    largest_group : int or None
-        How many answers of a question count at most; None: as many as the largest that calibrates.
-    """
+    @property
+    def advice(self) -> str:
+        """What a forecast says where no number of questions suffices."""
+        ...
 
-    advice: str
-    largest_group: int | None
+    @property
+    def largest_group(self) -> int | None:
+        """How many answers of a question count at most.
+
+        None: as many as the largest that calibrates.
+        """
+        ...
 
     def draw(self, rng: np.random.Generator, n_groups: int) -> LabelledAnswers:
         """Draw new groups, numbered from 0 in random order."""

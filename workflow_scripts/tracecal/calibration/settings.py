@@ -43,9 +43,12 @@ class CascadeGuarantees(Strict):
     def _sorted(cls, values: tuple[float, ...]) -> tuple[float, ...]:
         return tuple(sorted(set(values)))
 
-    def listed(self) -> list[tuple[str, float]]:
+    def listed(self) -> list[tuple[Literal["below", "at_least"], float]]:
         """Each guarantee's kind and number."""
-        return [(kind, value) for kind, values in self for value in values]
+        return [
+            *(("below", value) for value in self.below),
+            *(("at_least", value) for value in self.at_least),
+        ]
 
 
 class RiskControl(Strict):

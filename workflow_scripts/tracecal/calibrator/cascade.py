@@ -292,7 +292,7 @@ def _pair_answers(
 ) -> pl.DataFrame:
     """`example_id`, `group_id` and the columns of `task_curves`; costs are NaN without prices."""
     pairs = training.frame.select("example_id", "group_id")
-    model_prices = prices or [None, None]
+    model_prices: Sequence[Mapping[str, float] | None] = prices or [None, None]
     for name, frame, price in zip(("small", "large"), (small, large), model_prices, strict=True):
         n_prompt, n_generated = (
             frame[column].list.len().cast(pl.Float64).to_numpy()
@@ -331,6 +331,7 @@ def format_cascade(result: Cascade) -> str:
     """Format the table and the thresholds as lines of text for a terminal."""
     table, router = result.table, result.calibrator.recommended
     control = result.calibrator.file.estimators[router].cascade
+    assert control is not None  # the router of a cascade holds its thresholds
     facts = dict(table.filter(table["router"].is_null()).select("metric", "value").rows())
     small, large = result.models
     lines = [

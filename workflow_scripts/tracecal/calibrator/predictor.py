@@ -1,6 +1,6 @@
 """One estimator of a calibrator, ready to predict: its inputs, fits and thresholds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -105,7 +105,7 @@ class Predictor:
         """The names of the user's own columns among the inputs."""
         return [name.removeprefix(ALSO) for name in self.inputs if name.startswith(ALSO)]
 
-    def with_part(self, x: np.ndarray, parts: Sequence[str]) -> np.ndarray:
+    def with_part(self, x: np.ndarray, parts: Iterable[str]) -> np.ndarray:
         """Inputs x [n, d], and where the fits are `by_part` which of `parts` [n] each row is."""
         if not self.by_part or self.fitted_on.parts is None:
             return x

@@ -39,7 +39,10 @@ READING = "'tracecal reading'"
 class ListTyperCommand(TyperCommand):
     """Takes several values behind an option that may be repeated: --columns a=x b=y."""
 
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
+    # Contexts have a base class, which typer keeps private.
+    def parse_args(  # type: ignore[override]
+        self, ctx: typer.Context, args: list[str]
+    ) -> list[str]:
         multiple = (option for option in self.params if getattr(option, "multiple", False))
         flags = {flag for option in multiple for flag in option.opts}
         repeated: list[str] = []
@@ -116,7 +119,9 @@ class Command:
             help=escaped(self.help()),
             epilog=escaped(f"Example: {self.example}"),
         )(self.runner())
-        return typer.main.get_command(app)
+        built = typer.main.get_command(app)
+        assert isinstance(built, ListTyperCommand)
+        return built
 
     def help(self) -> str:
         """The prose of the function's docstring, or else of the API's, and where to read more."""

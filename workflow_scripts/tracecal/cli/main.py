@@ -39,11 +39,12 @@ COMMANDS = {command.name: command for commands in PANELS.values() for command in
 class LazyGroup(TyperGroup):
     """Lists commands without their options: only the one that is typed loads the API."""
 
-    def resolve_command(
+    # Contexts have a base class, which typer keeps private.
+    def resolve_command(  # type: ignore[override]
         self, ctx: typer.Context, args: list[str]
     ) -> tuple[str | None, TyperCommand | None, list[str]]:
-        name, stub, rest = super().resolve_command(ctx, args)
-        return name, COMMANDS[name].build() if name in COMMANDS else stub, rest
+        name, _, rest = super().resolve_command(ctx, args)  # of an unknown command: None
+        return name, COMMANDS[name].build() if name in COMMANDS else None, rest
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -61,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         status = group().main(arguments, prog_name="tracecal", standalone_mode=False)
     except typer.TyperException as error:
-        error.show()
+        error.show()  # type: ignore[attr-defined]  # those of typer's options have it
         raise SystemExit(error.exit_code) from error
     except InputError as error:
         LOGGER.error("error: %s", error)
@@ -83,6 +84,7 @@ def group() -> TyperGroup:
     )
     app.callback(invoke_without_command=True, help=__doc__)(_start)
     lazy_group = typer.main.get_command(app)
+    assert isinstance(lazy_group, LazyGroup)
     for panel, commands in PANELS.items():
         for command in commands:
             lazy_group.add_command(command.stub(panel))

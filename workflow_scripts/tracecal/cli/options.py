@@ -49,7 +49,7 @@ class ModelOptions(NamedTuple):
 def api_parameters(name: str) -> Iterator[Parameter]:
     """The parameters of a function, class or method of the API, such as 'Calibrator.score'."""
     documented = attrgetter(name)(tracecal)
-    function = documented.__init__ if isinstance(documented, type) else documented
+    function = attrgetter("__init__")(documented) if isinstance(documented, type) else documented
     hints, texts = get_type_hints(function), read_docstring(documented).parameters
     for parameter in inspect.signature(function).parameters.values():
         if parameter.name not in NOT_OPTIONS and parameter.kind != parameter.VAR_KEYWORD:

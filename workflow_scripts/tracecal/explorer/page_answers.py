@@ -71,8 +71,8 @@ class PageAnswers:
         answers = texts
         if number is not None and number < texts.height:
             answers = choose_answers(texts, number, seed)
-        rows = pl.DataFrame({"example_id": texts["example_id"]}).with_row_index("row")
-        rows = answers.join(rows, on="example_id", maintain_order="left")["row"]
+        places = pl.DataFrame({"example_id": texts["example_id"]}).with_row_index("row")
+        rows = answers.join(places, on="example_id", maintain_order="left")["row"]
         answers = answers.hstack(confidence_columns(self.judged[rows], self.fits, self.task))
         if parents is not None:
             parents = parents.filter(pl.col("example_id").is_in(answers["parent_id"].implode()))

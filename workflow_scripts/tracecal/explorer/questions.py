@@ -1,11 +1,11 @@
 """Questions, passages and references of answers, found in the rows of any file."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import polars as pl
 
-COLUMNS = {
+COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     "language": pl.String,
     "question": pl.String,
     "context": pl.String,
@@ -81,9 +81,9 @@ def _texts(value: Any) -> list[str]:
     return [str(text) for text in values if isinstance(text, str | int | float)]
 
 
-def _is_text(value: Any) -> bool:
+def _is_text(value: Any) -> TypeGuard[str]:
     return isinstance(value, str) and value != ""
 
 
-def _is_object(value: Any) -> bool:
+def _is_object(value: Any) -> TypeGuard[Mapping[str, Any]]:
     return isinstance(value, Mapping)

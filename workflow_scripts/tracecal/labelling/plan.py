@@ -166,7 +166,8 @@ def draw_plan(table: pl.DataFrame, error_rate: float, confidence: float) -> str:
     """
     rows, needed = table.to_dicts(), questions_needed(POWER, table)
     first, last = math.log(rows[0]["questions"]), math.log(rows[-1]["questions"])
-    top = next(end for end in AXIS_ENDS if end >= table["high"].max())
+    highest: float = table.select(pl.max("high")).item()
+    top = next(end for end in AXIS_ENDS if end >= highest)
 
     def x(questions: float) -> float:
         return round(65 + 380 * (math.log(questions) - first) / max(last - first, 1e-9), 1)

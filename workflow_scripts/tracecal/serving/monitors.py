@@ -167,8 +167,8 @@ class Monitors:
         task = task or source.metadata.get("task")
         batch = traffic.batch_of_answers(source.frame, self._fitted, self._error_rate, task)
         ids = source.frame["example_id"].to_list()
-        keys = [key or request for key, request in zip(keys, requests, strict=True)]
-        counts = self._database.add_in_batches(ids, batch, keys, choices)
+        keys_or_requests = [key or request for key, request in zip(keys, requests, strict=True)]
+        counts = self._database.add_in_batches(ids, batch, keys_or_requests, choices)
         self._answer_counts += counts
         return counts
 
