@@ -70,10 +70,10 @@ def find_guarantee(
     error_rate, level : float
         Target error rate, and significance level.
     ungrouped : bool
-        Whether the task declares every answer a group of its own.
+        Whether every answer of the task is its own group.
     largest_group : int, optional
-        How many answers of a group count at most; by default as many as the largest calibration
-        group has.
+        The number of answers that a group counts as at most: answers of larger groups are weighted
+        down. By default the size of the largest calibration group.
 
     Examples
     --------
@@ -97,7 +97,8 @@ def find_guarantees(
 ) -> list[Guarantee]:
     """Find the guarantee of each rate, smallest first.
 
-    A rate without a threshold takes that of the rate before it. Parameters as in `find_guarantee`.
+    A rate without a threshold takes the threshold of the rate before it. The parameters are those
+    of `find_guarantee`.
     """
     rates = sorted(error_rates)
     guarantees: list[Guarantee] = []

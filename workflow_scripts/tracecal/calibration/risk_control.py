@@ -1,4 +1,10 @@
-"""Risk control: the guaranteed error rates of one estimator, and what a missing guarantee needs."""
+"""Risk control: the error rates that one estimator guarantees, and why others are missing.
+
+1. `control_risk` takes an estimator's fits, labelled answers and their split, and returns the
+   guarantees with the risk-coverage curve as plain JSON.
+2. Where a target has no threshold, `explain_failure` says why in a sentence.
+3. `groups_needed` forecasts how many groups of answers would have been enough.
+"""
 
 import math
 from collections.abc import Sequence
@@ -35,7 +41,9 @@ def control_risk(
     largest_group: int | None = None,
     forecast: bool = True,
 ) -> dict[str, Any]:
-    """Find the guarantees of one estimator's fit on a split.
+    """Find the thresholds whose error rates one estimator guarantees.
+
+    Thresholds are ordered on the calibration part of the split and tested on its evaluation part.
 
     Parameters
     ----------
@@ -44,16 +52,17 @@ def control_risk(
     answers : polars.DataFrame
         `example_id`, `correct` and the estimator's features.
     split : polars.DataFrame
-        `example_id`, `split`, `rank` (of the group) and `part`. Of several splits the first counts.
+        `example_id`, `split`, `rank` (the random order of groups) and `part` ('calibration' or
+        'evaluation'). The split with the lowest number is used.
     error_rates : sequence of float
         Target error rates.
     confidence : float
         Confidence of each guarantee.
     ungrouped : bool
-        Whether the task declares every answer a group of its own.
+        Whether every answer of the task is its own group.
     largest_group : int, optional
-        How many answers of a group count at most; by default as many as the largest calibration
-        group has.
+        The number of answers that a group counts as at most: answers of larger groups are weighted
+        down. By default the size of the largest calibration group.
     forecast : bool
         Whether to forecast `groups_needed` where a guarantee is missing. This takes longer than all
         the rest.
@@ -61,10 +70,10 @@ def control_risk(
     Returns
     -------
     dict
-        Plain JSON: `thresholds` has a row per error rate, with a `reason` where there is no
-        threshold and the groups that would be `enough`; `groups` is the number of tested groups,
-        `largest_group` how many answers of each count at most, `about` the scope of the guarantees
-        and `risk_coverage` the curve of the tested answers.
+        JSON values. `thresholds` has a row per error rate; without a threshold it says the `reason`
+        and the number of groups that would be `enough`. `groups` is the number of tested groups,
+        `about` the scope of the guarantees and `risk_coverage` the curve of the tested answers.
+        `split`, `confidence` and `largest_group` repeat what was used.
     """
     number = int(split["split"].min())
     calibration, evaluation = split_answers(
@@ -100,10 +109,11 @@ def groups_needed(
     ungrouped: bool = False,
     largest_group: int | None = None,
 ) -> int | None:
-    """Estimate how many groups like the tested ones would have sufficed for a guarantee.
+    """Forecast how many groups like the tested ones would be enough for a guarantee.
 
-    The tested groups are repeated, a quarter more each time, until the first threshold for that
-    number passes; None where 14 times as many are too few. Parameters as in `find_guarantee`.
+    The tested groups are repeated, a quarter more at each step, until the first threshold to test
+    passes; None if it fails even with 14.6 times the groups (GROWTH to the power of STEPS). The
+    parameters are those of `find_guarantees`.
     """
     largest_group = resolve_largest_group(calibration, ungrouped, largest_group)
     n_groups = evaluation.n_groups
@@ -115,7 +125,7 @@ def groups_needed(
             calibration, evaluation, first, error_rate, ungrouped, largest_group
         )
         if evidence.wrong.sum() >= error_rate * evidence.kept.sum():
-            continue  # no number of such groups suffices
+            continue  # too many errors at this threshold; larger numbers may start at another
         enlarged = replace(evidence, kept=evidence.kept[repeated], wrong=evidence.wrong[repeated])
         if enlarged.passes(error_rate, level).any():
             return size
@@ -158,15 +168,15 @@ def explain_failure(
 
 
 def risk_coverage(evaluation: LabelledAnswers, largest_group: int) -> list[tuple[float, float]]:
-    """The share of answers kept and the share wrong of these, at ten thresholds.
+    """The share of answers kept and the error rate among them, at up to ten thresholds.
 
-    The thresholds keep about a tenth of the answers, two tenths, and so on. Groups count as in the
-    guarantees.
+    The thresholds keep a tenth of the answers, two tenths, and so on; tied ones are merged. Groups
+    are weighted as in the guarantees.
     """
     ranked = -np.sort(-evaluation.probability)
     if not len(ranked):
         return []
-    indices = -(-len(ranked) * np.arange(1, 11) // 10) - 1
+    indices = np.ceil(len(ranked) * np.arange(1, 11) / 10).astype(int) - 1
     thresholds = np.unique(ranked[indices])[::-1]
     kept_weight = evaluation.kept_weight(thresholds, largest_group).sum(axis=0)
     coverage = kept_weight / evaluation.group_weights(largest_group).sum()

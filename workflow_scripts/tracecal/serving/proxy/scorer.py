@@ -1,7 +1,9 @@
-"""The confidence of a server's answers, or the reasons why there is none.
+"""The scorer: adds to a server's answers the probability that they are right, or why it is unknown.
 
-`Scorer(predictor, reading, target).add_confidence(answer, request)` sets `confidence` in each
-choice.
+1. `Scorer(predictor, reading, target)` takes a calibrator's predictor, and the error rate or
+   guarantee to keep answers at; `Unscored()` serves models without a calibrator.
+2. `add_confidence(answer, request)` sets `confidence` in each choice of a completion, or in an
+   object of the Responses API itself.
 """
 
 import re
@@ -32,7 +34,7 @@ if TYPE_CHECKING:  # slow to load, and not needed at import
 
 
 class Unscored:
-    """Gives the answers of a model without a calibrator an unknown confidence."""
+    """Says of each answer that its confidence is unknown, as its model has no calibrator."""
 
     def add_confidence(self, answer: Object, request: Object) -> None:
         """Set `confidence` in every choice of an answer, or in the Responses object itself."""
@@ -44,7 +46,7 @@ class Unscored:
                 choice["confidence"] = self.confidence(answer | {"choices": [choice]}, request)
 
     def confidence(self, answer: Object, request: Object) -> Object:
-        """Return the confidence of an answer of one choice, as plain JSON."""
+        """Return the confidence of an answer with one choice, as JSON values."""
         return self.unknown("the model that gave it has no calibrator here")
 
     def unknown(self, reason: str) -> Object:
@@ -54,11 +56,25 @@ class Unscored:
 
 @dataclass(frozen=True)
 class Scorer(Unscored):
-    """Gives answers their confidence. `keep` is None wherever there is a `reason`.
+    """Scores each answer, and says whether to keep it at a target.
 
-    Answers are kept by the `target`: an error rate, a guarantee or None. The `watcher` observes
-    each answer, and withholds `keep` after an alarm. Raises `InputError` where the calibrator was
-    not tested for the target, or takes columns that a server's answers do not have.
+    Parameters
+    ----------
+    predictor : Predictor
+        The calibrator's fit.
+    reading : Reading
+        How answers are read.
+    target : float, str or None
+        The error rate to keep answers at, or the guarantee of a cascade's calibrator ('promise' in
+        the JSON). With None, `keep` is None; so it is wherever a `reason` is given.
+    watcher : Watcher, optional
+        Observes each answer, and withholds `keep` after an alarm.
+
+    Raises
+    ------
+    InputError
+        If the calibrator was not tested for the target, or takes columns that a server's answers do
+        not have.
     """
 
     predictor: Predictor
@@ -70,19 +86,19 @@ class Scorer(Unscored):
         if also := self.predictor.also:
             raise InputError(
                 f"the calibrator takes {' and '.join(also)} beside the trace (--also), and "
-                "a server's answers have none: calibrate without, for the proxy."
+                "a server's answers have none: calibrate without --also for the proxy."
             )
         if self.target is not None:
             self.predictor.require_tested(self.target)
 
     def confidence(self, answer: Object, request: Object) -> Object:
-        """As `Unscored.confidence`, with the probability."""
+        """Return the confidence of an answer with one choice, or the reason why it has none."""
         inputs: Inputs | None = None
         try:
             confidence, inputs = self._score(answer, request)
         except (WrongRow, InputError, ValidationError) as error:
             confidence = self.unknown(str(error))
-        except Exception as error:  # whatever the server wrote, the client is to have it
+        except Exception as error:  # the client gets the answer, whatever the server wrote
             LOGGER.warning("an answer cannot be scored (%s)", type(error).__name__)
             reason = f"its log-probabilities cannot be read ({type(error).__name__})"
             confidence = self.unknown(reason)
@@ -91,13 +107,13 @@ class Scorer(Unscored):
         return self.watcher.observe(answer, request, confidence, inputs)
 
     def unknown(self, reason: str) -> Object:
-        """As `Unscored.unknown`, at the target."""
+        """Return the confidence of an answer that cannot be scored, with the target."""
         return self._as_json(Confidence(None, reason=reason))
 
     def _score(self, answer: Object, request: Object) -> "tuple[Object, Inputs | None]":
-        """Return an answer's confidence as plain JSON, and its inputs where it has a probability.
+        """Return an answer's confidence as JSON values, and its inputs if it has a probability.
 
-        Raises `WrongRow` or `InputError` where the answer cannot be scored.
+        Raises `WrongRow`, `InputError` or `ValidationError` if the answer cannot be read.
         """
         if request.get("echo"):
             raise WrongRow("with 'echo' the prompt's tokens stand among the answer's")
@@ -131,9 +147,9 @@ class Scorer(Unscored):
     def _score_parts(
         self, record: Record, request: Object, doubts: Sequence[str]
     ) -> tuple[list[Object] | None, str | None]:
-        """Return an answer's parts as plain JSON and why it has none.
+        """Return the scored parts of an answer as JSON values, and why parts are missing.
 
-        The parts are None where neither the calibrator nor the request names any.
+        The parts are None if neither the calibrator nor the request names any.
         """
         names = requested_parts(request)
         if self.predictor.fitted_on.parts is None and not names:
@@ -142,7 +158,7 @@ class Scorer(Unscored):
         return [_part_as_json(part, doubts) for part in parts], reason
 
     def _as_json(self, confidence: Confidence, parts: list[Object] | None = None) -> Object:
-        """Return a confidence as plain JSON, with the parts where there may be any."""
+        """Return a confidence as JSON values, with `parts` where there may be any."""
         is_of_cascade = isinstance(self.target, str)
         plain = vars(confidence) | {"error_rate": None if is_of_cascade else self.target}
         plain |= {"promise": self.target} if is_of_cascade else {}
@@ -152,9 +168,10 @@ class Scorer(Unscored):
 
 
 def _part_as_json(part: ScoredPart, doubts: Sequence[str]) -> Object:
-    """Return a part as plain JSON, its confidence's fields beside its own."""
+    """Return a part as JSON values, with the fields of its confidence."""
     fields = part._asdict()
-    return fields | vars(doubted(fields.pop("confidence"), doubts))
+    confidence = fields.pop("confidence")
+    return fields | vars(doubted(confidence, doubts))
 
 
 def processing_requested(request: Object) -> Known:
@@ -180,7 +197,7 @@ def kind_questions(
     reasoning: Reasoning,
     has_trace: bool,
 ) -> tuple[str | None, list[str]]:
-    """Return why answers of a kind are refused, or None, and what is unknown of them."""
+    """Return why answers of a kind are refused, or None, and what is unknown about them."""
     kind = {"stop_token": stop_token, "processed": processed, "reasoning": reasoning}
     record = Record("answer", [0.0] if has_trace else None, model=model, **kind)
     answers = as_frame([record])
@@ -192,11 +209,13 @@ def kind_questions(
 
 
 def token_doubts(answer: Object, record: Record, request: Object) -> list[str]:
-    """Say why the tokens of an answer of one choice, `record` as read, may not be its own."""
+    """Say why the tokens may not be those of the answer; `record` is the answer as it was read."""
     if record.reasoning in ("within", "alone"):
-        return []  # the tokens are not those of the answer alone
+        return []  # the tokens include the reasoning
     choices = answer.get("choices")
-    choice = choices[0] if isinstance(choices, list) and isinstance(choices[0], dict) else {}
+    choice = (
+        choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+    )
     stops = request.get("stop") or []
     stops = [*(stops if isinstance(stops, list) else [stops]), choice.get("stop_reason")]
     if not is_spelled(record.answer or "", record.tokens or (), stops):
@@ -207,12 +226,12 @@ def token_doubts(answer: Object, record: Record, request: Object) -> list[str]:
 
 
 def is_spelled(text: str, tokens: Sequence[str | None], stops: Sequence[Any]) -> bool:
-    """Return whether tokens spell a text, perhaps with a stop token or stop string behind it.
+    """Return whether tokens spell a text, which a stop token or stop string may follow.
 
-    Blanks at either end do not count, as servers strip them. Where tokens are parts of characters
-    only the other tokens are compared.
+    Blanks at both ends are ignored, as servers strip them. Tokens that hold part of a character
+    are skipped.
 
-    >>> is_spelled("Paris", ["Par", "is", "\\n"], ["\\n"]), is_spelled("Paris", ["Rome"], [])
+    >>> is_spelled("Paris", ["Par", "is", "END"], ["END"]), is_spelled("Paris", ["Rome"], [])
     (True, False)
     """
     if not tokens or None in tokens:
@@ -226,7 +245,7 @@ def is_spelled(text: str, tokens: Sequence[str | None], stops: Sequence[Any]) ->
 
 
 def _is_spelled_around(spelled: str, text: str) -> bool:
-    """Return whether what stands between parts of characters is in the text, in the same order."""
+    """Return whether the text holds the tokens around split characters, in the same order."""
     end, n_parts = 0, spelled.count(UNDECODED)
     *fragments, last = spelled.split(UNDECODED)
     for fragment in fragments:
