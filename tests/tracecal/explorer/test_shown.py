@@ -147,7 +147,7 @@ def test_answers_without_labels_show_no_overview(browser, tmp_path, content):
     assert not browser.complaints
     text = browser.ask("document.body.innerText")
     assert "All 12 answers of the file." in text
-    assert "Not make_training_set" in text
+    assert "Not labelled" in text
     assert "Confident errors" not in text
     assert browser.ask("document.getElementById('overview').hidden")
     assert browser.ask("document.querySelectorAll('.token').length") > 0
@@ -163,7 +163,7 @@ def test_labelled_answers_show_the_overview(browser, tmp_path, content):
     browser.open(explored(tmp_path, tmp_path / "log.jsonl", *told))
     assert not browser.ask("document.getElementById('overview').hidden")
     basis = browser.ask("document.getElementById('basis').textContent")
-    assert basis.startswith("of make_training_set answers: 60 of 60")
+    assert basis.startswith("of labelled answers: 60 of 60")
     assert "NaN" not in browser.ask("document.body.innerText")
 
 
