@@ -1,4 +1,9 @@
-"""The main comparison: every baseline and TRACE estimator on every task of one model."""
+"""The main comparison: every baseline and TRACE estimator on every task of one model.
+
+`table(study)` lays out the averages of the main study, a row per estimator and a column per task
+and metric, with the improvements of TRACE+ over three baselines below: the one named in the
+configuration, the one selected on calibration data, and the best of each column.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,8 +45,8 @@ Key = tuple[str | None, str]  # a task, None for the average, and a metric
 class Comparison:
     """The rows and columns of the table, and the values behind them.
 
-    `means` are averages by task, estimator and metric; `gains` improvements by task, metric and
-    kind of baseline, none where the run lacks TRACE+ or every baseline.
+    `means` are averages by task, estimator and metric. `gains` are the improvements of TRACE+ by
+    task, metric and kind of baseline; they are empty if the run has no TRACE+ or no baseline.
     """
 
     study: StudyResults
@@ -60,7 +65,7 @@ class Comparison:
         return {entry: self.means.get((task, entry.id, metric)) for entry in self.entries}
 
     def partly_undefined(self, key: Key) -> list[Entry]:
-        """The estimators whose mean on a task leaves out splits."""
+        """The estimators that some splits of a task leave undefined."""
         if key[0] is None:
             return []
         return [
@@ -71,7 +76,7 @@ class Comparison:
 
 
 def table(study: StudyResults) -> Table:
-    """From `averages`, `improvements` and `accuracy`: a row per estimator, then the gains."""
+    """Make the table from `averages`, `improvements` and, where planned, `beyond_paper`."""
     averages = study.select("averages")
     tasks, measured = tasks_of(averages), set(averages["estimator"])
     metrics = [metric for metric in CLAIMED if metric in set(averages["metric"])]
@@ -146,7 +151,10 @@ def _estimator_rows(comparison: Comparison) -> Iterator[dict]:
 
 
 def _gain_rows(comparison: Comparison) -> Iterator[dict]:
-    """The selected baseline, and the improvements with the ends of their intervals."""
+    """The selected baseline, and the improvements of TRACE+ with the ends of their intervals.
+
+    The last row compares with the best of each column and has no interval.
+    """
     gains = comparison.gains
     if not gains:
         return
@@ -160,10 +168,10 @@ def _gain_rows(comparison: Comparison) -> Iterator[dict]:
     headings = improved.chosen_headings(comparison.study)
     yield row(PICKED, "Selected baseline", "picked", "reference", "reference_sd")
     for kind, heading in zip(improved.CHOSEN, headings, strict=True):
-        id, label = f"improvement_{kind}", f"TRACE+ {heading.lower()[:1]}{heading[1:]}"
-        yield row(id, label, kind, "difference", "difference_sd")
-        yield row(f"{id}_low", f"{interval}, from", kind, "low")
-        yield row(f"{id}_high", f"{interval}, to", kind, "high")
+        name, label = f"improvement_{kind}", f"TRACE+ {heading[:1].lower()}{heading[1:]}"
+        yield row(name, label, kind, "difference", "difference_sd")
+        yield row(f"{name}_low", f"{interval}, from", kind, "low")
+        yield row(f"{name}_high", f"{interval}, to", kind, "high")
     best = "TRACE+ against the best of the column"
     yield row("improvement", best, "oracle", "difference", "difference_sd")
 
@@ -173,7 +181,11 @@ def _column(key: Key, comparison: Comparison) -> Column:
     study, gains = comparison.study, comparison.gains
     partly = comparison.partly_undefined(key)
     all_partly = partly == list(comparison.entries)
-    unscored = [id for _, pair_task, id in study.scored_shares if task in (pair_task, None)]
+    partly_scored = [
+        estimator
+        for _, scored_task, estimator in study.scored_shares
+        if task in (scored_task, None)
+    ]
     unsupported = [
         f"improvement_{kind}"
         for kind in improved.CHOSEN
@@ -190,7 +202,7 @@ def _column(key: Key, comparison: Comparison) -> Column:
         heading_mark=PARTLY if all_partly else "",
         mark=mark_where(
             (estimator.is_in([] if all_partly else [entry.id for entry in partly]), PARTLY),
-            (estimator.is_in(unscored), UNSCORED),
+            (estimator.is_in(partly_scored), UNSCORED),
         ),
         added_mark=mark_where((estimator.is_in(unsupported), UNSUPPORTED)),
         added=not in_paper,
@@ -198,7 +210,7 @@ def _column(key: Key, comparison: Comparison) -> Column:
 
 
 def _sections(entries: Sequence[Entry]) -> tuple[dict[str, str], dict[str, str]]:
-    """Each estimator's section, and the sections' titles, as in the paper."""
+    """The section of each estimator, and the titles of sections; TRACE's own has none."""
 
     def section(entry: Entry) -> str:
         if entry.role == "trace":
@@ -218,13 +230,13 @@ def _sections(entries: Sequence[Entry]) -> tuple[dict[str, str], dict[str, str]]
 
 
 def _join_series(names: Sequence[str]) -> str:
-    """As `join_names`, with the paper's comma before the last of three or more."""
+    """Join names as the paper does, with a comma before the last of three or more."""
     *leading, last = names
     return f"{', '.join(leading)}, and {last}" if len(leading) > 1 else join_names(names)
 
 
 def _explain_fits_beyond_paper(study: StudyResults) -> list[str]:
-    """By how much each fit beyond the paper is better than TRACE+, averaged over the tasks."""
+    """Say how much better than TRACE+ each calibrated fit beyond the paper is, over all tasks."""
     labels = study.options.get("beyond_paper", {})
     if not labels:
         return []
@@ -232,15 +244,15 @@ def _explain_fits_beyond_paper(study: StudyResults) -> list[str]:
     fits, supported = [], []
     for (fit,), fit_rows in rows.group_by("baseline", maintain_order=True):
         by_metric = rows_by(fit_rows, "metric")
-        # Their calibrated probability is their score, so that there is one AUROC.
+        # These fits rank by their probability, so the AUROC of METRICS is their only one.
         gains = [by_metric[metric,] for metric in METRICS if (metric,) in by_metric]
-        # A difference says how much better TRACE+ is.
-        sentences = [
+        # Improvements are those of TRACE+: their signs and ends change places here.
+        values = [
             f"{METRIC_NAMES[gain['metric']]} {-gain['difference']:+.3f} "
             f"[{-gain['high']:+.3f}, {-gain['low']:+.3f}]"
             for gain in gains
         ]
-        fits.append(f"{labels[fit]}: {', '.join(sentences)}")
+        fits.append(f"{labels[fit]}: {', '.join(values)}")
         supported += [
             f"{labels[fit]} in {METRIC_NAMES[gain['metric']]}" for gain in gains if gain["high"] < 0
         ]
@@ -255,7 +267,7 @@ def _explain_fits_beyond_paper(study: StudyResults) -> list[str]:
 
 
 def _explain_undefined(comparison: Comparison) -> list[str]:
-    """Explains the dagger and the dash, with counts, and what the averages leave out."""
+    """Explain the marks of undefined values with counts, and what the averages leave out."""
     partly, undefined, left_out, n_dashes = [], [], [], 0
     for key in comparison.keys:
         task, metric = key
