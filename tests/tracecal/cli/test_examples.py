@@ -129,7 +129,8 @@ def test_exact_entropies_lie_within_the_bounds(calibrator):
 
 def test_the_page_names_every_file():
     files = [path.name for path in EXAMPLES.iterdir() if path.suffix in (".json", ".jsonl")]
-    others = ["columns.jsonl", "samples_cities.jsonl", LABELLED.name, NEW.name]
+    others = ["columns.jsonl", "grafana_dashboard.json", "samples_cities.jsonl"]
+    others += [LABELLED.name, NEW.name]
     assert sorted(files) == sorted([*TRACED, *others])
     assert all(f"`{name}`" in PAGE for name in files)
 

@@ -135,22 +135,22 @@ def test_it_is_installed_and_used_in_an_empty_environment(installed, tmp_path, p
 
 
 @pytest.mark.parametrize(
-    ("module", "extra", "libraries"),
+    ("statement", "extra", "libraries"),
     [
-        ("labelling.page", "serve", ["aiohttp"]),
-        ("pages.figure_style", "pictures", ["matplotlib"]),
-        ("capture.teacher_forcing", "replay", ["transformers"]),
-        ("sklearn", "sklearn", ["sklearn", "sklearn.base"]),
+        ("import tracecal.labelling.page", "serve", ["aiohttp"]),
+        ("import tracecal.pages.figure_style", "pictures", ["matplotlib"]),
+        ("tracecal.replay([{'answer': '5', 'prompt': '2 + 3'}], 'w')", "replay", ["transformers"]),
+        ("import tracecal.sklearn", "sklearn", ["sklearn", "sklearn.base"]),
     ],
 )
-def test_an_extra_that_is_missing_is_said_where_it_is_loaded(module, extra, libraries):
+def test_an_extra_that_is_missing_is_said_where_it_is_loaded(statement, extra, libraries):
     program = f"""
 import sys
 sys.modules.update(dict.fromkeys({libraries!r}))
 import tracecal.cli.main
 from tracecal.errors import InputError
 try:
-    import tracecal.{module}
+    {statement}
 except InputError as error:
     print(error)
 """

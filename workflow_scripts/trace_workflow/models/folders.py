@@ -1,5 +1,6 @@
 """Model folders: checks, contents, fingerprint and links into the run."""
 
+import os
 from collections.abc import Collection
 from pathlib import Path
 
@@ -11,6 +12,14 @@ from tracecal.io.input_files import parsed_json
 # How sentence-transformers declares that token states become an embedding.
 POOLING = "1_Pooling/config.json"
 MOST_LAYERS = 1000  # several times those of any model; building more would take hours
+
+
+def _link_target(file: Path, link: Path) -> Path:
+    """The target of a link to a file: relative within the workflow's folder, which may be moved."""
+    workflow, folder = Path.cwd().resolve(), link.parent.resolve()
+    if file.is_relative_to(workflow) and folder.is_relative_to(workflow):
+        return Path(os.path.relpath(file, folder))
+    return file
 
 
 def link_model(
@@ -31,7 +40,7 @@ def link_model(
     with atomic_folder(target) as part:
         for name in files.keys() if names is None else files.keys() & names:
             (part / name).parent.mkdir(parents=True, exist_ok=True)
-            (part / name).symlink_to(files[name])
+            (part / name).symlink_to(_link_target(files[name], part / name))
         if content is not None and fingerprint(part) != content:
             raise InputError(
                 f"the files of {source} were changed after this run had started; start snakemake "

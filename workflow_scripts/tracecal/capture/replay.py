@@ -66,12 +66,12 @@ def replay(
     Traceback (most recent call last):
     tracecal.errors.InputError: no_file.jsonl cannot be read...
     """
-    source = answers_in(answers, reading)
     for module in ("torch", "transformers", "safetensors"):
         if find_spec(module) is None:
             raise InputError(
                 f"a replay needs {module}, which is not installed: pip install 'tracecal[replay]'"
             )
+    source = answers_in(answers, reading)
     from tracecal.capture.model import load_model, load_tokenizer
     from tracecal.capture.teacher_forcing import replay_answers, tokenisation, write_replayed
 
