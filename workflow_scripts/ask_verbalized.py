@@ -2,14 +2,9 @@
 
 from trace_workflow.config.prompting import PromptSettings
 from trace_workflow.jobs.job import job
-from trace_workflow.models.self_evaluation import (
-    VERBALIZED,
-    ask_about_answers,
-    confidence_replies,
-    decoded_answers,
-    second_turns,
-)
+from trace_workflow.models.self_evaluation import ask_about_answers, decoded_answers
 from trace_workflow.models.step import DecodingStep
+from trace_workflow.models.verbalized import VERBALIZED, confidence_replies, second_turns
 from tracecal.io.log import LOGGER
 
 with job(snakemake):

@@ -1,8 +1,8 @@
 """Weigh the tokens of a task's evaluation answers by their relevance, for TokenSAR."""
 
 from trace_workflow.jobs.job import job
+from trace_workflow.models.text_encoders import weigh_answers
 from trace_workflow.models.token_sar_weights import TOKEN_WEIGHTS, token_weights
-from trace_workflow.models.weighing import weigh_answers
 
 with job(snakemake):
     batch_size = snakemake.resources.batch_size

@@ -242,7 +242,7 @@ def test_the_judge_reruns_labels_and_what_follows(finished):
 
 def test_code_that_makes_the_same_table_of_a_task_runs_nothing(finished):
     with ExitStack() as edits:
-        for name in ("task_tables", "task_rows", "task_digests"):
+        for name in ("task_tables", "row_fields", "row_files", "task_digests"):
             file = f"workflow_scripts/trace_workflow/config/{name}.py"
             edits.enter_context(finished.edited(file, "\nfrom ", "\nUNUSED = 1\nfrom "))
         assert finished.scheduled() == {}

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trace_workflow.models.self_evaluation import parse_confidence
+from trace_workflow.models.verbalized import parse_confidence
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from trace_workflow.models import parallel
 from trace_workflow.models.beams import search_beams
 from trace_workflow.models.decoding import decode
 from trace_workflow.models.hidden_states import last_states
+from trace_workflow.models.p_true import next_probabilities
 from trace_workflow.models.parallel import in_parallel, on_model
-from trace_workflow.models.self_evaluation import next_probabilities
 from tracecal.capture.stop_strings import StopStrings
 
 LOADING = {"dtype": "float32", "attention": None, "quantization": None}

@@ -10,16 +10,9 @@ import torch
 from support.arrow_files import write_arrow
 from trace_workflow.config.estimator_settings import SelfEvaluation
 from trace_workflow.config.prompting import PromptSettings
-from trace_workflow.models.self_evaluation import (
-    P_TRUE,
-    VERBALIZED,
-    confidence_replies,
-    decoded_answers,
-    judge_answers,
-    judging_prompts,
-    option_tokens,
-    second_turns,
-)
+from trace_workflow.models.p_true import P_TRUE, judge_answers, judging_prompts, option_tokens
+from trace_workflow.models.self_evaluation import decoded_answers
+from trace_workflow.models.verbalized import VERBALIZED, confidence_replies, second_turns
 from tracecal.errors import InputError
 from tracecal.estimators import asked as formulas
 from tracecal.estimators.scores import family_scores

@@ -11,9 +11,9 @@ from trace_workflow.config.prompting import PromptSettings
 from trace_workflow.models.beams import beam_task
 from trace_workflow.models.decoding import answer_task
 from trace_workflow.models.hidden_states import hidden_task
+from trace_workflow.models.p_true import judge_answers
 from trace_workflow.models.prompts import ask
 from trace_workflow.models.sampling import sample_task
-from trace_workflow.models.self_evaluation import judge_answers
 from tracecal.capture.batches import in_batches
 from tracecal.errors import InputError
 
