@@ -11,30 +11,31 @@ from pathlib import Path
 import tracecal
 from tracecal.cli.command import Command
 from tracecal.cli.docstring import read_docstring
-from tracecal.cli.main import COMMANDS
+from tracecal.cli.main import PANELS
 from tracecal.io.files import write_text
 
-# Pages of docs/reference: each has the options of some commands.
+# Pages of docs/reference: each has the options of the commands in some panels of the help.
 OPTION_PAGES = {
-    "options_labels.md": ("Options: labels", ("pick", "label", "agree", "plan")),
+    "options_labels.md": ("Options: labels", ("Labels",)),
     "options_calibration.md": (
         "Options: calibrated confidence and cascades",
-        ("calibrate", "score", "explore", "card", "cascade"),
+        ("Calibrated confidence", "A small and a large model"),
     ),
     "options_operation.md": (
         "Options: operation and replay",
-        ("serve", "watch", "replay"),
+        ("In operation", "Answers without log-probabilities"),
     ),
-    "options_reading.md": ("Options: reading and settings", ("reading", "settings")),
+    "options_reading.md": ("Options: reading and settings", ("More help",)),
 }
 REFERENCE = Path(__file__).resolve().parents[3] / "docs/reference"
 BEGIN = "<!-- written by `python workflow_scripts describe_api` -->"
 END = "<!-- end -->"
 
 
-def option_page(title: str, commands: Sequence[str]) -> str:
+def option_page(title: str, panels: Sequence[str]) -> str:
     """A page with a section per command: what it is for, an example, and its options."""
-    lines = [line for name in commands for line in command_lines(COMMANDS[name])]
+    commands = [command for panel in panels for command in PANELS[panel]]
+    lines = [line for command in commands for line in command_lines(command)]
     return "\n".join([f"# {title}", "", BEGIN, "", *lines]).rstrip() + "\n"
 
 
