@@ -91,13 +91,14 @@ def mixed(extended):
     spec = yaml.safe_load((extended.root / "config/tasks/arithmetic.yaml").read_text())
     spec = yaml.safe_dump(spec | {"label": TASK})
     (extended.root / "attack.yaml").write_text(spec, encoding="utf-8")
+    arithmetic, extractive = smoke["tasks"]
     smoke["study"]["main"] = {"model": "read", "tasks": ["arithmetic"]}
     smoke["study"]["cross"]["models"] += ["read", "replayed"]
     smoke["study"]["columns"] = {"judge": "scores.judge"}
     config = extended.variant(
         "mixed",
         models=smoke["models"] + models,
-        tasks=[{"slug": "arithmetic", "file": "attack.yaml"}, {"slug": "extractive"}],
+        tasks=[arithmetic | {"file": "attack.yaml"}, extractive],
         study=smoke["study"],
         custom_estimators="examples/custom_estimators.py",
     )
@@ -262,9 +263,10 @@ def test_own_estimators_and_rules_run(broken):
     arithmetic = (broken.root / "config/tasks/arithmetic.yaml").read_text(encoding="utf-8")
     own = arithmetic.replace("correctness: numeric", "correctness: custom.within_one")
     (broken.root / "near.yaml").write_text(own, encoding="utf-8")
+    task, extractive = broken.smoke()["tasks"]
     config = broken.variant(
         "own",
-        tasks=[{"slug": "arithmetic", "file": "near.yaml"}, {"slug": "extractive"}],
+        tasks=[task | {"file": "near.yaml"}, extractive],
         estimators=["seq_logp", "trace", "trace_plus", "brevity", "late_entropy"],
         custom_estimators="examples/custom_estimators.py",
         custom_rules="examples/custom_rules.py",
