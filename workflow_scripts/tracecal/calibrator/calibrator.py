@@ -267,7 +267,7 @@ class Calibrator:
         surprisal, entropy : list of float
             A number per token, in nats; entropies may be None where the estimator needs none.
         error_rate, guarantee, estimator
-            As of `score`.
+            As in `score`.
         part : str, optional
             The name of the part of an answer whose tokens they are, by a calibrator of parts.
         also : mapping, optional
@@ -314,7 +314,7 @@ class Calibrator:
         request : mapping, optional
             The settings that were sent; without them they are unknown.
         error_rate, guarantee, estimator, reading
-            As of `score`.
+            As in `score`.
 
         Returns
         -------
@@ -325,7 +325,7 @@ class Calibrator:
         ------
         InputError
             Where the response is of another model or kind of trace.
-        tracecal.answers.tokens.WrongRow
+        tracecal.errors.WrongRow
             Where it is invalid.
 
         Examples
@@ -358,7 +358,7 @@ class Calibrator:
         Parameters
         ----------
         response, request, error_rate, guarantee, estimator, reading
-            As of `score_response`.
+            As in `score_response`.
 
         Returns
         -------
@@ -393,7 +393,7 @@ class Calibrator:
         answers : path, frame or rows, optional
             The labelled answers that the calibrator was fitted on: needed where it was loaded.
         config, reading
-            As of `calibrate`, with which it was made.
+            As in the call of `calibrate` that made it.
 
         Returns
         -------
