@@ -14,7 +14,7 @@ from trace_workflow.config.tasks import local_path
 from trace_workflow.models.folders import check_model_folder
 from trace_workflow.models.folders import checked_fingerprint
 from trace_workflow.models.folders import require_chat_template
-from trace_workflow.models.packages import find_files
+from trace_workflow.models.staging.packages import find_files
 
 # Where encoders come from; `lars` is the one that the LARS scorer starts from.
 ENCODER_SOURCES = {

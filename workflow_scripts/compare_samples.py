@@ -3,9 +3,10 @@
 import polars as pl
 
 from trace_workflow.jobs.job import job
+from trace_workflow.models.encoder_step import write_output
 from trace_workflow.models.folders import fingerprint
 from trace_workflow.models.nli import COMPARISONS, compare_samples
-from trace_workflow.models.text_encoders import load_encoder, write_output
+from trace_workflow.models.text_encoders import load_encoder
 from tracecal.io.evaluated import evaluated
 from tracecal.io.traces import arrow_metadata, read_arrow, read_traces
 

@@ -1,7 +1,7 @@
 """Fetch a model from the hub and link it into the run."""
 
 from trace_workflow.jobs.job import job
-from trace_workflow.models.hub import stage_model
+from trace_workflow.models.staging.hub import stage_model
 from tracecal.io.files import write_checked
 
 with job(snakemake, online=True):

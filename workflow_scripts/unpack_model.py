@@ -3,7 +3,7 @@
 from transformers.utils.logging import disable_progress_bar
 
 from trace_workflow.jobs.job import job
-from trace_workflow.models.packages import unpack_model
+from trace_workflow.models.staging.packages import unpack_model
 
 with job(snakemake):
     disable_progress_bar()

@@ -1,8 +1,8 @@
 """Weigh the phrases of a task's evaluation answers, for MARS."""
 
 from trace_workflow.jobs.job import job
+from trace_workflow.models.encoder_step import weigh_answers
 from trace_workflow.models.mars_weights import PHRASE_WEIGHTS, phrase_weights
-from trace_workflow.models.text_encoders import weigh_answers
 
 with job(snakemake):
     params, batch_size = snakemake.params, snakemake.resources.batch_size

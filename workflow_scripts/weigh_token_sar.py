@@ -1,7 +1,7 @@
 """Weigh the tokens of a task's evaluation answers by their relevance, for TokenSAR."""
 
 from trace_workflow.jobs.job import job
-from trace_workflow.models.text_encoders import weigh_answers
+from trace_workflow.models.encoder_step import weigh_answers
 from trace_workflow.models.token_sar_weights import TOKEN_WEIGHTS, token_weights
 
 with job(snakemake):

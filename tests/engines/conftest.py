@@ -16,7 +16,7 @@ from support.scripts import SCRIPTS
 from support.tiny import initialise_model, train_tokenizer
 from trace_workflow.config.config import load_config
 from trace_workflow.config.prompting import PromptSettings
-from trace_workflow.models.packages import unpack_model
+from trace_workflow.models.staging.packages import unpack_model
 from trace_workflow.models.vllm_engine import installed
 from tracecal.io.files import write_checked, write_parquet
 from tracecal.io.input_files import read_yaml

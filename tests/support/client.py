@@ -11,9 +11,9 @@ PROGRAM = """
 import json, logging, sys
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
-from trace_workflow.models import hub
-from trace_workflow.models.hub_rows import stage_rows
-from trace_workflow.models.hub import stage_model
+from trace_workflow.models.staging import hub
+from trace_workflow.models.staging.hub_rows import stage_rows
+from trace_workflow.models.staging.hub import stage_model
 hub.PAUSES = (0.0, 0.0)
 LOGGER.addHandler(logging.StreamHandler(sys.stderr))
 LOGGER.setLevel("INFO")

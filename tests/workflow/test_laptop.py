@@ -12,7 +12,7 @@ from support.checkout import copied_repository
 from support.client import environment
 from support.hub_server import Hub, serving
 from trace_workflow.config.tasks import TaskSpec
-from trace_workflow.models.packages import unpack_model
+from trace_workflow.models.staging.packages import unpack_model
 from tracecal.io.input_files import read_yaml
 from tracecal.io.settings import parse
 from tracecal.io.traces import arrow_metadata

@@ -8,7 +8,7 @@ import polars as pl
 
 from trace_workflow.config.prompting import PromptSettings
 from trace_workflow.models.folders import check_model_folder
-from trace_workflow.models.hub import (
+from trace_workflow.models.staging.hub import (
     HubSource,
     fetched_json,
     free_bytes,

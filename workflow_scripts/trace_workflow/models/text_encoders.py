@@ -1,15 +1,10 @@
-"""Small text encoders: loading one, and reading texts or pairs of texts with it.
+"""Small text encoders: loading one, and reading texts or pairs of texts with it."""
 
-`weigh_answers` and `write_output` run a step that reads answers with an encoder, resumed after an
-interruption.
-"""
-
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import torch
 from transformers import (
     AutoConfig,
@@ -20,18 +15,12 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from trace_workflow.models.folders import POOLING, fingerprint
-from trace_workflow.models.step import recorded
-from tracecal.capture.batches import Keep, in_batches
+from trace_workflow.models.folders import POOLING
+from tracecal.capture.batches import in_batches
 from tracecal.capture.model import load_tokenizer, loaded, with_all_weights
 from tracecal.capture.packed_linear import pack
-from tracecal.capture.tokens import special_ids
 from tracecal.errors import InputError
-from tracecal.io.digests import digest
-from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_json
-from tracecal.io.journal import Journal, Row
-from tracecal.io.traces import arrow_metadata, read_traces, write_table
 
 # RoBERTa's positions start after the padding id: two of its 514 are never used.
 _TYPES_WITH_OFFSET = ("roberta", "xlm-roberta", "camembert")
@@ -162,67 +151,3 @@ def visible_texts(
 ) -> list[str]:
     """The text that each token adds to the answer: none for special tokens."""
     return ["" if token in special else text for token, text in zip(token_ids, tokens, strict=True)]
-
-
-# Answers per entry of the journal: many, so that batches hold texts of similar length.
-CHUNK = 256
-Weigh = Callable[[TextEncoder | None, list[Row], frozenset[int]], list[Row]]
-
-
-def weigh_answers(
-    files: Any,
-    columns: Sequence[str],
-    schema: pa.Schema,
-    settings: Mapping[str, object],
-    output: str,
-    weigh: Weigh,
-    encoder_task: str | None = None,
-) -> None:
-    """Write the weights of a task's evaluated answers to `output`.
-
-    `files` are the rule's inputs: `traces`, `task`, the language `model` and, where there is one,
-    the `encoder`, loaded for `encoder_task`. `weigh(encoder, answers, special)` gets the answers
-    with `columns` of their questions and the ids of tokens without text. `settings` are the rule's.
-    """
-    traces = read_traces(files.traces, ["example_id", "token_ids", "tokens"])
-    answers = evaluated(traces, files.task, columns)
-    folder = files.get("encoder")
-
-    def start() -> Callable[[list[Row]], list[Row]]:
-        encoder = load_encoder(folder, encoder_task) if folder else None
-        special = special_ids(load_tokenizer(files.model))
-        return lambda rows: weigh(encoder, rows, special)
-
-    metadata = arrow_metadata(files.traces)
-    metadata |= {"encoder": fingerprint(folder) if folder else "none"}
-    sources = [files.traces, files.task]
-    write_output(output, answers.to_dicts(), schema, settings, metadata, sources, start)
-
-
-def write_output(
-    output: str,
-    answers: Sequence[Row],
-    schema: pa.Schema,
-    settings: Mapping[str, object],
-    metadata: Mapping[str, str],
-    sources: Sequence[str],
-    start: Callable[[], Callable[[list[Row]], list[Row]]],
-) -> None:
-    """Write the rows of all `answers` to `output`, CHUNK answers at a time.
-
-    `settings` are the rule's, `journal` among them; `sources` the files from which the rows are
-    computed. `start` loads the models and returns the function from answers to rows; it is called
-    only where answers are missing.
-    """
-    identity = {key: value for key, value in settings.items() if key != "journal"}
-    inputs = {"sources": [digest(path) for path in sources]}
-    journal = Journal(settings["journal"], schema, {**identity, **metadata, **inputs})
-
-    def work(missing: list[Row], keep: Keep) -> None:
-        rows_of = start()
-        for begin in range(0, len(missing), CHUNK):
-            keep(rows_of(missing[begin : begin + CHUNK]))
-
-    table = recorded(sorted(answers, key=lambda row: row["example_id"]), journal, work)
-    write_table(table, dict(metadata), output)
-    journal.settle(output)

@@ -63,7 +63,7 @@ def trace_score(
     Parameters
     ----------
     surprisal, entropy : list of lists, or series of lists
-        As of `trace_features`.
+        One answer each, in nats; see `trace_features`.
     alpha, beta, gamma : float
         Weights, which sum to 1, of the decayed entropy, of the entropy's peak over a window and of
         the length-normalised surprisal.

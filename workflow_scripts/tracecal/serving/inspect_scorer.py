@@ -127,7 +127,7 @@ def confidence(
     correctness : str, optional
         The scorer whose verdict counts; by default the only other one.
     estimator, model, vocabulary, stop_token, processed
-        As of ``tracecal score``.
+        See ``tracecal score``.
 
     Raises
     ------

@@ -3,8 +3,8 @@
 import pyarrow as pa
 import pytest
 
-from trace_workflow.models import text_encoders
-from trace_workflow.models.text_encoders import write_output
+from trace_workflow.models import encoder_step
+from trace_workflow.models.encoder_step import write_output
 from tracecal.io.traces import read_arrow
 
 SCHEMA = pa.schema({"example_id": pa.string(), "weight": pa.float32()})
@@ -12,7 +12,7 @@ METADATA = {"schema_version": "1"}
 
 
 def test_what_was_weighed_is_not_weighed_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_encoders, "CHUNK", 4)
+    monkeypatch.setattr(encoder_step, "CHUNK", 4)
     answers = [{"example_id": f"e{index}"} for index in range(10)]
     source = tmp_path / "traces.arrow"
     source.write_bytes(b"traces")

@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from transformers import AutoTokenizer
 
 from trace_workflow.config.model_source import ModelSource
-from trace_workflow.models.packages import licence, unpack_model
+from trace_workflow.models.staging.packages import licence, unpack_model
 from trace_workflow.models.text_encoders import load_encoder
 from trace_workflow.models.token_sar_weights import similarities
 from tracecal.errors import InputError

@@ -11,7 +11,7 @@ from datasets.exceptions import DatasetsError
 from huggingface_hub.errors import LocalEntryNotFoundError
 from huggingface_hub.utils import disable_progress_bars
 
-from trace_workflow.models.hub import Contents, HubSource, gated, read_contents, request
+from trace_workflow.models.staging.hub import Contents, HubSource, gated, read_contents, request
 from tracecal.errors import InputError
 from tracecal.io.checksums import write_sum
 from tracecal.io.files import atomic_write

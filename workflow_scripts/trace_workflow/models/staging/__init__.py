@@ -1,0 +1,1 @@
+"""Bringing models and rows in: from a hub, or from an installed package."""
