@@ -1,0 +1,1 @@
+"""Thresholds with a guarantee, on a score that no tested label has touched."""
