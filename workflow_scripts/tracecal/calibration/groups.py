@@ -10,6 +10,10 @@ from tracecal.errors import InputError
 # A trace with fewer distinct numbers may equal another question's by chance.
 MIN_DISTINCT_VALUES = 3
 TRACE_COLUMNS = ("answer", "surprisal", "entropy")
+# `largest_group` leaves at most this share of the answers in larger groups; and smaller shares that
+# a user may prefer.
+LARGER_SHARE = 0.2
+SMALLER_SHARES = (0.05, 0.0)
 
 
 def group_answers(answers: pl.DataFrame) -> pl.DataFrame:
@@ -53,3 +57,34 @@ def _require_agreement(answers: pl.DataFrame, key: list[str]) -> None:
         f"the same answer to the same question is labelled correct in {right!r} and incorrect "
         f"in {wrong!r}: correct the labels, or leave both rows out."
     )
+
+
+def largest_group(sizes: np.ndarray, share: float = LARGER_SHARE) -> int:
+    """The smallest size for which larger groups hold at most `share` of the answers.
+
+    `sizes` [groups] are those of all groups at hand, labelled or not.
+
+    >>> largest_group(np.array([1, 1, 1, 1, 2, 20])), largest_group(np.array([2, 2, 2, 1]))
+    (20, 2)
+    """
+    return next((size for size, larger in _larger_shares(sizes) if larger <= share), 1)
+
+
+def group_size_choices(sizes: np.ndarray) -> dict[int, float]:
+    """The limits on groups that make sense, and the share of answers in groups larger than each.
+
+    The first is `largest_group`; the others leave fewer answers in larger groups, or none.
+
+    >>> group_size_choices(np.array([1] * 80 + [2] * 20 + [9]))
+    {2: 0.06976744186046512, 9: 0.0}
+    """
+    choices = {largest_group(sizes, share) for share in (LARGER_SHARE, *SMALLER_SHARES)}
+    return {size: larger for size, larger in _larger_shares(sizes) if size in choices}
+
+
+def _larger_shares(sizes: np.ndarray) -> list[tuple[int, float]]:
+    """Each size, and the share of answers in larger groups."""
+    distinct, counts = np.unique(sizes, return_counts=True)
+    answers = distinct * counts
+    larger = answers.sum() - np.cumsum(answers)
+    return [*zip(distinct.tolist(), (larger / max(answers.sum(), 1)).tolist(), strict=True)]

@@ -1,0 +1,233 @@
+"""Thresholds with a guaranteed error rate: which labels test them, and what is said without one."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from tracecal.calibration.bets import betting_test
+from tracecal.calibration.guarantees.error_rate import (
+    GroupedScores,
+    find_thresholds,
+    threshold_by_groups,
+    threshold_by_line,
+    threshold_by_values,
+)
+from tracecal.calibration.guarantees.line import MAX_LABELS, error_line
+
+LEVEL = 0.1
+NONE = GroupedScores.of_single([])
+single = GroupedScores.of_single
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    n=st.integers(1, 120),
+    digits=st.integers(0, 2),
+    rate=st.sampled_from([0.1, 0.2, 0.5]),
+    seed=st.integers(0, 10**6),
+)
+def test_the_last_tie_end_at_or_under_the_line_is_kept(n, digits, rate, seed):
+    rng = np.random.default_rng(seed)
+    score = rng.normal(size=n).round(digits)
+    wrong = rng.random(n) < np.where(score > 0, 0.05, 0.5)
+    line, threshold, guaranteed = error_line(n, rate, LEVEL), None, []
+    for value in sorted(set(score), reverse=True):
+        kept = score >= value
+        rank = kept.sum() - line.first if line else -1
+        if rank >= 0 and wrong[kept].sum() <= line.allowed[rank]:
+            threshold = value
+            guaranteed.append(value)
+    test = threshold_by_line(score, wrong, rate, LEVEL)
+    assert (test.threshold, list(test.guaranteed)) == (threshold, guaranteed)
+    assert (test.reason is None) == (threshold is not None)
+    if threshold is not None:
+        assert (test.kept, test.wrong) == (
+            (score >= threshold).sum(),
+            wrong[score >= threshold].sum(),
+        )
+        assert test.wrong <= test.allowed
+
+
+def test_what_is_missing_is_said():
+    few = threshold_by_line(np.arange(10.0), np.zeros(10, bool), 0.2, LEVEL)
+    assert few.reason == (
+        "needs at least 11 labelled answers even if every answer is correct; there are 10"
+    )
+    nearly = threshold_by_line(np.zeros(40), np.arange(40) < 6, 0.2, LEVEL)
+    assert (nearly.kept, nearly.wrong, nearly.allowed) == (40, 6, 3)
+    assert nearly.reason.startswith(
+        "6 of the 40 highest-ranked answers are wrong, at most 3 may be"
+    )
+    assert nearly.reason.endswith(
+        f"about {nearly.enough} labelled answers like these would be enough"
+    )
+    more = np.arange(nearly.enough) % 20 < 3
+    assert threshold_by_line(np.zeros(nearly.enough), more, 0.2, LEVEL).threshold == 0.0
+    hopeless = threshold_by_line(np.zeros(40), np.arange(40) < 20, 0.2, LEVEL)
+    assert hopeless.enough is None
+    assert hopeless.reason.endswith("; more labels like these would not be enough")
+
+
+def test_answers_without_a_score_are_neither_ranked_nor_kept():
+    score, wrong = np.arange(40.0), np.zeros(40, dtype=bool)
+    score[::2], wrong[::2] = np.nan, True
+    test = threshold_by_line(score, wrong, 0.2, LEVEL)
+    assert (test.n, test.kept, test.wrong, test.threshold) == (20, 20, 0, 1.0)
+    nothing = threshold_by_line(np.full(40, np.nan), wrong, 0.2, LEVEL)
+    assert (nothing.n, nothing.threshold) == (0, None)
+
+
+def test_each_rate_is_tested_by_itself():
+    score = np.arange(200.0)
+    wrong = np.arange(200) % np.where(score > 80, 12, 2) == 0
+    tests = find_thresholds(single(score), wrong, NONE, [0.3, 0.05, 0.2], LEVEL)
+    assert [test.error_rate for test in tests] == [0.05, 0.2, 0.3]
+    alone = [threshold_by_line(score, wrong, rate, LEVEL).threshold for rate in (0.05, 0.2, 0.3)]
+    assert [test.threshold for test in tests] == alone
+    assert alone[0] is None and alone[1] > alone[2]
+
+
+def test_a_rate_without_a_threshold_takes_that_of_a_smaller_one():
+    """The highest value is wrong: 45 % is tested there first, 10 % from the next value on."""
+    unlabelled, score = np.repeat([2.0, 1.0], [10, 110]), np.repeat([2.0, 1.0], [10, 190])
+    wrong = score == 2.0
+    assert threshold_by_values(score, wrong, unlabelled, 0.45, LEVEL).threshold is None
+    tests = find_thresholds(single(score), wrong, single(unlabelled), [0.45, 0.1], LEVEL)
+    rates = [(test.threshold, test.error_rate, test.tested_rate) for test in tests]
+    assert rates == [(1.0, 0.1, 0.1), (1.0, 0.45, 0.1)]
+
+
+def test_of_many_labels_the_first_groups_are_tested():
+    n = MAX_LABELS + 50
+    order = np.random.default_rng(0).permutation(n)
+    labelled = GroupedScores(np.zeros(n), order, np.ones(n, dtype=int))
+    test = find_thresholds(labelled, order >= MAX_LABELS, NONE, [0.05], LEVEL)[0]
+    assert (test.n, test.kept, test.wrong) == (MAX_LABELS, MAX_LABELS, 0)
+
+
+def test_few_values_are_tested_one_by_one_from_the_top():
+    values = np.array([0.9, 0.8, 0.5, 0.2])
+    unlabelled = np.repeat(values, [10, 40, 30, 20])
+    score = np.repeat(values, [20, 80, 60, 40])
+    wrong = np.concatenate(
+        [np.arange(20) < 9, np.arange(80) < 3, np.arange(60) < 13, np.arange(40) < 30]
+    )
+    test = find_thresholds(single(score), wrong, single(unlabelled), [0.2], LEVEL)[0]
+    # 3 l / n = 3 * 10.3 / 200 = .15: the first value (.1) does not test, from the second on:
+    p_values = [binomtest(k, n, 0.2, "less").pvalue for k, n in ((12, 100), (25, 160), (55, 200))]
+    assert [p <= LEVEL for p in p_values] == [True, True, False]
+    assert test.guaranteed == (0.8, 0.5)
+    assert (test.kept, test.wrong) == (160, 25)
+    assert binomtest(test.allowed, 160, 0.2, "less").pvalue <= LEVEL
+    assert binomtest(test.allowed + 1, 160, 0.2, "less").pvalue > LEVEL
+
+
+def test_the_first_value_that_fails_is_the_last():
+    unlabelled = np.repeat([3.0, 2.0, 1.0], 40)
+    wrong = np.concatenate([np.arange(60) < 20, np.zeros(120, dtype=bool)])
+    test = threshold_by_values(np.repeat([3.0, 2.0, 1.0], 60), wrong, unlabelled, 0.2, LEVEL)
+    assert test.threshold is None
+    assert test.reason.startswith("20 of the 60 highest-ranked answers are wrong, at most 7 may be")
+
+
+def test_with_few_labels_the_first_value_may_keep_fewer():
+    """60 labels are fewer than 10 l = 103 at 20 %: it starts at 1.5 l / n = .26 of the answers."""
+    unlabelled = np.repeat([2.0, 1.0], [30, 70])
+    score, wrong = np.repeat([2.0, 1.0], [20, 40]), np.r_[np.zeros(20, bool), np.ones(40, bool)]
+    assert threshold_by_values(score, wrong, unlabelled, 0.2, LEVEL).guaranteed == (2.0,)
+
+
+@pytest.mark.parametrize(
+    ("n_values", "n_unlabelled", "by_values"), [(19, 100, 1), (20, 100, 0), (2, 99, 0)]
+)
+def test_unlabelled_answers_alone_say_whether_values_are_few(n_values, n_unlabelled, by_values):
+    score = np.arange(50) % 2 * 1.0
+    wrong = score == 0
+    unlabelled = single(np.arange(n_unlabelled) % n_values)
+    test = find_thresholds(single(score), wrong, unlabelled, [0.2], LEVEL)[0]
+    other = threshold_by_values if by_values else threshold_by_line
+    arguments = (score, wrong, unlabelled.score) if by_values else (score, wrong)
+    assert test == other(*arguments, 0.2, LEVEL)
+
+
+def grouped(sizes, score, labelled=None):
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    return GroupedScores(np.asarray(score, dtype=float), group, np.repeat(sizes, sizes))
+
+
+def test_a_group_counts_with_its_answers_and_unlabelled_members_with_the_mean():
+    scores = GroupedScores(
+        np.array([0.9, 0.1, 0.9, 0.5, 0.5]), np.array([0, 0, 1, 2, 2]), np.array([4, 4, 1, 2, 2])
+    )
+    kept = scores.group_totals(scores.is_kept(np.array([0.5, 0.0])), 4)
+    # Two of four are labelled, one of them kept; a single answer; a pair.
+    assert kept.tolist() == [[0.5, 1.0], [0.25, 0.25], [0.5, 0.5]]
+
+
+def test_groups_are_tested_by_bets_from_quantiles_of_unlabelled_scores():
+    rng = np.random.default_rng(4)
+    sizes = rng.integers(1, 6, 200)
+    unlabelled = grouped(sizes, rng.random(sizes.sum()))
+    labelled = grouped(sizes, rng.random(sizes.sum()))
+    wrong = rng.random(sizes.sum()) > 0.55 + labelled.score / 2
+    test = threshold_by_groups(labelled, wrong, unlabelled, 0.3, LEVEL, 5)
+    # Fixed sequence by hand: 2 % quantiles, from 3 l = 19.4 groups' weight on.
+    quantiles = np.sort(unlabelled.score)[::-1][
+        [int(np.ceil(k * len(unlabelled.score) / 50)) - 1 for k in range(1, 51)]
+    ]
+
+    def totals(grouped_scores, values):
+        sums = np.bincount(grouped_scores.group, weights=values)
+        return sums / 5
+
+    guaranteed = []
+    for value in quantiles:
+        weight = totals(unlabelled, (unlabelled.score >= value) * 1.0).mean()
+        if 200 * weight < 3 * np.log(0.1) / np.log(0.7):
+            continue
+        excess = totals(labelled, (labelled.score >= value) * (wrong - 0.3))
+        if not betting_test(excess[:, None], np.zeros((0, 1)), 0.3, LEVEL)[0]:
+            break
+        guaranteed.append(value)
+    assert test.guaranteed == tuple(guaranteed)
+    assert len(guaranteed) > 5
+    is_kept = labelled.score >= test.threshold
+    assert (test.kept, test.wrong) == (is_kept.sum(), (is_kept & wrong).sum())
+
+
+def test_larger_groups_do_not_test():
+    sizes = np.array([2] * 120 + [20] * 5)
+    scores = grouped(sizes, np.linspace(0, 1, sizes.sum()))
+    wrong = scores.size == 20
+    test = find_thresholds(scores, wrong, scores, [0.2], LEVEL, largest_group=2)[0]
+    assert (test.n, test.n_groups, test.wrong) == (240, 120, 0)
+    assert test.threshold is not None
+    everything = find_thresholds(scores, wrong, scores, [0.2], LEVEL, largest_group=20)[0]
+    assert everything.threshold is None
+    single_answers = find_thresholds(scores, wrong, scores, [0.2], LEVEL, largest_group=1)[0]
+    assert single_answers.n == 0
+
+
+def test_groups_need_unlabelled_answers_and_say_how_many():
+    scores = grouped(np.full(60, 2), np.linspace(0, 1, 120))
+    right = np.zeros(120, dtype=bool)
+    few = find_thresholds(scores, right, grouped([2] * 49, np.zeros(98)), [0.2], LEVEL, 2)[0]
+    assert few.reason == (
+        "groups of answers need 100 unlabelled answers to choose the thresholds to test; there are "
+        "98"
+    )
+    assert find_thresholds(scores, right, scores, [0.2], LEVEL, 2)[0].threshold == 0.0
+
+
+def test_the_groups_needed_are_enough():
+    rng = np.random.default_rng(5)
+    scores = grouped(np.full(30, 3), rng.random(90))
+    unlabelled = grouped(np.full(200, 3), rng.random(600))
+    wrong = np.repeat(np.arange(30) % 8 == 0, 3)
+    test = find_thresholds(scores, wrong, unlabelled, [0.2], LEVEL, 3)[0]
+    assert test.threshold is None and 30 < test.enough < 300
+    assert test.reason.endswith(f"about {test.enough} labelled groups like these would be enough")
+    hopeless = find_thresholds(scores, ~wrong, unlabelled, [0.2], LEVEL, 3)[0]
+    assert hopeless.enough is None

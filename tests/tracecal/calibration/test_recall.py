@@ -1,0 +1,89 @@
+"""Guaranteed recall: its order statistic against scipy, bets on groups by hand, both at once."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from tracecal.calibration.bets import betting_test
+from tracecal.calibration.guarantees.error_rate import GroupedScores, threshold_by_line
+from tracecal.calibration.guarantees.recall import (
+    keep_both,
+    recall_threshold,
+    recall_threshold_by_groups,
+    right_answers_needed,
+)
+
+LEVEL = 0.1
+
+
+@given(
+    n=st.integers(0, 200),
+    recall=st.sampled_from([0.5, 0.8, 0.95]),
+    seed=st.integers(0, 100),
+)
+def test_the_threshold_is_an_order_statistic_of_the_right_answers(n, recall, seed):
+    rng = np.random.default_rng(seed)
+    score, correct = rng.random(n), rng.random(n) < 0.7
+    threshold = recall_threshold(score, correct, recall, LEVEL)
+    n_right = correct.sum()
+    passing = [k for k in range(n_right) if binom.cdf(k, n_right, 1 - recall) <= LEVEL]
+    assert (threshold is None) == (not passing) == (n_right < right_answers_needed(recall, LEVEL))
+    if passing:
+        assert (score[correct] < threshold).sum() == passing[-1]
+
+
+def test_right_answers_without_a_score_are_not_kept():
+    score, correct = np.arange(100.0), np.ones(100, dtype=bool)
+    assert recall_threshold(score, correct, 0.8, LEVEL) == 14.0  # P(Bin(100, .2) <= 14) = .080
+    score[:10] = np.nan
+    assert recall_threshold(score, correct, 0.8, LEVEL) == 14.0
+    score[:15] = np.nan
+    assert recall_threshold(score, correct, 0.8, LEVEL) is None
+
+
+@pytest.mark.parametrize("recall", [0.5, 0.8])
+def test_recall_is_broken_in_at_most_the_level(recall):
+    rng = np.random.default_rng(2)
+    broken = 0
+    for _ in range(2000):
+        score, correct = rng.random(80), rng.random(80) < 0.6
+        threshold = recall_threshold(score, correct, recall, LEVEL)
+        broken += threshold is not None and 1 - threshold < recall
+    assert 0.04 < broken / 2000 <= LEVEL + 3 * np.sqrt(0.09 / 2000)
+
+
+def test_groups_are_tested_by_bets_from_the_lowest_threshold_up():
+    rng = np.random.default_rng(3)
+    sizes = rng.integers(1, 5, 150)
+    size, group = np.repeat(sizes, sizes), np.repeat(np.arange(150), sizes)
+    labelled = GroupedScores(rng.random(len(group)), group, size)
+    unlabelled = GroupedScores(np.arange(200) / 200, np.arange(200), np.ones(200, dtype=int))
+    correct = rng.random(len(group)) < labelled.score
+    threshold = recall_threshold_by_groups(labelled, correct, unlabelled, 0.8, LEVEL, 4)
+    passed = []
+    for value in np.arange(0, 200, 4) / 200:
+        dropped = correct * (labelled.score < value)
+        excess = np.bincount(group, weights=dropped - 0.2 * correct) / 4
+        if not betting_test(excess[:, None], np.zeros((0, 1)), 0.2, LEVEL)[0]:
+            break
+        passed.append(value)
+    assert threshold == passed[-1] > 0.1
+    without = recall_threshold_by_groups(
+        labelled, correct, unlabelled.select(size[:0]), 0.8, LEVEL, 4
+    )
+    assert without is None
+
+
+def test_both_keep_the_fewest_that_hold_both():
+    """Between two guaranteed places lie some above the line, the recall's own among them."""
+    rank = np.arange(200)
+    wrong = (rank >= 30) & (rank < 40)
+    guaranteed = threshold_by_line(-rank, wrong, 0.3, LEVEL / 2).guaranteed
+    recall = recall_threshold(-rank, ~wrong, 0.12, LEVEL / 2)
+    assert recall not in guaranteed and min(guaranteed) < recall < max(guaranteed)
+    threshold = keep_both(guaranteed, recall)
+    assert threshold in guaranteed and threshold < recall
+    assert not any(threshold < other <= recall for other in guaranteed)
+    assert keep_both(guaranteed, None) is None and keep_both((), recall) is None

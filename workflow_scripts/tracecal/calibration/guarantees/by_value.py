@@ -1,0 +1,128 @@
+"""Errors by the values of a column, such as the task or the language, beside a pooled guarantee.
+
+`errors_by_value` counts the errors of the kept answers of each value; `thresholds_by_value` gives
+each value a guaranteed threshold of its own.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betaincinv
+
+from tracecal.calibration.guarantees.error_rate import (
+    ErrorRateTest,
+    GroupedScores,
+    find_thresholds,
+)
+
+
+@dataclass(frozen=True)
+class ValueErrors:
+    """The labelled answers with one value of a column at a threshold.
+
+    Attributes
+    ----------
+    value : str
+        The value.
+    n, kept, wrong : int
+        How many labelled answers have it, are kept, and are kept and wrong.
+    low, high : float or None
+        Exact (Clopper-Pearson) interval of the error rate of kept answers as if the threshold were
+        fixed beforehand; None where none is kept. The labels that chose a pooled threshold are
+        among those counted, so that with few values it is a little too low.
+    """
+
+    value: str
+    n: int
+    kept: int
+    wrong: int
+    low: float | None
+    high: float | None
+
+    def is_above(self, error_rate: float) -> bool:
+        """Whether the observed error rate lies above a target."""
+        return self.wrong > error_rate * self.kept
+
+    def is_surely_above(self, error_rate: float) -> bool:
+        """Whether the whole interval lies above a target."""
+        return self.low is not None and self.low > error_rate
+
+
+def errors_by_value(
+    values: Sequence[str], is_kept: np.ndarray, wrong: np.ndarray, level: float
+) -> list[ValueErrors]:
+    """Count the answers with each value, most frequent first.
+
+    Parameters
+    ----------
+    values : sequence of str
+        The value of each answer, [n].
+    is_kept, wrong : array [n] of bool
+        Whether each answer is kept, and wrong.
+    level : float
+        1 - confidence of the intervals.
+
+    Examples
+    --------
+    >>> kept, wrong = np.array([True] * 10), np.array([True] + [False] * 9)
+    >>> item = errors_by_value(["de"] * 10, kept, wrong, level=0.05)[0]
+    >>> item.kept, item.wrong, round(item.low, 3), round(item.high, 3)
+    (10, 1, 0.003, 0.445)
+    """
+    values = np.asarray(values)
+    distinct, counts = np.unique(values, return_counts=True)
+    rows = []
+    for value in distinct[np.argsort(-counts, kind="stable")]:
+        mask = values == value
+        kept, n_wrong = int((mask & is_kept).sum()), int((mask & is_kept & wrong).sum())
+        low, high = error_interval(n_wrong, kept, level) if kept else (None, None)
+        rows.append(ValueErrors(str(value), int(mask.sum()), kept, n_wrong, low, high))
+    return rows
+
+
+def error_interval(wrong: int, kept: int, level: float) -> tuple[float, float]:
+    """The exact interval of an error rate with confidence 1 - level, by Clopper and Pearson."""
+    low = float(betaincinv(wrong, kept - wrong + 1, level / 2)) if wrong else 0.0
+    high = float(betaincinv(wrong + 1, kept - wrong, 1 - level / 2)) if wrong < kept else 1.0
+    return low, high
+
+
+def thresholds_by_value(
+    values: Sequence[str],
+    labelled: GroupedScores,
+    wrong: np.ndarray,
+    unlabelled_values: Sequence[str],
+    unlabelled: GroupedScores,
+    error_rates: Sequence[float],
+    level: float,
+    largest_group: int = 1,
+) -> dict[str, list[ErrorRateTest]]:
+    """Find a threshold of each value from its answers alone.
+
+    The guarantees hold one by one at `level`; all at once with confidence
+    `joint_confidence(level, len(result))`. The parameters are those of `find_thresholds`, and the
+    values of its answers.
+    """
+    values, unlabelled_values = np.asarray(values), np.asarray(unlabelled_values)
+    tests = {}
+    for value in np.unique(values):
+        mask = values == value
+        tests[str(value)] = find_thresholds(
+            labelled.select(mask),
+            np.asarray(wrong)[mask],
+            unlabelled.select(unlabelled_values == value),
+            error_rates,
+            level,
+            largest_group,
+        )
+    return tests
+
+
+def joint_confidence(level: float, n_guarantees: int) -> float:
+    """The confidence with which `n_guarantees` at `level` each hold all at once (Bonferroni).
+
+    >>> joint_confidence(0.1, 3)
+    0.7
+    """
+    return max(round(1 - n_guarantees * level, 12), 0.0)

@@ -1,0 +1,337 @@
+"""Thresholds on a ranking score with a guaranteed error rate of the answers kept.
+
+`find_thresholds` tests labelled answers that the score has not seen, for each target error rate:
+
+- single answers by the line (`threshold_by_line`);
+- single answers with few distinct scores, such as stated confidences, value by value from the top
+  (`threshold_by_values`);
+- groups of answers by bets on whole groups (`threshold_by_groups`).
+
+What is tested, and in which order, is fixed by unlabelled answers alone.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import bdtr
+
+from tracecal.calibration.bets import betting_test, min_groups
+from tracecal.calibration.guarantees.fixed_score import MIN_UNLABELLED
+from tracecal.calibration.guarantees.line import (
+    GROWTH,
+    MAX_LABELS,
+    STEPS,
+    error_line,
+    find_places,
+    free_of_errors,
+    labels_needed,
+)
+
+# Fewer distinct scores than this are tested value by value.
+FEW_VALUES = 20
+# The first value to test keeps START times the answers that suffice if none is wrong; with fewer
+# labels than FEW_LABELS times these, START_FEW times.
+START, START_FEW, FEW_LABELS = 3.0, 1.5, 10
+STEP = 0.02  # groups: each threshold keeps this share of the answers more than the one before
+
+
+@dataclass(frozen=True)
+class GroupedScores:
+    """Answers with ranking scores, in groups.
+
+    Attributes
+    ----------
+    score : array [n]
+        Larger is more confident; NaN where an answer has none, which is never kept.
+    group : array [n]
+        The number of each answer's group. Groups are tested in the order of their numbers, which
+        must not depend on labels.
+    size : array [n]
+        How many answers the group of each answer has in all, labelled or not.
+    """
+
+    score: np.ndarray
+    group: np.ndarray
+    size: np.ndarray
+
+    @classmethod
+    def of_single(cls, score: np.ndarray) -> "GroupedScores":
+        """Answers that are groups of their own."""
+        return cls(np.asarray(score, dtype=float), np.arange(len(score)), np.ones(len(score), int))
+
+    def select(self, mask: np.ndarray) -> "GroupedScores":
+        """The answers in a mask [n]."""
+        return GroupedScores(self.score[mask], self.group[mask], self.size[mask])
+
+    @property
+    def n_groups(self) -> int:
+        return len(np.unique(self.group))
+
+    def group_totals(self, values: np.ndarray, largest_group: int) -> np.ndarray:
+        """The mean of `values` [n, t] in each group times size / `largest_group`, [groups, t]."""
+        _, index, counts = np.unique(self.group, return_inverse=True, return_counts=True)
+        order = np.argsort(index, kind="stable")
+        starts = np.cumsum(counts) - counts
+        sums = np.add.reduceat(values[order].astype(float), starts, axis=0)
+        sizes = self.size[order][starts]
+        return sums * (sizes / counts / largest_group)[:, None]
+
+    def is_kept(self, thresholds: np.ndarray) -> np.ndarray:
+        """Whether thresholds [t] keep each answer, [n, t]."""
+        return self.score[:, None] >= thresholds
+
+
+@dataclass(frozen=True)
+class ErrorRateTest:
+    """A threshold with a guaranteed error rate, and its test.
+
+    Attributes
+    ----------
+    error_rate, tested_rate : float
+        The guaranteed rate, and that of the test: the same or a smaller one.
+    guaranteed : tuple of float
+        All guaranteed thresholds, in falling order; the guarantee holds for all of them at once.
+    n, n_groups : int
+        How many answers and groups were tested.
+    kept, wrong : int
+        Answers kept and wrong at the lowest guaranteed threshold, or else where the test came
+        nearest. Their ratio is no estimate of the error rate, as these labels chose the place.
+    allowed : int or None
+        How many of the kept answers may be wrong; None where groups are tested, or without a test.
+    enough : int or None
+        Without a threshold: how many labelled answers (groups) would be enough if further ones are
+        like these.
+    reason : str or None
+        Why there is no threshold.
+    """
+
+    error_rate: float
+    tested_rate: float
+    guaranteed: tuple[float, ...]
+    n: int
+    n_groups: int
+    kept: int = 0
+    wrong: int = 0
+    allowed: int | None = None
+    enough: int | None = None
+    reason: str | None = None
+
+    @property
+    def threshold(self) -> float | None:
+        """The lowest guaranteed threshold, which keeps most; None without a guarantee."""
+        return self.guaranteed[-1] if self.guaranteed else None
+
+
+def find_thresholds(
+    labelled: GroupedScores,
+    wrong: np.ndarray,
+    unlabelled: GroupedScores,
+    error_rates: Sequence[float],
+    level: float,
+    largest_group: int = 1,
+) -> list[ErrorRateTest]:
+    """Find the thresholds of each error rate, smallest rate first.
+
+    Each guarantee holds by itself. A rate without a threshold takes that of the rate before it.
+
+    Parameters
+    ----------
+    labelled : GroupedScores
+        Answers that the score was fixed without, drawn as answers will come.
+    wrong : array [n] of bool
+        Whether each of them is wrong.
+    unlabelled : GroupedScores
+        Answers of the same kind whose labels are not used. Those of groups need MIN_UNLABELLED.
+    error_rates : sequence of float
+        Target error rates.
+    level : float
+        Significance level of each guarantee.
+    largest_group : int
+        Answers of larger groups are neither tested nor ever kept.
+
+    Examples
+    --------
+    >>> rank = np.arange(100)
+    >>> labelled, unlabelled = GroupedScores.of_single(-rank), GroupedScores.of_single(rank[:0])
+    >>> test = find_thresholds(labelled, rank % 20 == 19, unlabelled, [0.2], level=0.1)[0]
+    >>> test.threshold, test.kept, test.wrong, test.allowed
+    (-99.0, 100, 5, 11)
+    """
+    testable = labelled.size <= largest_group
+    labelled, wrong = labelled.select(testable), np.asarray(wrong, dtype=bool)[testable]
+    unlabelled = unlabelled.select(unlabelled.size <= largest_group)
+    first = np.isin(labelled.group, np.unique(labelled.group)[:MAX_LABELS])
+    labelled, wrong = labelled.select(first), wrong[first]
+    finite = unlabelled.score[~np.isnan(unlabelled.score)]
+    few_values = len(finite) >= MIN_UNLABELLED and len(np.unique(finite)) < FEW_VALUES
+    tests: list[ErrorRateTest] = []
+    for rate in sorted(error_rates):
+        if largest_group > 1:
+            test = threshold_by_groups(labelled, wrong, unlabelled, rate, level, largest_group)
+        elif few_values:
+            test = threshold_by_values(labelled.score, wrong, unlabelled.score, rate, level)
+        else:
+            test = threshold_by_line(labelled.score, wrong, rate, level)
+        stricter = tests[-1] if tests else None
+        if not test.guaranteed and stricter and stricter.guaranteed:
+            test = replace(stricter, error_rate=rate)
+        tests.append(test)
+    return tests
+
+
+def threshold_by_line(
+    score: np.ndarray, wrong: np.ndarray, error_rate: float, level: float
+) -> ErrorRateTest:
+    """Test single answers, `score` [n] and `wrong` [n], by the line."""
+    places = find_places(score, wrong)
+    test = ErrorRateTest(error_rate, error_rate, (), places.n, places.n)
+    passes = places.passes(error_rate, level)
+    line = error_line(places.n, error_rate, level)
+    if line is None:
+        return replace(test, reason=_too_few(places.n, "answers", error_rate, level))
+    nearest = places.nearest(error_rate, level)
+    place = np.flatnonzero(passes)[-1] if passes.any() else nearest
+    kept, n_wrong = int(places.kept[place]), int(places.wrong[place])
+    allowed = int(line.allowed[kept - line.first])
+    test = replace(test, kept=kept, wrong=n_wrong, allowed=allowed)
+    if passes.any():
+        return replace(test, guaranteed=tuple(places.score[passes].tolist()))
+    enough = labels_needed(places, error_rate, level)
+    return replace(test, enough=enough, reason=_missed(kept, n_wrong, allowed, enough, "answers"))
+
+
+def threshold_by_values(
+    score: np.ndarray,
+    wrong: np.ndarray,
+    unlabelled: np.ndarray,
+    error_rate: float,
+    level: float,
+) -> ErrorRateTest:
+    """Test single answers at the distinct scores of `unlabelled` ones, from the top down.
+
+    Each value has an exact binomial test, and the first that fails is the last. The first value
+    keeps enough of the unlabelled answers for a test with a few errors.
+    """
+    ranked = ~np.isnan(score)
+    score, wrong, n = score[ranked], wrong[ranked], int(ranked.sum())
+    test = ErrorRateTest(error_rate, error_rate, (), n, n)
+    suffice = free_of_errors(error_rate, level)
+    if n < suffice:
+        return replace(test, reason=_too_few(n, "answers", error_rate, level))
+    values = np.unique(unlabelled[~np.isnan(unlabelled)])[::-1]
+    start = (START_FEW if n < FEW_LABELS * suffice else START) * suffice / n
+    share = (unlabelled[:, None] >= values).sum(axis=0) / (~np.isnan(unlabelled)).sum()
+    values = values[min(int(np.searchsorted(share, start)), len(values) - 1) :]
+    is_kept = score[:, None] >= values
+    kept, n_wrong = is_kept.sum(axis=0), (is_kept & wrong[:, None]).sum(axis=0)
+    n_passed = int(np.cumprod(bdtr(n_wrong, kept, error_rate) <= level).sum())
+    kept, n_wrong = (int(counts[max(n_passed - 1, 0)]) for counts in (kept, n_wrong))
+    allowed = int((bdtr(np.arange(kept + 1), kept, error_rate) <= level).sum()) - 1
+    test = replace(test, kept=kept, wrong=n_wrong, allowed=allowed)
+    if n_passed:
+        return replace(test, guaranteed=tuple(values[:n_passed].tolist()))
+    growths = (GROWTH**step for step in range(1, STEPS + 1))
+    enough = next(
+        (
+            math.ceil(n * growth)
+            for growth in growths
+            if bdtr(math.ceil(n_wrong * growth), math.floor(kept * growth), error_rate) <= level
+        ),
+        None,
+    )
+    return replace(test, enough=enough, reason=_missed(kept, n_wrong, allowed, enough, "answers"))
+
+
+def threshold_by_groups(
+    labelled: GroupedScores,
+    wrong: np.ndarray,
+    unlabelled: GroupedScores,
+    error_rate: float,
+    level: float,
+    largest_group: int,
+) -> ErrorRateTest:
+    """Test groups of at most `largest_group` answers by bets on whole groups.
+
+    Thresholds are quantiles of the unlabelled scores. The first keeps enough of the unlabelled
+    answers for a test with a few errors, and the first that fails is the last. Where only some
+    answers of a group are labelled, their mean stands for the others.
+    """
+    n, n_groups = len(labelled.score), labelled.n_groups
+    test = ErrorRateTest(error_rate, error_rate, (), n, n_groups)
+    if (reason := _too_few(n_groups, "groups", error_rate, level)) or (
+        reason := lacks_unlabelled(unlabelled)
+    ):
+        return replace(test, reason=reason)
+    wrong = wrong[:, None]
+    sequence = _group_thresholds(unlabelled, n_groups, error_rate, level, largest_group)
+
+    def excess(thresholds: np.ndarray) -> np.ndarray:
+        is_kept = labelled.is_kept(thresholds)
+        return labelled.group_totals(is_kept * (wrong - error_rate), largest_group)
+
+    passed = betting_test(excess(sequence), np.zeros((0, len(sequence))), error_rate, level)
+    n_passed = int(np.cumprod(passed).sum())
+    is_kept = labelled.is_kept(sequence[[max(n_passed - 1, 0)]])
+    test = replace(test, kept=int(is_kept.sum()), wrong=int((is_kept & wrong).sum()))
+    if n_passed:
+        return replace(test, guaranteed=tuple(sequence[:n_passed].tolist()))
+    enough = None
+    for step in range(1, STEPS + 1):
+        size = math.ceil(n_groups * GROWTH**step)
+        first = _group_thresholds(unlabelled, size, error_rate, level, largest_group)[:1]
+        repeated = excess(first)[np.arange(size) % n_groups]
+        if betting_test(repeated, np.zeros((0, 1)), error_rate, level)[0]:
+            enough = size
+            break
+    return replace(
+        test, enough=enough, reason=_missed(test.kept, test.wrong, None, enough, "groups")
+    )
+
+
+def lacks_unlabelled(unlabelled: GroupedScores) -> str | None:
+    """Why a guarantee of groups needs more unlabelled answers; None where there are enough."""
+    n = int((~np.isnan(unlabelled.score)).sum())
+    if n >= MIN_UNLABELLED:
+        return None
+    return (
+        f"groups of answers need {MIN_UNLABELLED} unlabelled answers to choose the thresholds to "
+        f"test; there are {n}"
+    )
+
+
+def quantiles(score: np.ndarray) -> np.ndarray:
+    """The distinct thresholds that keep a share STEP, 2 STEP, … of the scores, in falling order."""
+    ranked = -np.sort(-score[~np.isnan(score)])
+    shares = np.arange(1, round(1 / STEP) + 1) * STEP
+    return np.unique(ranked[np.ceil(shares * len(ranked) - 1e-9).astype(int) - 1])[::-1]
+
+
+def _group_thresholds(
+    unlabelled: GroupedScores, n_groups: int, error_rate: float, level: float, largest_group: int
+) -> np.ndarray:
+    """The thresholds to test on `n_groups` groups, in falling order."""
+    thresholds = quantiles(unlabelled.score)
+    weight = unlabelled.group_totals(unlabelled.is_kept(thresholds), largest_group).mean(axis=0)
+    start = np.searchsorted(n_groups * weight, START * free_of_errors(error_rate, level))
+    return thresholds[min(int(start), len(thresholds) - 1) :]
+
+
+def _too_few(n: int, unit: str, error_rate: float, level: float) -> str | None:
+    """Why `n` answers or groups cannot be enough; None where they may be."""
+    fewest = min_groups(error_rate, level)
+    if n >= fewest:
+        return None
+    return f"needs at least {fewest} labelled {unit} even if every answer is correct; there are {n}"
+
+
+def _missed(kept: int, wrong: int, allowed: int | None, enough: int | None, unit: str) -> str:
+    """Why the place that came nearest failed."""
+    at_most = "" if allowed is None or allowed < 0 else f", at most {allowed} may be"
+    more = (
+        "more labels like these would not be enough"
+        if enough is None
+        else f"about {enough} labelled {unit} like these would be enough"
+    )
+    return f"{wrong} of the {kept} highest-ranked answers are wrong{at_most}; {more}"
