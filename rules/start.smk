@@ -44,6 +44,11 @@ def or_stop(function, *arguments):
         return function(*arguments)
     except (InputError, OSError) as error:
         raise WorkflowError(str(error)) from None
+    except ModuleNotFoundError as error:
+        raise WorkflowError(
+            f"{error.name} is not installed: type `make .venv/installed` in {ROOT} and use its "
+            ".venv/bin/snakemake, or `pip install -r envs/requirements.txt`."
+        ) from None
 
 
 # Snakemake says neither where the configuration comes from nor that a key is given twice in it.

@@ -1,5 +1,6 @@
 """The pins of the conda environments, of requirements.in and of the lock agree."""
 
+import os
 import re
 import subprocess
 import sys
@@ -128,3 +129,51 @@ def test_the_lowest_version_of_snakemake_is_the_one_that_is_run():
     assert lowest == asked
     assert [*map(int, lowest.split("."))] < [*map(int, LOCK["snakemake"].split("."))]
     assert "test-lowest" in (ROOT / ".ci/run").read_text()
+
+
+# Run by Python before anything else: what Snakemake itself does not need cannot be imported.
+ONLY_SNAKEMAKE = """
+import re, sys
+from importlib.metadata import distribution, packages_distributions, requires, PackageNotFoundError
+
+def closure(name, seen):
+    if name in seen:
+        return seen
+    try:
+        needed = requires(name) or []
+    except PackageNotFoundError:
+        return seen
+    seen.add(name)
+    for line in needed:
+        if "extra ==" not in line:
+            closure(re.match(r"[A-Za-z0-9._-]+", line)[0].lower().replace("_", "-"), seen)
+    return seen
+
+allowed = closure("snakemake", set())
+names = packages_distributions()
+
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        owners = {owner.lower().replace("_", "-") for owner in names.get(name, ())}
+        if owners and not owners & allowed:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Refuse())
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (["--lint"], 0, "Congratulations"),
+        (["-n", "--configfile", "config/smoke.yaml"], 1, "polars is not installed: type `make"),
+    ],
+)
+def test_rules_are_linted_where_only_snakemake_is_installed(tmp_path, arguments, code, sentence):
+    (tmp_path / "sitecustomize.py").write_text(ONLY_SNAKEMAKE)
+    command = [sys.executable, "-m", "snakemake", *arguments]
+    variables = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    result = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True)
+    assert sentence in result.stdout + result.stderr
+    assert result.returncode == code
+    assert "Traceback" not in result.stderr

@@ -16,7 +16,7 @@ SCRIPT = """
 from types import SimpleNamespace
 from tracecal.errors import InputError
 from trace_workflow.jobs.job import job
-from tracecal.io.log import progress_bar
+from tracecal.io.progress import progress_bar
 import sys
 class Params(dict):
     __getattr__ = dict.__getitem__

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Field, StringConstraints, field_validator
 
 from trace_workflow.config.prompting import Ending
-from tracecal.io.expressions import compiled
+from tracecal.io.expressions import parsed
 
 Rule = Literal["numeric", "alias", "squad", "squad_f1", "truthful", "truthful_rouge", "contains"]
 CustomRule = Annotated[str, StringConstraints(pattern=r"^custom\.[A-Za-z_]\w*$")]
@@ -52,6 +52,6 @@ class CorrectnessSettings(Ending):
     @field_validator("answer_pattern")
     @classmethod
     def _one_group(cls, value: str | None) -> str | None:
-        if value is not None and (groups := compiled(value).groups) != 1:
+        if value is not None and (groups := parsed(value).groups) != 1:
             raise ValueError(f"needs exactly one group, the answer; it has {groups}")
         return value

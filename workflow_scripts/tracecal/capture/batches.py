@@ -9,7 +9,8 @@ from torch import distributed
 
 from tracecal.errors import InputError
 from tracecal.io.journal import Row
-from tracecal.io.log import LOGGER, progress_bar
+from tracecal.io.log import LOGGER
+from tracecal.io.progress import progress_bar
 
 Prompt = dict[str, Any]
 Keep = Callable[[list[Row]], None]  # called with a batch's rows as soon as they are finished

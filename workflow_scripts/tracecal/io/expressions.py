@@ -4,6 +4,7 @@ The package `regex` reads what Python's ``re`` reads and can be told when to sto
 such as `(a|a)*b` would run for ever on a few dozen letters of a model's text.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from time import process_time
@@ -26,6 +27,21 @@ def compiled(expression: str, dotall: bool = False) -> "regex.Pattern[str]":
         return regex.compile(expression, regex.DOTALL if dotall else 0)
     except regex.error as error:
         raise ValueError(f"is not a regular expression ({error})") from error
+
+
+def parsed(expression: str) -> "re.Pattern[str] | regex.Pattern[str]":
+    """The expression, to ask about its groups. Raises `ValueError` where it is invalid.
+
+    The package `regex` is loaded only for what Python's ``re`` does not read, so that a
+    configuration can be read where `regex` is not installed.
+
+    >>> parsed("answer: ([0-9]+)").groups
+    1
+    """
+    try:
+        return re.compile(expression)
+    except re.error:
+        return compiled(expression)
 
 
 def matches(expression: str, text: str, dotall: bool = False) -> "Iterator[regex.Match[str]]":

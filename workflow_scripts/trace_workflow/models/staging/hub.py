@@ -32,7 +32,8 @@ from huggingface_hub.utils import disable_progress_bars
 from trace_workflow.models.folders import POOLING, link_model
 from tracecal.errors import InputError
 from tracecal.io.files import read_json
-from tracecal.io.log import LOGGER, LineBar
+from tracecal.io.log import LOGGER
+from tracecal.io.progress import LineBar
 
 T = TypeVar("T")
 PAUSES = (1.0, 5.0, 15.0)  # seconds before the second, third and fourth attempt

@@ -14,7 +14,7 @@ from pydantic import Field, field_validator, model_validator
 
 from tracecal.answers.parts.json_document import parse_path
 from tracecal.errors import InputError
-from tracecal.io.expressions import compiled
+from tracecal.io.expressions import parsed
 from tracecal.io.input_files import read_yaml
 from tracecal.io.settings import Strict, parse
 
@@ -76,13 +76,13 @@ class Parts(Strict):
     @classmethod
     def _compiles(cls, value: str | None) -> str | None:
         if value not in (None, LINE):
-            compiled(value)
+            parsed(value)
         return value
 
     @field_validator("pattern")
     @classmethod
     def _has_groups(cls, value: str) -> str:
-        if value != LINE and not {"name", "value"} <= compiled(value).groupindex.keys():
+        if value != LINE and not {"name", "value"} <= parsed(value).groupindex.keys():
             raise ValueError("must hold the groups (?P<name>...) and (?P<value>...)")
         return value
 
