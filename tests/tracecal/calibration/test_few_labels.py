@@ -1,4 +1,4 @@
-"""Log ridge and stack of six against SciPy and scikit-learn, by hand and by their invariances."""
+"""Ridges, stack of six and mean of three against SciPy and scikit-learn, by hand and by their invariances."""
 
 import numpy as np
 import polars as pl
@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
-from scipy.special import expit, logsumexp
+from scipy.special import expit, logit, logsumexp
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from support import metrics_one_by_one as one_by_one
 from tracecal.calibration import fits, mixture
-from tracecal.calibration.fits import Constant, fit_all, probability_bounds
+from tracecal.calibration.fits import Constant, LogOddsMean, fit_all, probability_bounds
 from tracecal.calibration.mixture import MEMBERS, Member, fit_mixtures, mixture_weights
 from tracecal.calibration.predictions import calibrate_all
-from tracecal.calibration.ridge import EITHER_SIGN, fit_ridge
+from tracecal.calibration.ridge import EITHER_SIGN, fit_prior_ridge, fit_ridge
 from tracecal.calibration.splits import make_splits
 from tracecal.estimators.feature_sets import TRACE_PLUS_FEATURES
 from tracecal.estimators.registry import ESTIMATORS, ON_LOGARITHMS
@@ -24,6 +24,7 @@ BY_ID = {entry.id: entry for entry in ESTIMATORS}
 STACK = BY_ID["stack_of_six"]
 NAMES = [name.split(".")[1] for name in STACK.inputs]
 RIDGE = BY_ID["log_ridge"].features
+SURPRISAL = BY_ID["surprisal_ridge"].features
 FREE = EITHER_SIGN
 
 
@@ -38,13 +39,14 @@ def answers(n, seed, features=NAMES, noise=1.0):
     return x, correct
 
 
-def bounded(x, correct, features, penalty=1):
-    """Weights and intercept by L-BFGS-B."""
+def bounded(x, correct, features, penalty=1, centre=0.0, intercept_deviation=np.inf):
+    """Weights and intercept by L-BFGS-B; `centre` is that of confidences."""
     z, y = (x - x.mean(0)) / x.std(0), np.where(correct, 1, -1)
 
     def objective(theta):
         loss = np.logaddexp(0, -y * (theta[0] + z @ theta[1:])).sum()
-        return loss + penalty * (theta[1:] ** 2).sum() / 2
+        distance = theta[1:] - np.array([0.0 if name in FREE else centre for name in features])
+        return loss + penalty * (distance**2).sum() / 2 + (theta[0] / intercept_deviation) ** 2 / 2
 
     bounds = [(None, None), *((None if name in FREE else 0, None) for name in features)]
     options = {"ftol": 1e-14, "gtol": 1e-7, "maxiter": 10_000, "maxfun": 10**6}
@@ -59,6 +61,15 @@ def test_a_ridge_is_the_bounded_optimum(n, seed):
     found = fit_ridge([(x, correct)], RIDGE)[0]
     weights, intercept = bounded(x, correct, RIDGE, penalty=10)
     assert [found.intercept, *found.weights] == pytest.approx([intercept, *weights], abs=2e-3)
+
+
+@pytest.mark.parametrize("n", [5, 60, 300])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_surprisal_ridge_is_pulled_to_its_prior(n, seed):
+    x, correct = answers(n, seed, SURPRISAL)
+    fitted = fit_prior_ridge([(x, correct)], SURPRISAL)[0]
+    weights, intercept = bounded(x, correct, SURPRISAL, 10, 0.8 / 5, 1.8)
+    assert [fitted.intercept, *fitted.weights] == pytest.approx([intercept, *weights], abs=1e-4)
 
 
 @settings(deadline=None, max_examples=60)
@@ -225,12 +236,16 @@ def frame(n=90, seed=7):
 
 def test_the_protocol_fits_each_estimator_in_its_own_way_and_its_json_redoes_the_predictions():
     labelled, splits = frame()
-    few = [BY_ID[name] for name in ON_LOGARITHMS]
+    few = [BY_ID[name] for name in (*ON_LOGARITHMS, "mean_of_three")]
     estimators = {entry.id: entry.inputs for entry in few} | {
         "trace_plus": [f"features.{name}" for name in TRACE_PLUS_FEATURES]
     }
     own_fits = {entry.id: entry.fit for entry in few if entry.fit}
-    assert own_fits == {"log_ridge": "ridge", "stack_of_six": "mixture"}
+    assert own_fits == {
+        "log_ridge": "ridge",
+        "stack_of_six": "mixture",
+        "mean_of_three": "log_odds_mean",
+    }
     predictions, calibrators = calibrate_all(labelled, splits, estimators, "platt", own_fits)
     again = calibrate_all(
         labelled.sample(fraction=1, shuffle=True, seed=3),
@@ -246,6 +261,13 @@ def test_the_protocol_fits_each_estimator_in_its_own_way_and_its_json_redoes_the
         x = rows.select(columns).to_numpy()
         redone = calibrators[name].splits[2].predict(x)
         assert rows["probability"].to_numpy() == pytest.approx(redone, abs=1e-12)
+    proba = predictions.pivot("estimator", index=["split", "example_id"], values="probability")
+    three = np.mean([logit(proba[name].to_numpy()) for name in ON_LOGARITHMS], axis=0)
+    assert logit(proba["mean_of_three"].to_numpy()) == pytest.approx(three, abs=1e-9)
+    alone, _ = calibrate_all(
+        labelled, splits, {"mean_of_three": estimators["mean_of_three"]}, "platt", own_fits
+    )
+    assert alone.equals(predictions.filter(estimator="mean_of_three"))
     assert calibrators["stack_of_six"].final.kind == "mixture"
     weights = dict(zip(RIDGE, calibrators["log_ridge"].final.weights, strict=True))
     assert all(weight >= 0 for name, weight in weights.items() if name not in FREE)
@@ -253,11 +275,13 @@ def test_the_protocol_fits_each_estimator_in_its_own_way_and_its_json_redoes_the
 
 
 @settings(deadline=None, max_examples=30)
-@given(seed=st.integers(0, 1000))
-def test_a_mixtures_bounds_hold_whatever_lies_between_those_of_its_inputs(seed):
+@given(seed=st.integers(0, 1000), averaged=st.booleans())
+def test_a_mixtures_bounds_hold_whatever_lies_between_those_of_its_inputs(seed, averaged):
     rng = np.random.default_rng(seed)
     x, correct = answers(30, seed)
     mixture = fit_mixtures([(x, correct, np.arange(30))], NAMES)[0]
+    if averaged:
+        mixture = LogOddsMean(mixture.columns, mixture.fits)
     low, high = x - rng.uniform(0, 1, x.shape), x + rng.uniform(0, 1, x.shape)
     least, most = probability_bounds(mixture, low, high)
     for _ in range(10):

@@ -17,12 +17,14 @@ from tracecal.calibration.fits import (
     Identity,
     Isotonic,
     Logistic,
+    LogOddsMean,
     Mixture,
     Pooled,
 )
 
 Coefficients = Annotated[
-    Logistic | Isotonic | Constant | Identity | Mixture | Pooled, Field(discriminator="kind")
+    Logistic | Isotonic | Constant | Identity | Mixture | LogOddsMean | Pooled,
+    Field(discriminator="kind"),
 ]
 WEIGHT_TOLERANCE = 1e-6  # by which a mixture's weights may miss 1
 
@@ -72,6 +74,13 @@ def require_width(fit: Fit, width: int) -> None:
             if width != 1:
                 raise ValueError(f"an identity takes 1 input, not {width}")
         case Mixture():
+            _require_lengths(fit, len(fit.fits), "weights")
+            if min(fit.weights, default=0) < 0 or abs(sum(fit.weights) - 1) > WEIGHT_TOLERANCE:
+                raise ValueError("weights must be at least 0 and add up to 1")
+            _require_members(fit, width)
+        case LogOddsMean():
+            if not fit.fits:
+                raise ValueError("fits must have at least one")
             _require_members(fit, width)
 
 
@@ -96,11 +105,8 @@ def _require_curve(fit: Isotonic, width: int) -> None:
         raise ValueError("y must lie between 0 and 1")
 
 
-def _require_members(fit: Mixture, width: int) -> None:
-    if not len(fit.weights) == len(fit.columns) == len(fit.fits):
-        raise ValueError("weights, columns and fits must be of one length")
-    if min(fit.weights, default=0) < 0 or abs(sum(fit.weights) - 1) > WEIGHT_TOLERANCE:
-        raise ValueError("weights must be at least 0 and add up to 1")
+def _require_members(fit: Mixture | LogOddsMean, width: int) -> None:
+    _require_lengths(fit, len(fit.fits), "columns")
     for columns, member in zip(fit.columns, fit.fits, strict=True):
         if not all(0 <= column < width for column in columns):
             raise ValueError(f"columns must be places among {width} features")

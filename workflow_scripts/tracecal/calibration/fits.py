@@ -16,6 +16,8 @@ from pydantic import ConfigDict
 from tracecal.calibration.regression import fit_logistic_regressions, sigmoid
 
 Method = Literal["platt", "platt_raw", "isotonic", "identity"]
+# A member of a mean of log odds counts with at least this probability of either label.
+SMALLEST_PROBABILITY = 1e-6
 
 
 class _Checked:
@@ -92,6 +94,26 @@ class Mixture(_Checked):
 
 
 @dataclass(frozen=True)
+class LogOddsMean(_Checked):
+    """σ(mean_k logit(p_k)), where `fits[k]` gives p_k from the inputs at `columns[k]`."""
+
+    kind: Literal["log_odds_mean"] = field(default="log_odds_mean", kw_only=True)
+    columns: list[list[int]]
+    fits: list["Fit"]
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        """Probabilities [n] of inputs [n, d]."""
+        members = zip(self.columns, self.fits, strict=True)
+        return _mean_by_log_odds([fit.predict(x[:, columns]) for columns, fit in members])
+
+
+def _mean_by_log_odds(proba: Sequence[np.ndarray]) -> np.ndarray:
+    """Probabilities [n] whose log odds are the mean of those of `proba` [k, n]."""
+    inner = np.clip(proba, SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)
+    return sigmoid((np.log(inner) - np.log1p(-inner)).mean(axis=0))
+
+
+@dataclass(frozen=True)
 class Pooled(_Checked):
     """`Logistic` with an intercept and weights for each of `names`, and common ones for other rows.
 
@@ -121,7 +143,7 @@ class Pooled(_Checked):
         return weights[index], np.array([*self.intercepts, self.common_intercept])[index]
 
 
-Fit = Logistic | Isotonic | Constant | Identity | Mixture | Pooled
+Fit = Logistic | Isotonic | Constant | Identity | Mixture | LogOddsMean | Pooled
 
 
 def fit(x: np.ndarray, correct: np.ndarray, method: Method) -> Fit:
@@ -139,6 +161,8 @@ def fit_all(
     method: Method,
     penalty: float | np.ndarray = 1.0,
     lower: np.ndarray | None = None,
+    centre: np.ndarray | None = None,
+    intercept_penalty: float = 0.0,
 ) -> list[Fit]:
     """Fit each part by itself.
 
@@ -151,9 +175,11 @@ def fit_all(
         scikit-learn's default penalty. platt_raw: the same without standardising. isotonic: for one
         feature; several fall back on platt. identity: nothing is fitted.
     penalty : float or array [d]
-        Factor of half the squared weights: 1 / C in scikit-learn.
-    lower : array [d], optional
-        Lower bounds of a logistic fit's weights, 0 or -inf; by default none.
+        Factor of half the squared distances of the weights from `centre`: 1 / C in scikit-learn.
+    lower, centre : array [d], optional
+        Lower bounds, 0 or -inf, and centre of a logistic fit's weights; by default none and 0.
+    intercept_penalty : float
+        Factor of half the squared intercept.
 
     Raises
     ------
@@ -163,7 +189,9 @@ def fit_all(
     return fit_by_shape(
         parts,
         [_without_regression(*part, method) for part in parts],
-        lambda x, correct: _logistic(x, correct, method == "platt_raw", penalty, lower),
+        lambda x, correct: _logistic(
+            x, correct, method == "platt_raw", penalty, lower, centre, intercept_penalty
+        ),
     )
 
 
@@ -214,6 +242,8 @@ def _logistic(
     raw: bool,
     penalty: float | np.ndarray,
     lower: np.ndarray | None,
+    centre: np.ndarray | None,
+    intercept_penalty: float,
 ) -> Iterator[Logistic]:
     """Fit features [B, n, d] to labels [B, n]."""
     means, scales = x.mean(axis=1), feature_scales(x)
@@ -221,7 +251,9 @@ def _logistic(
     # the standardised one, and the penalty falls on w.
     penalties = penalty * (scales**-2 if raw else np.ones_like(scales))
     standard = (x - means[:, None]) / scales[:, None]
-    weights, intercepts = fit_logistic_regressions(standard, correct, penalties, lower)
+    weights, intercepts = fit_logistic_regressions(
+        standard, correct, penalties, lower, centre, intercept_penalty
+    )
     if raw:
         weights = weights / scales
         intercepts = intercepts - (weights * means).sum(axis=1)
@@ -264,14 +296,17 @@ def probability_bounds(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Smallest and largest probability [n] of inputs between `low` and `high`, both [n, d].
 
-    Every kind of fit is monotone in each of its inputs, so they lie at ends. A mixture's bounds
-    are those of its fits, mixed, and may be wider.
+    Every kind of fit is monotone in each of its inputs, so they lie at ends. The bounds of a
+    mixture or a mean are those of its fits, mixed, and may be wider.
     """
-    if isinstance(fit, Mixture):
+    if isinstance(fit, Mixture | LogOddsMean):
         ends = [
             probability_bounds(member, low[:, columns], high[:, columns])
             for columns, member in zip(fit.columns, fit.fits, strict=True)
         ]
+        if isinstance(fit, LogOddsMean):
+            lows, highs = zip(*ends, strict=True)
+            return _mean_by_log_odds(lows), _mean_by_log_odds(highs)
         least, most = np.tensordot(fit.weights, np.array(ends), axes=1)
         return least, most
     if isinstance(fit, Logistic | Pooled):

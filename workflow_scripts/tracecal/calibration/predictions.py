@@ -13,12 +13,13 @@ import numpy as np
 import polars as pl
 
 from tracecal.calibration.estimator_fits import EstimatorFits
-from tracecal.calibration.fits import Fit, Method, fit_all
+from tracecal.calibration.fits import Fit, LogOddsMean, Method, fit_all
 from tracecal.calibration.mixture import fit_mixtures
 from tracecal.calibration.pooled import fit_pooled
 from tracecal.calibration.probability_metrics import nll
-from tracecal.calibration.ridge import fit_ridge
-from tracecal.estimators.estimator import PICKED, OwnFit
+from tracecal.calibration.ridge import fit_prior_ridge, fit_ridge
+from tracecal.estimators.estimator import PICKED, OwnFit, input_columns
+from tracecal.estimators.feature_sets import LOG_RIDGE, STACK_OF_SIX, TRACE_PLUS_ON_LOGARITHMS
 
 PREDICTIONS = {
     "estimator": pl.String,
@@ -26,6 +27,12 @@ PREDICTIONS = {
     "example_id": pl.String,
     "probability": pl.Float64,
 }
+# The estimators whose log odds 'log_odds_mean' averages; None: the protocol's method.
+MEAN_OF: tuple[tuple[OwnFit | None, tuple[str, ...]], ...] = (
+    ("ridge", LOG_RIDGE),
+    ("mixture", STACK_OF_SIX),
+    (None, TRACE_PLUS_ON_LOGARITHMS),
+)
 PICKS = {"split": pl.Int64, "baseline": pl.String, "log_loss": pl.Float64}
 
 
@@ -35,6 +42,13 @@ class Inputs(NamedTuple):
     names: list[str]
     x: np.ndarray
     complete: np.ndarray
+
+
+class Job(NamedTuple):
+    """A way of fitting and its inputs; equal jobs of several estimators are done once."""
+
+    way: Method | OwnFit
+    columns: tuple[str, ...]
 
 
 def calibrate_all(
@@ -51,33 +65,44 @@ def calibrate_all(
     `answers` holds `example_id`, `correct` and the columns named by `estimators` (id -> columns).
     A row with a None among an estimator's columns is left out of its fit and prediction. The
     estimators in `own_fits` are fitted in that way, the others by `method` with `fit_all`'s
-    `penalty`; a 'mixture' needs the column `rank` of `splits`, and 'pooled' the `part_names` (see
-    `calibration.pooled`). Returns the predictions, by estimator, split and example, and each
-    estimator's fits.
+    `penalty`; 'mixture' and 'log_odds_mean' need the column `rank` of `splits`, and 'pooled' the
+    `part_names` (see `calibration.pooled`). Returns the predictions, by estimator, split and
+    example, and each estimator's fits.
     """
     answers = answers.sort("example_id")
     calibration = _calibration_masks(answers["example_id"], splits)
-    inputs = _inputs(answers, estimators)
     correct, own_fits = answers["correct"].to_numpy(), own_fits or {}
     masks = [*calibration.values(), np.ones_like(correct)]  # the last for the final fit
-    groups = _groups(answers["example_id"], splits) if "mixture" in own_fits.values() else []
-    ways = {name: own_fits.get(name, method) for name in estimators}
-    fits: dict[str, list[Fit]] = {}
-    for way in dict.fromkeys(ways.values()):
-        names = [name for name in estimators if ways[name] == way]
+    jobs = {
+        name: Job(own_fits.get(name, method), tuple(columns))
+        for name, columns in estimators.items()
+    }
+    members = [Job(way or method, tuple(input_columns(features))) for way, features in MEAN_OF]
+    means = {job for job in jobs.values() if job.way == "log_odds_mean"}
+    fitted_jobs = [*jobs.values(), *(members if means else ())]
+    inputs = _inputs(answers, fitted_jobs)
+    fits: dict[Job, list[Fit]] = {}
+    for way in dict.fromkeys(job.way for job in inputs if job not in means):
+        of_way = [job for job in inputs if job.way == way]
+        groups = _groups(answers["example_id"], splits) if way == "mixture" else []
         fitted = iter(
-            _fit([inputs[name] for name in names], correct, masks, groups, way, penalty, part_names)
+            _fit([inputs[job] for job in of_way], correct, masks, groups, way, penalty, part_names)
         )
-        fits |= {name: [next(fitted) for _ in masks] for name in names}
+        fits |= {job: [next(fitted) for _ in masks] for job in of_way}
+    for job in means:
+        columns = [[job.columns.index(name) for name in member.columns] for member in members]
+        by_mask = zip(*(fits[member] for member in members), strict=True)
+        fits[job] = [LogOddsMean(columns, list(of_mask)) for of_mask in by_mask]
     calibrators = {
         name: EstimatorFits(
-            features=inputs[name].names,
-            splits=dict(zip(calibration, fits[name][:-1], strict=True)),
-            final=fits[name][-1],
+            features=inputs[job].names,
+            splits=dict(zip(calibration, fits[job][:-1], strict=True)),
+            final=fits[job][-1],
         )
-        for name in estimators
+        for name, job in jobs.items()
     }
-    return _predict(answers["example_id"], calibration, inputs, calibrators), calibrators
+    by_name = {name: inputs[job] for name, job in jobs.items()}
+    return _predict(answers["example_id"], calibration, by_name, calibrators), calibrators
 
 
 def probabilities(columns: pl.DataFrame, fits: Iterable[Fit]) -> np.ndarray:
@@ -150,17 +175,19 @@ def _groups(ids: pl.Series, splits: pl.DataFrame) -> list[np.ndarray]:
     return [rank.to_numpy() for rank in (*ranks, *ranks[:1])]
 
 
-def _inputs(answers: pl.DataFrame, estimators: Mapping[str, Sequence[str]]) -> dict[str, Inputs]:
-    """The inputs of each estimator; all columns are read at once, which is faster."""
-    places = {name: place for place, name in enumerate(sorted(set().union(*estimators.values())))}
+def _inputs(answers: pl.DataFrame, jobs: Iterable[Job]) -> dict[Job, Inputs]:
+    """The inputs of each job; all columns are read at once, which is faster."""
+    jobs = dict.fromkeys(jobs)
+    columns = sorted(set().union(*(job.columns for job in jobs)))
+    places = {name: place for place, name in enumerate(columns)}
     frame = answers.select(*places)
     values = frame.cast(pl.Float64).to_numpy().T
     present = frame.select(pl.all().is_not_null()).to_numpy().T
     inputs = {}
-    for estimator, columns in estimators.items():
-        rows = [places[column] for column in columns]
-        names = [column.split(".", 1)[-1] for column in columns]
-        inputs[estimator] = Inputs(names, values[rows].T, present[rows].all(axis=0))
+    for job in jobs:
+        rows = [places[column] for column in job.columns]
+        names = [column.split(".", 1)[-1] for column in job.columns]
+        inputs[job] = Inputs(names, values[rows].T, present[rows].all(axis=0))
     return inputs
 
 
@@ -175,16 +202,17 @@ def _fit(
 ) -> list[Fit]:
     """Fit the complete answers of each estimator's inputs in each of `masks` [n], in order."""
     fits: list[Fit] = []
-    if way in ("ridge", "mixture"):
+    if way in ("ridge", "prior_ridge", "mixture"):
         for estimator in inputs:
             rows = [estimator.complete & mask for mask in masks]
             pairs = [(estimator.x[mask], correct[mask]) for mask in rows]
-            if way == "ridge":
-                fits += fit_ridge(pairs, estimator.names)
-            else:
+            if way == "mixture":
                 ranks = [group[mask] for group, mask in zip(groups, rows, strict=True)]
                 triples = [(*pair, rank) for pair, rank in zip(pairs, ranks, strict=True)]
                 fits += fit_mixtures(triples, estimator.names)
+            else:
+                fit_ridges = fit_ridge if way == "ridge" else fit_prior_ridge
+                fits += fit_ridges(pairs, estimator.names)
         return fits
     rows = [(estimator.x, estimator.complete & mask) for estimator in inputs for mask in masks]
     pairs = [(x[mask], correct[mask]) for x, mask in rows]

@@ -22,7 +22,12 @@ def sigmoid(margin: np.ndarray) -> np.ndarray:
 
 
 def fit_logistic_regressions(
-    z: np.ndarray, correct: np.ndarray, penalty: np.ndarray, lower: np.ndarray | None = None
+    z: np.ndarray,
+    correct: np.ndarray,
+    penalty: np.ndarray,
+    lower: np.ndarray | None = None,
+    centre: np.ndarray | None = None,
+    intercept_penalty: float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Fit B independent regressions: their weights [B, d] and intercepts [B].
 
@@ -33,9 +38,13 @@ def fit_logistic_regressions(
     correct : array of bool [B, n]
         Labels, with both classes in each row.
     penalty : array [B, d]
-        Factor of half the squared weights.
+        Factor of half the squared distances of the weights from `centre`.
     lower : array [d], optional
         Lower bounds of the weights, at most 0; by default none.
+    centre : array [d], optional
+        The weights without a penalty; by default 0.
+    intercept_penalty : float
+        Factor of half the squared intercept.
 
     Raises
     ------
@@ -43,36 +52,42 @@ def fit_logistic_regressions(
         Where a regression does not converge.
     """
     lower = np.full(z.shape[2] + 1, -np.inf) if lower is None else np.append(-np.inf, lower)
+    centre = np.zeros(z.shape[2] + 1) if centre is None else np.append(0.0, centre)
+    penalty = np.hstack([np.full((len(z), 1), intercept_penalty), penalty])
     size = max(1, BLOCK // z[0].size)
     blocks = [slice(first, first + size) for first in range(0, len(z), size)]
     coefficients = np.concatenate(
-        [_newton(z[block], correct[block], penalty[block], lower) for block in blocks]
+        [_newton(z[block], correct[block], penalty[block], lower, centre) for block in blocks]
     )
     return coefficients[:, 1:], coefficients[:, 0]
 
 
 def _newton(
-    z: np.ndarray, correct: np.ndarray, penalty: np.ndarray, lower: np.ndarray
+    z: np.ndarray, correct: np.ndarray, penalty: np.ndarray, lower: np.ndarray, centre: np.ndarray
 ) -> np.ndarray:
-    """Return intercept and weights [B, 1 + d] of a block, with lower bounds [1 + d]."""
+    """Return intercept and weights [B, 1 + d] of a block.
+
+    `penalty` is [B, 1 + d]; lower bounds and centre are [1 + d].
+    """
     count, n, d = z.shape
     # The intercept and the features of each answer, with the sign of its label.
     signed = np.empty((count, d + 1, n))
     signed[:, 0] = np.where(correct, 1.0, -1.0)
     signed[:, 1:] = z.transpose(0, 2, 1) * signed[:, :1]
-    penalty = np.concatenate([np.zeros((count, 1)), penalty], axis=1)
     positives = correct.sum(axis=1)
     solution = np.zeros((count, d + 1))
     solution[:, 0] = np.log(positives / (n - positives))  # the optimum of all weights 0
     active = np.arange(count)
     theta = solution.copy()
-    error, loss = _evaluate(signed, penalty, theta)
+    error, loss = _evaluate(signed, penalty, theta, centre)
     for _ in range(MAX_STEPS):
-        gradient = penalty * theta - (signed @ error[:, :, None])[:, :, 0]
+        gradient = penalty * (theta - centre) - (signed @ error[:, :, None])[:, :, 0]
         bound = (theta <= lower + BOUND_TOLERANCE) & (gradient > 0)
         step = -_solve(signed, error, penalty, gradient, bound)
         before, slope = theta, (gradient * step * ~bound).sum(axis=1)
-        theta, error, loss, length = _search_line(signed, penalty, theta, loss, slope, step, lower)
+        theta, error, loss, length = _search_line(
+            signed, penalty, theta, loss, slope, step, lower, centre
+        )
         solution[active] = theta
         # Negated, so that NaN never counts as converged.
         moving = ~(
@@ -91,7 +106,7 @@ def _newton(
 
 
 def _evaluate(
-    signed: np.ndarray, penalty: np.ndarray, theta: np.ndarray
+    signed: np.ndarray, penalty: np.ndarray, theta: np.ndarray, centre: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the probability of the wrong label [B, n] and the objective [B]."""
     margin = (theta[:, None, :] @ signed)[:, 0]
@@ -99,7 +114,7 @@ def _evaluate(
     # ln(1 + exp(-m)), without overflow.
     loss = np.log(1 + small) - np.minimum(margin, 0)
     wrong = np.where(margin < 0, 1.0, small) / (1 + small)
-    return wrong, loss.sum(axis=1) + (penalty * theta**2).sum(axis=1) / 2
+    return wrong, loss.sum(axis=1) + (penalty * (theta - centre) ** 2).sum(axis=1) / 2
 
 
 def _solve(
@@ -132,6 +147,7 @@ def _search_line(
     slope: np.ndarray,
     step: np.ndarray,
     lower: np.ndarray,
+    centre: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Halve each step until it decreases the objective sufficiently.
 
@@ -141,7 +157,7 @@ def _search_line(
     sufficient = SUFFICIENT_DECREASE * slope
     rounding = 1e-12 * (1 + loss)
     share, new_theta = np.ones(len(theta)), np.maximum(theta + step, lower)
-    error, new_loss = _evaluate(signed, penalty, new_theta)
+    error, new_loss = _evaluate(signed, penalty, new_theta, centre)
     for _ in range(MAX_HALVINGS):
         failed = ~(new_loss <= loss + share * sufficient + rounding)
         if not failed.any():
@@ -149,7 +165,7 @@ def _search_line(
         share[failed] /= 2
         new_theta[failed] = np.maximum(theta[failed] + share[failed, None] * step[failed], lower)
         error[failed], new_loss[failed] = _evaluate(
-            signed[failed], penalty[failed], new_theta[failed]
+            signed[failed], penalty[failed], new_theta[failed], centre
         )
     raise ArithmeticError(
         f"logistic calibration did not converge: {failed.sum()} of {len(theta)} fits find no step "

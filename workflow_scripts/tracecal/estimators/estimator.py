@@ -9,8 +9,9 @@ from typing import Literal, NamedTuple
 
 Role = Literal["baseline", "trace", "broader", "variant"]
 # Fits that replace the run's method of calibration. 'identity' takes the input as the probability;
-# 'pooled' fits all other estimators on parts of answers.
-OwnFit = Literal["identity", "ridge", "mixture", "pooled"]
+# 'log_odds_mean' averages the log odds of other estimators; 'pooled' fits all other estimators on
+# parts of answers.
+OwnFit = Literal["identity", "ridge", "prior_ridge", "mixture", "log_odds_mean", "pooled"]
 TRACE_PLUS = "trace_plus"
 PICKED = "picked_baseline"  # the id of the baseline selected in each split, beside the estimators'
 REQUIREMENTS = {"asked": "E", "samples": "S", "hidden": "H"}
@@ -72,8 +73,7 @@ class Estimator:
     @property
     def inputs(self) -> list[str]:
         """The inputs of its fit, as `<folder>.<column>`."""
-        columns = [name if "." in name else f"features.{name}" for name in self.features]
-        return columns or [f"scores.{self.id}"]
+        return input_columns(self.features) or [f"scores.{self.id}"]
 
     @property
     def requires(self) -> str:
@@ -109,6 +109,15 @@ class Entry(NamedTuple):
     family: str
     role: str
     citation: str
+
+
+def input_columns(features: Iterable[str]) -> list[str]:
+    """The columns of an estimator's `features`, as `<folder>.<column>`.
+
+    >>> input_columns(["log_length", "scores.mars"])
+    ['features.log_length', 'scores.mars']
+    """
+    return [name if "." in name else f"features.{name}" for name in features]
 
 
 def variant(id: str, label: str, *features: str, fit: OwnFit | None = None) -> Estimator:

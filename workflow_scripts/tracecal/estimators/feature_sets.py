@@ -55,3 +55,17 @@ SURPRISAL_ON_LOGARITHMS = (
     "mean_surprisal_log_conf",
     "max_surprisal_log_conf",
 )
+# What a log without alternatives, and so without entropies, gives.
+SURPRISAL_ALONE = (
+    "decayed_surprisal_log_conf_2",
+    "decayed_surprisal_log_conf_4",
+    *SURPRISAL_ON_LOGARITHMS,
+    "log_length",
+)
+LOG_RIDGE = (*TRACE_PLUS_ON_LOGARITHMS, *SURPRISAL_ON_LOGARITHMS)
+STACK_OF_SIX = (
+    *dict.fromkeys((*TRACE_PLUS_FEATURES, *TRACE_PLUS_ON_LOGARITHMS)),
+    "total_surprisal_log_conf",
+    "log_likelihood",
+    "scores.mean_token_entropy",
+)

@@ -15,8 +15,10 @@ from tracecal.estimators.feature_sets import (
     LIKELIHOOD,
     LOCAL_ENTROPY,
     LOCAL_SURPRISAL,
+    LOG_RIDGE,
     OPERATORS,
-    SURPRISAL_ON_LOGARITHMS,
+    STACK_OF_SIX,
+    SURPRISAL_ALONE,
     TRACE_PLUS_FEATURES,
     TRACE_PLUS_ON_LOGARITHMS,
     without,
@@ -78,10 +80,12 @@ ESTIMATORS = (
     variant("likelihood_and_length", "Log-likelihood and length", "log_likelihood", "log_length"),
     variant("entropy_local_only", "Entropy-local only", *LOCAL_ENTROPY),
     variant("likelihood_local_only", "Likelihood-local only", *LOCAL_SURPRISAL),
-    # Beyond the paper, on logarithms; `tracecal.calibration.ridge` and `.mixture` fit two of them.
+    # Beyond the paper, on logarithms; `tracecal.calibration` has `ridge` and `mixture` of their own.
     variant("log_trace_plus", "Log TRACE+", *TRACE_PLUS_ON_LOGARITHMS),
-    variant("log_ridge", "Log ridge", *TRACE_PLUS_ON_LOGARITHMS, *SURPRISAL_ON_LOGARITHMS, fit="ridge"),
-    variant("stack_of_six", "Stack of six", *TRACE_PLUS_FEATURES, *(name for name in TRACE_PLUS_ON_LOGARITHMS if name not in TRACE_PLUS_FEATURES), "total_surprisal_log_conf", "log_likelihood", "scores.mean_token_entropy", fit="mixture"),
+    variant("log_ridge", "Log ridge", *LOG_RIDGE, fit="ridge"),
+    variant("stack_of_six", "Stack of six", *STACK_OF_SIX, fit="mixture"),
+    variant("mean_of_three", "Mean of three", *dict.fromkeys((*LOG_RIDGE, *STACK_OF_SIX)), fit="log_odds_mean"),
+    variant("surprisal_ridge", "Surprisal ridge", *SURPRISAL_ALONE, fit="prior_ridge"),
 )  # fmt: skip
 # Log ridge with the user's own columns, which answers of files may have: its inputs are those of Log
 # ridge, then the columns.
