@@ -19,6 +19,11 @@ if not SCRIPTS.is_dir():
     )
 if {"{", "}"}.intersection(str(ROOT)):
     raise WorkflowError(f"{ROOT}: Snakemake reads braces as wildcards; rename the folder.")
+if set(sys.executable).intersection(" \t\n'\"`$&;|<>()*?#"):
+    raise WorkflowError(
+        f"{sys.executable}: Snakemake passes the path of Python to a shell without quotes; rename the "
+        "folder to a name without spaces and quotes."
+    )
 # First, as a package of another version may be installed beside; scripts run in processes of their
 # own, which find the package by PYTHONPATH.
 sys.path.insert(0, str(SCRIPTS))

@@ -1,6 +1,9 @@
 """The workflow as a module of another one, in a folder whose name has a space."""
 
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -27,6 +30,20 @@ def test_braces_in_the_workflows_own_folder_are_refused_in_a_sentence(tmp_path):
     process = copied_repository(tmp_path / "a{b}").snakemake("--dry-run", check=False)
     assert process.returncode == 1
     assert "Snakemake reads braces as wildcards; rename the folder" in process.stdout
+
+
+@pytest.mark.parametrize("name", ["my projects", "bob's"])
+def test_a_path_of_python_that_a_shell_would_split_is_refused_in_a_sentence(tmp_path, name):
+    copy = copied_repository(tmp_path / name)
+    (copy.root / ".venv").symlink_to(Path(sys.executable).parents[1])
+    run = [copy.root / ".venv/bin/python", "-m", "snakemake", "--dry-run"]
+    process = subprocess.run(run, cwd=copy.root, capture_output=True, text=True)
+    assert process.returncode == 1
+    assert "passes the path of Python to a shell without quotes" in process.stdout + process.stderr
+    make = ["make", "-W", "envs/requirements.txt", ".venv/installed"]
+    process = subprocess.run(make, cwd=copy.root, capture_output=True, text=True)
+    assert process.returncode == 2
+    assert "cannot run in a folder with spaces or quotes" in process.stderr
 
 
 def outer_workflow(folder, snakefile, renamed="", more=""):
