@@ -1,6 +1,6 @@
 from snakemake.utils import min_version
 
-min_version("9.14.0")  # what `make test-lowest` runs
+min_version("9.14.0")  # what `make test-lowest` runs; 10, which moves environments into plugins, is untested
 
 
 # Read with --sdm apptainer alone: what Containerfile makes, see docs/guides/software.md.

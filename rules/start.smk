@@ -35,6 +35,7 @@ for name in ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"):
     os.environ.setdefault(name, str(512 << 20))
 
 from trace_workflow.config.frozen import config_files
+from trace_workflow.config.frozen import config_sources
 from tracecal.errors import InputError
 from tracecal.io.input_files import read_yaml
 from trace_workflow.plan.plan import plan
@@ -60,7 +61,7 @@ def or_stop(function, *arguments):
 CONFIG_FILES = config_files(sys.argv[1:])
 for file in filter(os.path.isfile, CONFIG_FILES):  # with --directory they lie elsewhere
     or_stop(read_yaml, file)
-RUN = or_stop(load_run, config, ", ".join(CONFIG_FILES) or "config", ROOT)
+RUN = or_stop(load_run, config, config_sources(sys.argv[1:]), ROOT)
 CONFIG, TASKS, SELECTION = RUN.config, RUN.tasks, RUN.selection
 PLAN = or_stop(plan, RUN)
 FOLDER = f"results/{CONFIG.run}"

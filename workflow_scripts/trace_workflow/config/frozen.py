@@ -30,6 +30,17 @@ def config_files(arguments: Sequence[str]) -> list[str]:
     return OPTIONS.parse_known_args(arguments)[0].configfile
 
 
+def config_sources(arguments: Sequence[str]) -> str:
+    """What messages call the configuration that arguments of Snakemake give.
+
+    >>> config_sources(["--configfile", "config/mine.yaml", "--config", "run=2026"])
+    'config/mine.yaml, --config run=2026'
+    """
+    given = OPTIONS.parse_known_args(arguments)[0]
+    settings = [f"--config {' '.join(given.config)}"] if given.config else []
+    return ", ".join([*given.configfile, *settings]) or "config"
+
+
 def merged(files: Sequence[str], settings: Sequence[str] = ()) -> dict[str, Any]:
     """The configuration of `files` and of `settings` ('key=value'), as Snakemake merges them.
 

@@ -199,7 +199,7 @@ def _sentence(where: str, item: Any) -> str:
         message = "is required"
     elif kind == "string_type" and not isinstance(value, dict | list | None):
         # YAML reads 2024, 2024-01-01 and no as a number, a date and false.
-        message = f"must be text; YAML reads {value} otherwise: put it in quotes"
+        message = f"must be text; YAML reads {value} otherwise: put it in quotes, in a file"
     elif kind != "value_error" and isinstance(value, str | int | float):
         message += f", not {value!r}"
     return f"{where}: {path + ': ' if path else ''}{message}"
