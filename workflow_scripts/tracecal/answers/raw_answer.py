@@ -22,6 +22,8 @@ class Details:
 
     Attributes
     ----------
+    asked
+        A digest of the messages that were sent, where there is no prompt.
     stop_token
         Whether the trace includes the stop token; 'none' where the answer ended without one.
     processed
@@ -37,6 +39,7 @@ class Details:
 
     answer: str | None = None
     prompt: str | None = None
+    asked: str | None = None
     prompt_token_ids: Sequence[int] | None = None
     token_ids: Sequence[int] | None = None
     tokens: Sequence[str] | None = None

@@ -17,6 +17,7 @@ ALSO = "also."  # before the name of an own column
 RECORDS = {
     "example_id": pl.String,
     "prompt": pl.String,
+    "asked": pl.String,
     "prompt_token_ids": pl.List(pl.Int32),
     "answer": pl.String,
     "token_ids": pl.List(pl.Int32),
@@ -78,6 +79,12 @@ ENTROPY_KIND = (
     .then(pl.lit("exact"))
     .otherwise(pl.lit("top-k"))
 )
+
+
+def question_keys(answers: pl.DataFrame) -> pl.Series:
+    """What identifies the question of each answer; None where nothing says what was asked."""
+    columns = [name for name in ("prompt", "asked") if name in answers.columns]
+    return answers.select(question=pl.coalesce(columns)).to_series()
 
 
 def entropy_kind(answers: pl.DataFrame) -> str:

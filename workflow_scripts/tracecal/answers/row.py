@@ -4,6 +4,8 @@
 says beside it: the id, the verdict, the request and own columns.
 """
 
+import hashlib
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import replace
@@ -35,6 +37,7 @@ NEUTRAL: dict[str, tuple[object, ...]] = {
 }
 LABELS = ("correct", "label")
 IDS = ("custom_id", "example_id", "id", "doc_id")
+SENT = ("messages", "prompt", "input", "contents")  # what a request sends to the model
 TIMES = ("created", "created_at", "completed_at", "timestamp", "startTime")
 CENTURY = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 
@@ -62,6 +65,8 @@ def read_row(row: Any, reading: Reading) -> Record:
     if raw.processed == "unknown" and request and _is_neutral(request):
         raw = replace(raw, processed="no")
     raw = replace(raw, correct=_correct(row, body, reading, raw))
+    if raw.prompt is None:
+        raw = replace(raw, asked=_asked(request, body, answer_format.name))
     if isinstance(row.get("group_id"), str | int):
         raw = replace(raw, group_id=str(row["group_id"]))
     moments = (parse_moment(source.get(name)) for source in (body, row) for name in TIMES)
@@ -91,6 +96,16 @@ def _request(row: Row, body: Row) -> Row:
     request = row.get("request") or body.get("generation_settings") or {}
     request = request.get("body", request) if isinstance(request, dict) else {}
     return request if isinstance(request, dict) else {}
+
+
+def _asked(request: Row, body: Row, format_name: str) -> str | None:
+    """A digest of what was sent to the model; None where the row does not hold it."""
+    sources = (request, body) if format_name == "inspect" else (request,)
+    sent = next((s[name] for s in sources for name in SENT if s.get(name)), None)
+    if sent is None:
+        return None
+    text = json.dumps(sent, ensure_ascii=True, sort_keys=True, default=str)
+    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
 
 def _is_neutral(request: Row) -> bool:

@@ -5,10 +5,12 @@ import polars as pl
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from tracecal.answers.record import FLOATS, question_keys
 from tracecal.errors import InputError
 
-# A trace with fewer distinct numbers may equal another question's by chance.
-MIN_DISTINCT_VALUES = 3
+# A trace with fewer distinct numbers may equal another question's by chance. Numbers of one or two
+# digits do not count: of sure tokens logs with four decimals hold few others.
+MIN_DISTINCT_VALUES, MAX_CHANCE_DIGITS = 3, 2
 TRACE_COLUMNS = ("answer", "surprisal", "entropy")
 # `largest_group` leaves at most this share of the answers in larger groups; and smaller shares that
 # a user may prefer.
@@ -19,16 +21,17 @@ SMALLER_SHARES = (0.05, 0.0)
 def group_answers(answers: pl.DataFrame) -> pl.DataFrame:
     """Return `example_id` and `group_id` of answers (columns of `RECORDS`).
 
-    Answers that share a group id, a prompt or a trace form one group, named after its first answer
-    by id. Raises `InputError` where equal answers to one question differ in `correct`.
+    Answers that share a group id, a question or a trace that is no chance form one group, named
+    after its first answer by id. Raises `InputError` where equal answers to one question differ in
+    `correct`.
     """
     answers = answers.sort("example_id")
-    answers = answers.with_columns(trace=_trace_keys(answers))
-    for key in (["prompt", "answer"], ["trace"]):
+    answers = answers.with_columns(question=question_keys(answers), trace=_trace_keys(answers))
+    for key in (["question", "answer"], ["trace"]):
         _require_agreement(answers.drop_nulls(key), key)
     n = answers.height
     edges = [np.empty((2, 0), dtype=np.int64)]
-    for column in ("group_id", "prompt", "trace"):
+    for column in ("group_id", "question", "trace"):
         members = answers.select(column, index=pl.int_range(n)).drop_nulls(column)
         pairs = members.select(first=pl.col("index").min().over(column), second="index")
         edges.append(pairs.to_numpy().T)
@@ -38,16 +41,31 @@ def group_answers(answers: pl.DataFrame) -> pl.DataFrame:
     return answers.select("example_id", group_id=pl.col("example_id").min().over(component))
 
 
+def has_distinctive_trace(answers: pl.DataFrame) -> pl.Series:
+    """Whether the trace of each answer alone tells it from those to other questions, bool [n].
+
+    >>> traces = {"surprisal": [[0.0, 1e-4, 2e-4], [0.1234, 1.01, 2.345]], "entropy": [None] * 2}
+    >>> has_distinctive_trace(pl.DataFrame(traces)).to_list()
+    [False, True]
+    """
+    lists = pl.col("surprisal", "entropy").cast(FLOATS).fill_null([])
+    numbers = pl.concat_list(lists).list.eval(
+        pl.element().filter(pl.element() != pl.element().round_sig_figs(MAX_CHANCE_DIGITS))
+    )
+    is_distinctive = numbers.list.n_unique() >= MIN_DISTINCT_VALUES
+    return answers.select(distinctive=is_distinctive).to_series()
+
+
 def _trace_keys(answers: pl.DataFrame) -> pl.Series:
-    """Grouping key; None for short traces."""
-    n_values = pl.concat_list("surprisal", pl.col("entropy").fill_null([])).list.n_unique()
+    """Grouping key; None for traces that may be equal by chance."""
     key = pl.struct(TRACE_COLUMNS).struct.json_encode()
-    distinctive = pl.col("surprisal").is_not_null() & (n_values >= MIN_DISTINCT_VALUES)
-    return answers.select(pl.when(distinctive).then(key)).to_series()
+    return answers.select(pl.when(has_distinctive_trace(answers)).then(key)).to_series()
 
 
 def _require_agreement(answers: pl.DataFrame, key: list[str]) -> None:
-    contradictory = answers.filter(pl.col("correct").n_unique().over(key) > 1)
+    # Different questions may have equal answers, of which one is wrong.
+    one_question = pl.col("question").drop_nulls().n_unique().over(key) <= 1
+    contradictory = answers.filter((pl.col("correct").n_unique().over(key) > 1) & one_question)
     if contradictory.is_empty():
         return
     contradictory = contradictory.sort(*key, "example_id")

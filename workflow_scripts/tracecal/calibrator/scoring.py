@@ -4,7 +4,7 @@ import polars as pl
 
 from tracecal.answers.record import ALSO
 from tracecal.calibration.fits import probability_bounds
-from tracecal.calibrator.fingerprints import KNOWN_ANSWER, fingerprints
+from tracecal.calibrator.fingerprints import KNOWN_ANSWER, are_among
 from tracecal.calibrator.predictor import Predictor, Target
 from tracecal.calibrator.trace_kinds import (
     describe_run_on,
@@ -111,7 +111,7 @@ def _undecided(answers: pl.DataFrame, predictor: Predictor, target: Target) -> l
     if (failure := predictor.why_not(target)) is not None:
         return [failure] * answers.height
     reasons = undecided(answers, predictor.inputs, predictor.fitted_on)
-    labelled = fingerprints(answers).is_in(list(predictor.fitted_on.answers)).to_list()
+    labelled = are_among(answers, predictor.fitted_on.answers).to_list()
     return [
         reason or (KNOWN_ANSWER if is_labelled else None)
         for reason, is_labelled in zip(reasons, labelled, strict=True)

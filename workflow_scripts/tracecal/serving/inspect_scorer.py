@@ -25,7 +25,7 @@ from tracecal.calibration.probability_metrics import brier, ece
 from tracecal.calibration.ranking import single_auroc
 from tracecal.calibration.settings import Calibration
 from tracecal.calibrator.confidence import Confidence, trace_confidence
-from tracecal.calibrator.fingerprints import KNOWN_ANSWER, fingerprints
+from tracecal.calibrator.fingerprints import KNOWN_ANSWER, are_among
 from tracecal.calibrator.predictor import Predictor, load_predictor
 from tracecal.calibrator.trace_kinds import open_questions, require_same_kind, vocabulary_for
 from tracecal.errors import InputError, WrongRow
@@ -195,7 +195,7 @@ def score_sample(
     for question in open_questions(answers, predictor.fitted_on):
         warn(question)
     scored = trace_confidence(predictor, record, error_rate)
-    if fingerprints(answers)[0] in predictor.fitted_on.answers:
+    if are_among(answers, predictor.fitted_on.answers)[0]:
         return replace(scored, keep=None, reason=KNOWN_ANSWER), True
     return scored, False
 

@@ -1,0 +1,89 @@
+"""Which answers are labelled ones: by question, text and trace, never by their id."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from support.labelled_answers import answers, fitted_file
+from tracecal.answers.reading import Reading
+from tracecal.answers.record import Record, as_frame
+from tracecal.answers.row import read_row
+from tracecal.calibrator.fingerprints import are_among, fingerprints
+from tracecal.calibrator.predictor import make_predictor
+from tracecal.calibrator.scoring import score_answers
+from tracecal.estimators.registry import ESTIMATORS
+
+SURE, DOUBTFUL = [0.0, 0.0001, 0.0002, 0.0003], [0.1234, 0.5678, 1.2345]
+
+
+def record_frame(surprisal, **details):
+    return as_frame([Record("q-1", surprisal, **details)])
+
+
+@pytest.mark.parametrize(
+    ("labelled", "new", "is_labelled"),
+    [
+        # Without a question, only a trace that is no chance tells.
+        ({"surprisal": SURE, "answer": "Oslo"}, {"surprisal": SURE, "answer": "Oslo"}, False),
+        ({"surprisal": DOUBTFUL}, {"surprisal": DOUBTFUL}, True),
+        ({"surprisal": DOUBTFUL, "answer": "A"}, {"surprisal": DOUBTFUL, "answer": "B"}, False),
+        # With one, question, text and trace must all be equal.
+        ({"surprisal": SURE, "prompt": "q"}, {"surprisal": SURE, "prompt": "q"}, True),
+        ({"surprisal": SURE, "asked": "q"}, {"surprisal": SURE, "asked": "q"}, True),
+        ({"surprisal": DOUBTFUL, "prompt": "q"}, {"surprisal": DOUBTFUL, "prompt": "r"}, False),
+        ({"surprisal": SURE, "prompt": "q"}, {"surprisal": SURE[:3], "prompt": "q"}, False),
+    ],
+)
+def test_an_answer_is_a_labelled_one_by_question_text_and_trace(labelled, new, is_labelled):
+    digests = fingerprints(record_frame(**labelled))
+    assert are_among(record_frame(**new), digests).to_list() == [is_labelled]
+
+
+@pytest.mark.parametrize(
+    "request_body",
+    [
+        {"messages": [{"role": "user", "content": "Which city?"}], "temperature": 0},
+        {"prompt": "Which city?"},
+        {"input": "Which city?", "model": "m"},
+    ],
+)
+def test_what_was_asked_is_read_from_the_request_whatever_its_settings(request_body):
+    row = {"id": "a", "answer": "Oslo", "logprobs": [-0.1]}
+    asked = read_row(row | {"request": request_body}, Reading()).asked
+    assert asked == read_row(row | {"request": request_body | {"seed": 7}}, Reading()).asked
+    name = next(iter(request_body))
+    other = read_row(row | {"request": request_body | {name: "Which river?"}}, Reading()).asked
+    assert None not in (asked, other) and asked != other
+    assert read_row(row, Reading()).asked is None
+
+
+def short_answers(rng, n):
+    """One token each, half of them sure: 0.0 at four decimals, and right but for one in fifty."""
+    is_sure = rng.random(n) < 0.5
+    surprisal = np.where(is_sure, 0.0, rng.uniform(0.2, 1.5, n).round(4))
+    correct = rng.random(n) < np.where(is_sure, 0.98, 0.65)
+    return as_frame(
+        Record(f"q-{place:04}", [s], answer="yes", correct=bool(c), processed="no", model="m")
+        for place, (s, c) in enumerate(zip(surprisal, correct, strict=True))
+    )
+
+
+def test_a_guarantee_holds_for_another_file_that_numbers_its_answers_alike(monkeypatch):
+    """Without the surest answers, half of all, more than a fifth of those kept would be wrong."""
+    few = [entry for entry in ESTIMATORS if entry.id in ("min_prob", "seq_logp")]
+    monkeypatch.setattr("tracecal.calibrator.training_set.ESTIMATORS", few)
+    n_draws, n_broken = 12, 0
+    for seed in range(n_draws):
+        rng = np.random.default_rng(seed)
+        file = fitted_file(short_answers(rng, 600), splits={"count": 1})
+        new = short_answers(rng, 4000)
+        scored = score_answers(new, make_predictor(file, "min_prob", "C.json"), 0.2)
+        kept = new.filter(scored["keep"].fill_null(False))
+        n_broken += not kept.is_empty() and 1 - kept["correct"].mean() > 0.2
+        assert scored["keep"].null_count() in (0, new.height)
+    assert n_broken <= binom.ppf(0.99, n_draws, 0.1)
+
+
+def test_no_answer_of_the_same_file_is_decided():
+    labelled = answers(60, prompt=None)
+    assert are_among(labelled, fingerprints(labelled)).sum() > 40
