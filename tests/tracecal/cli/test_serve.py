@@ -240,8 +240,25 @@ def test_the_command_serves_on_loopback_and_writes_no_key(content, tmp_path, wor
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (["--upstream", "notaurl"], "'notaurl' is not an address such as http://localhost:8000"),
-        (["--upstream", "http://a:b@localhost:1"], "must not hold a password"),
+        (["--upstream", "notaurl"], "upstream: is not an address such as http://localhost:8000"),
+        (["--upstream", "http://a:{key}@localhost:1"], "must not hold a password"),
+        (["--upstream", "http://localhost:1/v1?key={key}"], "must not hold a password or query"),
+        (["--upstream", "http://localhost:{key}"], "is not an address"),
+        (["--upstream", "localhost/?key={key}"], "must not hold a password or query"),
+        *[
+            (["--upstream", "http://localhost:1", f"--{name}", value], name.replace("-", "_"))
+            for name, value in [
+                ("max-body", "inf"),
+                ("max-body", "1e30"),
+                ("top", "1e30"),
+                ("workers", "1e9"),
+                ("max-requests", "1e12"),
+                ("connect-timeout", "inf"),
+                ("timeout", "1e300"),
+                ("client-timeout", "nan"),
+                ("answers-per-alarm", "1e300"),
+            ]
+        ],
         (["--upstream", "http://localhost:99999"], "is not an address"),
         (["--upstream", "http://localhost:1", "--error-rate", "0.123"], "not tested for an error"),
         (["--upstream", "http://localhost:1", "--workers", "0"], "workers"),
@@ -254,6 +271,7 @@ def test_wrong_options_are_refused_before_it_starts(content, tmp_path, caplog, o
     path.write_text(json.dumps(content), encoding="utf-8")
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken = other.getsockname()[1]
-        options = [option.format(taken=taken) for option in options]
+        options = [option.format(taken=taken, key=KEY) for option in options]
         assert main(["serve", "--calibrator", str(path), "--port", "0", *options]) == 1
     assert reason in caplog.text
+    assert KEY not in caplog.text

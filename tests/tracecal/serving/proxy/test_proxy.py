@@ -1,8 +1,10 @@
 """What lies between client and server: headers, clients who leave, limits of size and time."""
 
 import asyncio
+import errno
 import gzip
 import json
+import threading
 import time
 import zlib
 
@@ -26,6 +28,7 @@ from support.running import (
 from support.upstream import Upstream
 from tracecal.serving.proxy.proxy import Proxy
 from tracecal.serving.proxy.scorer import Scorer
+from tracecal.serving.proxy.server import short_errors
 
 PACKED = OF_JSON | {"content-encoding": "gzip"}
 
@@ -217,28 +220,72 @@ def test_a_server_that_is_silent_times_out(client, path):
     assert streamed.count('"error":{') == 1
 
 
-def test_a_server_that_closed_a_kept_connection_is_asked_again(client):
+def test_a_request_that_may_have_been_worked_on_is_not_sent_again(client):
     async def answer(request, content):
-        if len(upstream.asked) == 2:  # as when the connection was closed before this request
+        if len(upstream.asked) == 2:
             request.transport.abort()
         return web.json_response(chat())
 
     upstream = Answering(answer)
     with client(upstream) as http:
-        assert [http.post(CHAT, json=ASK).status_code for _ in range(2)] == [200, 200]
+        assert [http.post(CHAT, json=ASK).status_code for _ in range(3)] == [200, 502, 200]
     assert len(upstream.asked) == 3
 
 
+def test_a_connection_that_the_server_closed_meanwhile_is_not_used(client):
+    async def answer(request, content):
+        loop = asyncio.get_running_loop()
+        loop.call_later(0.05, request.transport.close)
+        loop.call_later(0.05, closed.set)
+        return web.json_response(chat())
+
+    upstream, closed = Answering(answer), threading.Event()
+    with client(upstream) as http:
+        for _ in range(20):
+            assert http.post(CHAT, json=ASK).status_code == 200
+            assert closed.wait(PROMPTLY)
+            closed.clear()
+    assert len(upstream.asked) == 20
+
+
+@pytest.mark.parametrize("path", [CHAT, "/v1/embeddings"])
+@pytest.mark.parametrize("status", [b"101 Switching Protocols", b"199 Odd", b"042 Odd", b"700 Odd"])
+def test_a_status_that_ends_no_answer_is_an_error(client, path, status):
+    async def answer(request, content):
+        request.transport.write(b"HTTP/1.1 " + status + b"\r\nContent-Length: 0\r\n\r\n")
+        await asyncio.sleep(0.2)
+        request.transport.close()
+        return web.Response()
+
+    with client(Answering(answer), timeout=2) as http:
+        assert http.post(path, json=ASK).status_code in (502, 504)
+
+
+def test_settings_reach_the_server_in_their_own_digits(client):
+    seed = b'18446744073709551617, "x": [1E400, 1.10000000000000000000001]'
+    content = b'{"model": "m", "messages": [], "top_logprobs": 0, "seed": ' + seed + b"}"
+    upstream = Upstream()
+    with client(upstream) as http:
+        http.post(CHAT, content=content, headers=OF_JSON)
+        http.post(CHAT, content=content.replace(b"[1E400, ", b"["), headers=OF_JSON)
+    assert seed in upstream.asked[0][2]  # of a number beyond ours nothing is added
+    sent = upstream.asked[1][2]
+    assert b'"seed":18446744073709551617' in sent and b"1.10000000000000000000001" in sent
+    assert json.loads(sent)["top_logprobs"] == 20
+
+
 def test_slow_headers_and_slow_bodies_time_out(client):
-    with client(Upstream(), client_timeout=0.4) as http:
+    with client(Answering(_nothing), client_timeout=0.4) as http:
         url = str(http.base_url)
         with by_hand(url, b"POST / HTTP/1.1\r\nHost: x\r\n") as slow:
             slow.settimeout(PROMPTLY)
             assert slow.recv(100) == b""
-        whole = asked_by_hand(CHAT, body=b"{" * 100, method="POST")
-        with by_hand(url, whole[:-50]) as slow:
-            slow.settimeout(PROMPTLY)
-            assert slow.recv(100).startswith(b"HTTP/1.1 408")
+        for path, method in ((CHAT, "POST"), ("/v1/embeddings", "POST"), ("/v1/files", "PUT")):
+            whole = asked_by_hand(path, body=b"{" * 100, method=method)
+            with by_hand(url, whole[:-50]) as slow:
+                slow.settimeout(PROMPTLY)
+                assert slow.recv(100).startswith(b"HTTP/1.1 408")
+        assert until(lambda: http.proxy.n_running == 0)
 
 
 # Sizes.
@@ -348,6 +395,27 @@ def test_an_encoding_that_cannot_be_read_is_an_error(client):
         response = http.post(CHAT, json=ASK)
     assert response.status_code == 502
     assert "Content-Encoding" in response.json()["error"]["message"]
+
+
+def test_connections_without_a_free_file_handle_are_one_line_and_no_traceback(caplog):
+    async def fail_often():
+        application = web.Application()
+        application.cleanup_ctx.append(short_errors)
+        runner = web.AppRunner(application)
+        await runner.setup()
+        loop = asyncio.get_running_loop()
+        for _ in range(1000):
+            error = OSError(errno.EMFILE, "Too many open files")
+            loop.call_exception_handler({"message": "socket.accept()", "exception": error})
+            loop.call_exception_handler({"message": "failed", "exception": KeyError("sk-secret")})
+        await runner.cleanup()
+
+    asyncio.run(fail_often())
+    assert caplog.messages == [
+        "no file handle is free for a new connection: raise 'ulimit -n'",
+        "failed (KeyError)",
+    ]
+    assert "Traceback" not in caplog.text
 
 
 # All of it at once; `python -m support.load` does it for minutes.

@@ -102,6 +102,8 @@ def test_a_setting_names_other_names_and_pages(watched, browser):
         ({"origin": "http://evil.example"}, 403),
         ({"origin": "null"}, 403),
         ({"origin": "file://"}, 403),
+        ({"origin": "file://{host}"}, 403),
+        ({"origin": "chrome-extension://{host}"}, 403),
         ({"origin": "http://localhost:1"}, 403),
     ],
 )
@@ -109,6 +111,8 @@ def test_foreign_hosts_and_origins_are_refused_on_every_path(watched, path, head
     method = "GET" if path in ("/metrics", "/v1/models") else "POST"
     with watched() as proxy:
         sent = {"content": json.dumps(ASK)} if method == "POST" else {}
+        host = proxy.url.removeprefix("http://")
+        headers = {name: value.format(host=host) for name, value in headers.items()}
         found = httpx.request(method, proxy.url + path, headers=OF_JSON | headers, **sent)
         assert found.status_code == status
         assert not proxy.upstream.asked

@@ -13,7 +13,10 @@ class MonitorSettings(Strict):
     """How rare false alarms are, and which answers count as one."""
 
     answers_per_alarm: int = Field(
-        ANSWERS_PER_ALARM, ge=100, description="answers with one false alarm on average"
+        ANSWERS_PER_ALARM,
+        ge=100,
+        le=10**12,
+        description="answers with one false alarm on average",
     )
     chance: float = Field(
         ERROR_ALARM_CHANCE,

@@ -5,8 +5,14 @@ import asyncio
 import orjson
 from aiohttp import ClientResponse
 
-from tracecal.serving.proxy.endpoints import Endpoint, mentions_logprobs, trim
-from tracecal.serving.proxy.json_bodies import Object, UnreadableError, parse_json, read_body
+from tracecal.serving.proxy.endpoints import (
+    Endpoint,
+    drop_confidence,
+    may_need_changes,
+    require_opaque,
+    trim,
+)
+from tracecal.serving.proxy.json_bodies import Object, parse_json, read_body
 from tracecal.serving.proxy.scorer import Unscored
 
 LARGE = 2**20  # bytes of an answer that is scored in a thread, as other clients would wait
@@ -37,19 +43,23 @@ def score_body(
     """Return an answer's body with confidence; an error's body without log-probabilities.
 
     Raises `UnreadableError` where the body is no JSON and might hold log-probabilities that the
-    client did not request.
+    client did not request, or a confidence.
     """
+    top = endpoint.client_top(request)
     try:
         answer = parse_json(content)
     except ValueError:
-        answer = None
-    if not isinstance(answer, dict):
-        if status == 200 and endpoint.client_top(request) is None and mentions_logprobs(content):
-            raise UnreadableError("its answer is not valid JSON")
+        return require_opaque(content, top)
+    is_answer = is_success(status) and isinstance(answer, dict)
+    if not (is_answer or may_need_changes(content)):
         return content
-    if status == 200:
+    drop_confidence(answer)
+    if is_answer:
         scorer.add_confidence(answer, request)
-    elif not mentions_logprobs(content):
-        return content
-    trim(answer, endpoint.client_top(request))
+    trim(answer, top)
     return orjson.dumps(answer)
+
+
+def is_success(status: int) -> bool:
+    """Return whether clients take a response of this status as an answer."""
+    return status // 100 == 2

@@ -2,14 +2,15 @@
 
 1. `ENDPOINTS[path].additions` are the settings that request log-probabilities.
 2. `client_top` is how many of them the client itself requested.
-3. `trim` removes the others from the answer.
+3. `trim` removes the others from the answer, and `drop_confidence` a server's own `confidence`.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
-from tracecal.serving.proxy.json_bodies import Object
+from tracecal.serving.proxy.json_bodies import Object, UnreadableError
 
 INCLUDE_LOGPROBS = "message.output_text.logprobs"
 
@@ -34,6 +35,10 @@ class Endpoint:
     def has_choices(self) -> bool:
         """Whether answers are lists of choices, which are streamed piece by piece."""
         return self.path != "/v1/responses"
+
+    def without_additions(self) -> "Endpoint":
+        """The endpoint where nothing is added to a request: all in the answer is the client's."""
+        return replace(self, client_top=lambda request: sys.maxsize)
 
 
 def trim(value: Any, top: int | None) -> None:
@@ -66,9 +71,50 @@ def _trimmed(logprobs: Any, top: int | None) -> Any:
     return logprobs
 
 
-def mentions_logprobs(content: bytes) -> bool:
-    """Return whether content that cannot be parsed might hold log-probabilities."""
-    return b"logprob" in content
+def confidence_holders(answer: Object) -> Iterator[Object]:
+    """Yield where a client finds a confidence: an answer, a Responses object, and choices with
+    their deltas and messages."""
+    choices = answer.get("choices")
+    choices = choices if isinstance(choices, list) else ()
+    for holder in [answer, answer.get("response"), *choices]:
+        if isinstance(holder, dict):
+            yield holder
+            parts = holder.get("delta"), holder.get("message")
+            yield from (part for part in parts if isinstance(part, dict))
+
+
+def drop_confidence(value: Any) -> None:
+    """Remove the `confidence` that a server itself wrote: it would pass for the proxy's."""
+    for answer in value if isinstance(value, list) else [value]:
+        for holder in confidence_holders(answer) if isinstance(answer, dict) else ():
+            holder.pop("confidence", None)
+
+
+def may_need_changes(content: bytes) -> bool:
+    """Return whether JSON might hold log-probabilities or a confidence, perhaps escaped."""
+    return any(part in content for part in (b"logprob", b"confidence", rb"\u"))
+
+
+def require_opaque(content: bytes, top: int | None) -> bytes:
+    """Return content that is no JSON to us.
+
+    Raises `UnreadableError` where a more lenient reader might find in it a confidence, or
+    log-probabilities where the client requested none (`top`).
+    """
+    try:
+        is_text = "\0" not in content.decode()
+    except UnicodeDecodeError:
+        is_text = False
+    if not is_text:
+        raise UnreadableError("its answer is not UTF-8")
+    is_like_json = content.lstrip()[:1] in (b"{", b"[") or b"data:" in content
+    if (
+        b"confidence" in content
+        or (top is None and b"logprob" in content)
+        or (is_like_json and rb"\u" in content)
+    ):
+        raise UnreadableError("its answer is not valid JSON")
+    return content
 
 
 def _chat_additions(request: Object, top: int) -> Object | None:

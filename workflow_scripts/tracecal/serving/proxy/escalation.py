@@ -6,7 +6,7 @@ Each confidence then says why, and what either model used (`escalation_metadata`
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,9 +16,9 @@ from multidict import CIMultiDict
 
 from tracecal.io.log import LOGGER
 from tracecal.serving.proxy.answer import scored_answer
-from tracecal.serving.proxy.endpoints import Endpoint
+from tracecal.serving.proxy.endpoints import Endpoint, confidence_holders
 from tracecal.serving.proxy.failures import SERVER_FAILURES, failure_sentence
-from tracecal.serving.proxy.json_bodies import Object, UnreadableError, json_object
+from tracecal.serving.proxy.json_bodies import Object, UnreadableError, json_object, require_utf8
 from tracecal.serving.proxy.scorer import Scorer, Unscored
 from tracecal.serving.proxy.settings import ProxySettings
 from tracecal.serving.proxy.upstream import UpstreamServer
@@ -117,6 +117,7 @@ class Escalation:
         if wrong:
             response.close()
             raise UnreadableError(wrong)
+        require_utf8(response)
         return response
 
 
@@ -193,13 +194,13 @@ def escalation_metadata(reason: str | None, small: Object, large: Object | None 
 
 def confidences_of(answer: Object) -> list[Object]:
     """Return the confidences of an answer's choices, or of a Responses object."""
-    confidences = [holder.get("confidence") for holder in _holders(answer)]
+    confidences = [holder.get("confidence") for holder in confidence_holders(answer)]
     return [confidence for confidence in confidences if isinstance(confidence, dict)]
 
 
 def add_metadata(answer: Object, metadata: Object) -> Object:
     """Add metadata to each confidence of an answer, or of a streamed piece, and return it."""
-    for holder in _holders(answer):
+    for holder in confidence_holders(answer):
         if isinstance(holder.get("confidence"), dict):
             holder["confidence"] |= metadata
     return answer
@@ -220,14 +221,3 @@ def _event_with_metadata(event: bytes, metadata: Object) -> bytes:
         return event
     data = orjson.dumps(add_metadata(value, metadata))
     return event[: match.start(1)] + data + event[match.end(1) :]
-
-
-def _holders(answer: Object) -> Iterator[Object]:
-    """Yield where a confidence may be: an answer, a Responses object, choices and their deltas."""
-    choices = answer.get("choices")
-    choices = choices if isinstance(choices, list) else ()
-    for holder in [answer, answer.get("response"), *choices]:
-        if isinstance(holder, dict):
-            yield holder
-            if isinstance(holder.get("delta"), dict):
-                yield holder["delta"]

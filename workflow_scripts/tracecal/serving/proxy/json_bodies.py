@@ -1,16 +1,23 @@
 """Bodies of requests and answers: unpacked piece by piece within bounds, and parsed as JSON."""
 
+import json
+import re
 import zlib
-from collections.abc import AsyncIterable, AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from typing import Any
 
 import orjson
+from aiohttp import ClientResponse
 
 Object = dict[str, Any]
 COMPRESSED = ("gzip", "x-gzip", "deflate")
 PIECE = 2**16  # bytes
 MAX_MEMBERS = 1000  # of a gzip body, which usually has one: each copies the rest of a chunk
 MANY_BRACKETS = 200  # JSON with more may be nested deeper than it can be written
+BOM = b"\xef\xbb\xbf"
+# Character sets in which ASCII letters are those of UTF-8.
+CHARSETS = ("utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin-1", "windows-1252")
+GAP = re.compile(r"[ \t\n\r]*[:,{]?[ \t\n\r]*")
 
 
 class UnreadableError(ValueError):
@@ -65,12 +72,46 @@ async def unpack(chunks: AsyncIterable[bytes], encoding: str) -> AsyncIterator[b
         raise UnreadableError("its compressed content is cut short")
 
 
+def require_utf8(response: ClientResponse) -> None:
+    """Close a response and raise `UnreadableError` where it states a charset in which it reads
+    otherwise than in UTF-8."""
+    if (response.charset or CHARSETS[0]).lower() not in CHARSETS:
+        response.close()
+        raise UnreadableError("the charset of its answer is not UTF-8")
+
+
+def with_members(content: bytes, additions: Mapping[str, Any]) -> bytes:
+    """Return a JSON object with `additions` in place of members of their names.
+
+    The other members keep their text: numbers may have more digits than Python's or ours.
+
+    >>> with_members(b'{"seed": 99999999999999999999, "top": 1}', {"top": 2})
+    b'{"seed":99999999999999999999,"top":2}'
+    """
+    text = content.removeprefix(BOM).decode()
+    decoder = json.JSONDecoder(parse_int=str, parse_float=str)  # whose values nobody reads
+    members: dict[str, Any] = {}
+    place = _behind_gap(text, 0)
+    while text[place] != "}":
+        name, place = decoder.raw_decode(text, place)
+        start = _behind_gap(text, place)
+        _, place = decoder.raw_decode(text, start)
+        members[name] = orjson.Fragment(text[start:place])
+        place = _behind_gap(text, place)
+    return orjson.dumps(members | additions)
+
+
+def _behind_gap(text: str, place: int) -> int:
+    match = GAP.match(text, place)
+    return match.end() if match else place
+
+
 def parse_json(content: bytes) -> Any:
-    """Return the JSON value in `content`.
+    """Return the JSON value in `content`, which a byte order mark may precede.
 
     Raises `ValueError` where there is none, or one nested too deeply to be written again.
     """
-    value = orjson.loads(content)
+    value = orjson.loads(content.removeprefix(BOM))
     if content.count(b"[") + content.count(b"{") > MANY_BRACKETS:
         try:
             orjson.dumps([[[value]]])

@@ -8,15 +8,15 @@ logged. A client that leaves ends its request to the server, whose connection is
 """
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import orjson
 from aiohttp import ClientConnectionResetError, ClientResponse, web
 from multidict import CIMultiDict
 
 from tracecal.io.log import LOGGER
-from tracecal.serving.proxy.answer import scored_answer
+from tracecal.serving.proxy.answer import is_success, scored_answer
 from tracecal.serving.proxy.endpoints import ENDPOINTS, Endpoint
 from tracecal.serving.proxy.escalated_stream import EscalatedStream
 from tracecal.serving.proxy.escalation import Escalation
@@ -33,16 +33,20 @@ from tracecal.serving.proxy.json_bodies import (
     UnreadableError,
     json_object,
     read_body,
+    require_utf8,
+    with_members,
 )
 from tracecal.serving.proxy.metrics import Handler, Metrics
 from tracecal.serving.proxy.scored_stream import ScoredStream
-from tracecal.serving.proxy.scorer import Scorer
+from tracecal.serving.proxy.scorer import Scorer, Unscored
 from tracecal.serving.proxy.settings import ProxySettings
 from tracecal.serving.proxy.upstream import UpstreamServer
 from tracecal.serving.proxy.visitors import refusal
 
 # Statuses of a server that may refuse the additions: the request is sent again without them.
 REFUSED = (400, 422)
+LATE = "the request did not arrive in time (--client-timeout)"
+UNREADABLE = "the request's settings of log-probabilities cannot be read"
 # Headers of a single connection; `Connection` names more of them.
 HOP_BY_HOP = {
     "connection",
@@ -114,8 +118,14 @@ class Proxy:
     async def _forward(self, request: web.Request) -> web.StreamResponse:
         """Pass a request on as it is, and its response; neither is held in memory."""
         headers = headers_to_pass_on(request.headers)
-        body = request.content.iter_any() if request.body_exists else None
-        response = await self.server.send(request.method, request.raw_path, body, headers)
+        body = ClientBody(request, self.settings.client_timeout) if request.body_exists else None
+        target, pieces = (request.method, request.raw_path), body and aiter(body)
+        try:
+            response = await self.server.send(*target, pieces, headers)
+        except SERVER_FAILURES:
+            if body is not None and body.is_stalled:
+                return error_response(408, LATE)
+            raise
         return await self._pass_on(request, response)
 
     async def _answer_with_confidence(
@@ -129,7 +139,7 @@ class Proxy:
         except UnreadableError as error:
             return error_response(400, f"the request cannot be read: {error}")
         except TimeoutError:
-            return error_response(408, "the request did not arrive in time (--client-timeout)")
+            return error_response(408, LATE)
         target = request.method, request.raw_path
         headers = headers_to_pass_on(request.headers, BODY_HEADERS)
         headers["Accept-Encoding"] = "identity"
@@ -137,13 +147,23 @@ class Proxy:
         additions = body and endpoint.additions(body, self.settings.top)
         if not additions:  # the server says what is wrong with it
             response = await self.server.send(*target, content, headers)
-            return await self._pass_on(request, response)
-        response = await self.server.send(*target, orjson.dumps(body | additions), headers)
+            unscored = replace(self, scorer=Unscored(UNREADABLE), escalation=None)
+            unchanged = endpoint.without_additions()
+            return await unscored._answer_of(request, response, body or {}, unchanged)
+        extended = with_members(content, additions)
+        response = await self.server.send(*target, extended, headers)
         if response.status in REFUSED:
             response.close()
             LOGGER.warning("the server may have refused log-probabilities (--top): asking without")
             response = await self.server.send(*target, content, headers)
-        if response.status != 200 or not _is_stream(response, body):
+        return await self._answer_of(request, response, body, endpoint)
+
+    async def _answer_of(
+        self, request: web.Request, response: ClientResponse, body: Object, endpoint: Endpoint
+    ) -> web.StreamResponse:
+        """Answer a request of this `body` with what the server responds, and confidence."""
+        require_utf8(response)
+        if not (is_success(response.status) and _is_stream(response, body)):
             return await self._answer_whole(response, body, endpoint)
         stream = ScoredStream(self.scorer, body, endpoint, self.settings.max_bytes)
         return await self._answer_stream(request, response, stream)
@@ -223,6 +243,28 @@ class Proxy:
         except TimeoutError:
             _abort(request)
             raise ClientConnectionResetError("the client stalled") from None
+
+
+@dataclass
+class ClientBody:
+    """The pieces of a request's body; `is_stalled` where none came for `timeout` seconds."""
+
+    request: web.Request
+    timeout: float
+    is_stalled: bool = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        pieces = aiter(self.request.content.iter_any())
+        while True:
+            try:
+                async with asyncio.timeout(self.timeout):
+                    piece = await anext(pieces)
+            except StopAsyncIteration:
+                return
+            except TimeoutError:
+                self.is_stalled = True
+                raise
+            yield piece
 
 
 def _abort(request: web.Request) -> None:

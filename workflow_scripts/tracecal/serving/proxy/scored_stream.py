@@ -10,11 +10,11 @@ import orjson
 from aiohttp import ClientResponse
 
 from tracecal.serving.proxy.answer import LARGE
-from tracecal.serving.proxy.endpoints import Endpoint, mentions_logprobs, trim
+from tracecal.serving.proxy.endpoints import Endpoint, drop_confidence, require_opaque, trim
 from tracecal.serving.proxy.json_bodies import (
+    BOM,
     Object,
     TooLargeError,
-    UnreadableError,
     parse_json,
     unpack,
 )
@@ -24,6 +24,7 @@ LINE_END = re.compile(rb"\r\n|\n|\r")
 EVENT_END = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
 LONGEST_END = 4  # bytes
 MAX_LINES = 10_000  # of an event, which has a few
+MAX_CHOICES = 1000  # of an answer that is scored
 DONE = b"[DONE]"
 END_EVENTS = ("response.completed", "response.incomplete")
 
@@ -37,12 +38,15 @@ class EventSplitter:
 
     max_bytes: int
     pending: bytearray = field(default_factory=bytearray)
+    has_begun: bool = False
 
     def feed(self, data: bytes) -> list[bytes]:
         """Return the events that `data` ends; raise `TooLargeError` for one beyond the bounds."""
         search_from = max(len(self.pending) - LONGEST_END + 1, 0)
         start, events = 0, []
         self.pending += data
+        if not self.has_begun and len(self.pending) >= len(BOM):  # one may stand before all events
+            self.pending, self.has_begun = self.pending.removeprefix(BOM), True
         for end in EVENT_END.finditer(self.pending, search_from):
             events.append(bytes(self.pending[start : end.start()]))
             start = end.end()
@@ -122,13 +126,13 @@ class ScoredStream:
         """Return the event to pass on instead of the server's.
 
         Raises `UnreadableError` where it cannot be parsed and might hold log-probabilities that the
-        client did not request.
+        client did not request, or a confidence.
         """
         data, other_lines = event_data(event)
         if not event.strip():
             return b""
         if not data or data == [DONE]:
-            return event + b"\n\n"
+            return require_opaque(event, self.client_top) + b"\n\n"
         lines = b"".join(line + b"\n" for line in other_lines)
         return lines + b"data: " + self._score_data(b"\n".join(data)) + b"\n\n"
 
@@ -136,10 +140,9 @@ class ScoredStream:
         self.size += len(data)
         try:
             value = parse_json(data)
-        except ValueError as error:
-            if self.client_top is None and mentions_logprobs(data):
-                raise UnreadableError("an event is not valid JSON") from error
-            return b"\ndata: ".join(data.split(b"\n"))
+        except ValueError:
+            return b"\ndata: ".join(require_opaque(data, self.client_top).split(b"\n"))
+        drop_confidence(value)
         if isinstance(value, dict):
             self._add_confidence(value)
         trim(value, self.client_top)
@@ -166,17 +169,11 @@ class ScoredStream:
 
         A chat's is set in `delta` too, where the openai client's `.stream()` keeps it.
         """
-        streamed = self.choices.setdefault(str(choice.get("index", 0)), StreamedChoice())
         delta = choice.get("delta") if isinstance(choice.get("delta"), dict) else {}
-        streamed.texts.append(self.endpoint.text_of(choice))
-        thought = delta.get("reasoning_content") or delta.get("reasoning")
-        streamed.thoughts += [thought] if isinstance(thought, str) else []
-        logprobs = choice.get("logprobs")
-        for name, values in logprobs.items() if isinstance(logprobs, dict) else ():
-            if isinstance(values, list) and self.size <= self.max_bytes:
-                # Copies, as what is passed on is trimmed.
-                copies = [dict(value) if isinstance(value, dict) else value for value in values]
-                streamed.logprobs.setdefault(name, []).extend(copies)
+        streamed = StreamedChoice()
+        if self._unscorable() is None:
+            streamed = self.choices.setdefault(str(choice.get("index", 0)), streamed)
+            self._collect(choice, delta, streamed)
         if choice.get("finish_reason") is None:
             return
         choice["confidence"] = self._confidence(choice, chunk, streamed)
@@ -184,9 +181,28 @@ class ScoredStream:
         if choice.get("delta") is delta:
             delta["confidence"] = choice["confidence"]
 
-    def _confidence(self, choice: Object, chunk: Object, streamed: StreamedChoice) -> Object:
+    def _collect(self, choice: Object, delta: Object, streamed: StreamedChoice) -> None:
+        streamed.texts.append(self.endpoint.text_of(choice))
+        thought = delta.get("reasoning_content") or delta.get("reasoning")
+        streamed.thoughts += [thought] if isinstance(thought, str) else []
+        logprobs = choice.get("logprobs")
+        for name, values in logprobs.items() if isinstance(logprobs, dict) else ():
+            if isinstance(values, list):
+                # Copies, as what is passed on is trimmed.
+                copies = [dict(value) if isinstance(value, dict) else value for value in values]
+                streamed.logprobs.setdefault(name, []).extend(copies)
+
+    def _unscorable(self) -> str | None:
+        """Return why an answer of this size is not scored; None where it is."""
         if self.size > self.max_bytes:
-            return self.scorer.unknown(f"the answer is larger than {self.max_bytes / 1e6:g} MB")
+            return f"the answer is larger than {self.max_bytes / 1e6:g} MB"
+        if len(self.choices) > MAX_CHOICES:
+            return f"the answer has more than {MAX_CHOICES:,} choices"
+        return None
+
+    def _confidence(self, choice: Object, chunk: Object, streamed: StreamedChoice) -> Object:
+        if (reason := self._unscorable()) is not None:
+            return self.scorer.unknown(reason)
         answer = {name: chunk.get(name) for name in ("id", "model", "usage")}
         answer["choices"] = [self._joined_choice(choice, streamed)]
         return self.scorer.confidence(answer, self.request)

@@ -33,8 +33,14 @@ if TYPE_CHECKING:  # slow to load, and not needed at import
     from tracecal.serving.proxy.watcher import Inputs, Watcher
 
 
+NO_CALIBRATOR = "the model that gave it has no calibrator here"
+
+
 class Unscored:
-    """Says of each answer that its confidence is unknown, as its model has no calibrator."""
+    """Says of each answer that its confidence is unknown, and the `reason`."""
+
+    def __init__(self, reason: str = NO_CALIBRATOR) -> None:
+        self.reason = reason
 
     def add_confidence(self, answer: Object, request: Object) -> None:
         """Set `confidence` in every choice of an answer, or in the Responses object itself."""
@@ -47,7 +53,7 @@ class Unscored:
 
     def confidence(self, answer: Object, request: Object) -> Object:
         """Return the confidence of an answer with one choice, as JSON values."""
-        return self.unknown("the model that gave it has no calibrator here")
+        return self.unknown(self.reason)
 
     def unknown(self, reason: str) -> Object:
         """Return the confidence of an answer that cannot be scored."""

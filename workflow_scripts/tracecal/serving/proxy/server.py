@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import errno
 import gc
 import logging
 import multiprocessing
@@ -33,6 +34,7 @@ from tracecal.serving.proxy.upstream import UpstreamServer
 from tracecal.serving.proxy.watcher import Watcher
 
 SHUTDOWN_SECONDS = 20.0  # for requests to end when the proxy is stopped
+REPEAT_SECONDS = 60.0  # between two lines on the same kind of error
 RESTART_PAUSE = 1.0  # seconds; a process that cannot start would be started without end
 
 
@@ -177,6 +179,7 @@ def _raise_file_limit(settings: ProxySettings) -> None:
 
 def _serve(proxy: Proxy, listening: socket.socket) -> None:
     application = proxy.application()
+    application.cleanup_ctx.append(short_errors)
     if parent := multiprocessing.parent_process():
         application.cleanup_ctx.append(_end_with(parent.sentinel))
     gc.freeze()  # else each look for garbage goes through all that the imports made
@@ -207,6 +210,26 @@ def _logger_without_content() -> logging.Logger:
     logger = LOGGER.getChild("serve")
     logger.filters = [name_kind_only]
     return logger
+
+
+async def short_errors(application: web.Application) -> AsyncIterator[None]:
+    """Log an error of the event loop as one line, and each kind of them once a minute.
+
+    Without a free file handle, each waiting connection is an error.
+    """
+    loop, next_times = asyncio.get_running_loop(), {}
+
+    def log_once(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        reason = f"{context['message']} ({type(error).__name__})" if error else context["message"]
+        if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+            reason = "no file handle is free for a new connection: raise 'ulimit -n'"
+        if loop.time() >= next_times.get(reason, 0):
+            next_times[reason] = loop.time() + REPEAT_SECONDS
+            LOGGER.warning("%s", reason)
+
+    loop.set_exception_handler(log_once)
+    yield
 
 
 def _end_with(sentinel: int) -> Callable[[web.Application], AsyncIterator[None]]:

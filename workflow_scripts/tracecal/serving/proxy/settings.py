@@ -9,6 +9,9 @@ from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_v
 from tracecal.serving.monitoring.settings import MonitorSettings
 
 KEY_ENV = "TRACECAL_ESCALATE_KEY"
+DAY = 86_400  # seconds
+MAX_COUNT = 100_000
+MAX_MB = 4096
 
 
 class ProxySettings(MonitorSettings):
@@ -25,20 +28,32 @@ class ProxySettings(MonitorSettings):
     allow_origin: list[str] = Field(
         [], description="web pages that may ask, such as https://chat.example.org"
     )
-    top: int = Field(20, ge=1, description="log-probabilities to request per token")
-    workers: PositiveInt = Field(1, description="number of processes")
+    top: int = Field(20, ge=1, le=MAX_COUNT, description="log-probabilities to request per token")
+    workers: PositiveInt = Field(1, le=1000, description="number of processes")
     max_requests: PositiveInt = Field(
-        1000, description="requests at once in each process; others get status 503"
+        1000,
+        le=MAX_COUNT,
+        description="requests at once in each process; others get status 503",
     )
-    max_body: PositiveFloat = Field(64, description="MB of a request, or of an answer to score")
-    connect_timeout: PositiveFloat = Field(10, description="seconds to connect to the server")
-    timeout: PositiveFloat = Field(600, description="seconds the server or a client may stall")
+    max_body: PositiveFloat = Field(
+        64, le=MAX_MB, description="MB of a request, or of an answer to score"
+    )
+    connect_timeout: PositiveFloat = Field(
+        10, le=DAY, description="seconds to connect to the server"
+    )
+    timeout: PositiveFloat = Field(
+        600, le=DAY, description="seconds the server or a client may stall"
+    )
     client_timeout: PositiveFloat = Field(
-        75, description="seconds for a client to send headers, and a body"
+        75,
+        le=DAY,
+        description="seconds for a client to send headers, and a body to score; a body that is "
+        "passed on may pause as long",
     )
     watch: str | None = Field(None, description="SQLite state of monitors; shown at /metrics")
     keep_texts: PositiveInt | None = Field(
         None,
+        le=10**9,
         description="keep the texts of the newest so many answers in the state of --watch, which "
         "other commands read then",
     )
@@ -58,6 +73,7 @@ class ProxySettings(MonitorSettings):
     )
     escalate_timeout: PositiveFloat = Field(
         120,
+        le=DAY,
         description="seconds for its answer, or a stream, to begin; then the small one's counts",
     )
     escalate_calibrator: str | None = Field(
@@ -72,12 +88,12 @@ class ProxySettings(MonitorSettings):
         try:
             parts = urlsplit(value)
             host, _ = parts.hostname, parts.port
-        except ValueError as error:
-            raise ValueError(f"{value!r} is not an address ({error})") from error
-        if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment:
-            raise ValueError(f"{value!r} is not an address such as http://localhost:8000")
-        if parts.username or parts.password:
-            raise ValueError("must not hold a password: keys are sent in requests' headers")
+        except ValueError:  # its message may repeat a key, as could ours
+            raise ValueError("is not an address such as http://localhost:8000") from None
+        if parts.username or parts.password or parts.query or parts.fragment:
+            raise ValueError("must not hold a password or query: keys are sent in headers")
+        if parts.scheme not in ("http", "https") or not host:
+            raise ValueError("is not an address such as http://localhost:8000")
         return value
 
     @field_validator("allow_host")
@@ -93,7 +109,7 @@ class ProxySettings(MonitorSettings):
     def _are_origins(cls, values: list[str]) -> list[str]:
         for value in values:
             if not re.fullmatch(r"https?://[^\s/@]+", value):
-                raise ValueError(f"{value!r} is not an origin such as https://chat.example.org")
+                raise ValueError("is not an origin such as https://chat.example.org")
         return [value.lower() for value in values]
 
     @field_validator("escalate_key_env")

@@ -1,12 +1,11 @@
 """A server behind the proxy: its address, its connections and requests to it."""
 
+import asyncio
 import urllib.request
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from aiohttp import (
-    ClientConnectionError,
-    ClientConnectorError,
     ClientResponse,
     ClientSession,
     ClientTimeout,
@@ -17,12 +16,14 @@ from aiohttp import (
 from multidict import CIMultiDict
 from yarl import URL
 
+from tracecal.serving.proxy.json_bodies import UnreadableError
 from tracecal.serving.proxy.settings import ProxySettings
 from tracecal.serving.proxy.visitors import is_local
 
 # Servers close idle connections after 5 s or more; a server that closes one under a request loses
-# the request.
+# the request, which is not sent again: it may have been worked on, and paid for.
 IDLE_SECONDS = 2.0
+N_TURNS = 3  # of the event loop, in which it notices which idle connections were closed
 # Headers that the library would add.
 AUTOMATIC_HEADERS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
@@ -61,20 +62,20 @@ class UpstreamServer:
         body: bytes | AsyncIterator[bytes] | None,
         headers: CIMultiDict,
     ) -> ClientResponse:
-        """Send a request; return the response, whose body is still unread.
+        """Send a request once; return the response, whose body is still unread.
 
-        A body in memory is sent once more where the server closed a kept connection meanwhile.
+        Raises `UnreadableError` for a status that no HTTP answer ends with.
         """
         url = URL(self.base + path, encoded=True)
-        options = {"data": body, "headers": headers, "allow_redirects": False}
-        try:
-            return await self.session.request(method, url, **options)
-        except ClientConnectionError as error:
-            if isinstance(error, ClientConnectorError | TimeoutError) or not isinstance(
-                body, bytes
-            ):
-                raise
-        return await self.session.request(method, url, **options)
+        for _ in range(N_TURNS):
+            await asyncio.sleep(0)
+        response = await self.session.request(
+            method, url, data=body, headers=headers, allow_redirects=False
+        )
+        if not 200 <= response.status <= 599:
+            response.close()
+            raise UnreadableError(f"status {response.status}")
+        return response
 
 
 def _outer_proxy(url: URL) -> str | None:

@@ -26,7 +26,8 @@ def refusal(request: web.Request, settings: ProxySettings) -> web.Response | Non
     if not (host and (host == address or host in settings.allow_host or is_local(host))):
         return error_response(403, f"it is not known as {request.host!r} (--allow-host)")
     origin = request.headers.get("Origin", "").lower()
-    is_same_site = not origin or origin.partition("://")[2] == request.host.lower()
+    host_name = request.host.lower()
+    is_same_site = origin in ("", f"http://{host_name}", f"https://{host_name}")
     if not (is_same_site or origin in settings.allow_origin):
         return error_response(403, f"the page {origin!r} may not ask it (--allow-origin)")
     if request.method == "POST" and request.body_exists and not _has_api_body(request):
