@@ -17,6 +17,7 @@ from simulations import (
     guarantees,
     intervals,
     judges,
+    lines,
     parts,
 )
 from simulations.claims import Claim
@@ -26,6 +27,9 @@ from tracecal.io.log import LOGGER
 RUNS = 2000
 CLAIMS: dict[str, Callable[[int], Iterator[Claim]]] = {
     "guarantees": guarantees.claims,
+    "lines": lines.claims,
+    "line_groups": lines.group_claims,
+    "recall": lines.recall_claims,
     "parts": parts.claims,
     "alternatives": alternatives.claims,
     "asking": asking.claims,

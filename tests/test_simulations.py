@@ -1,5 +1,7 @@
 """A small run of the simulations (`make validate`), and that it would notice what it looks for."""
 
+import itertools
+
 import numpy as np
 import polars as pl
 import pytest
@@ -17,10 +19,12 @@ from simulations import (
     guarantees,
     intervals,
     judges,
+    lines,
     parts,
 )
 from simulations.claims import Claim
 from tracecal.calibration import rated_answers
+from tracecal.calibration.guarantees.line import Places
 from tracecal.calibration.rated_answers import LabelledAnswers
 from tracecal.calibrator.schema import Reference
 from tracecal.labelling import sequential
@@ -36,6 +40,18 @@ def some_guarantees(runs):
     chosen += ["single answers, rate just missed", "one constant score"]
     few = {name: every[name] for name in chosen if every[name].groups < 500}
     return guarantees.claims(runs // 2, few)
+
+
+def lines_of_few_labels(runs):
+    return itertools.islice(lines.claims(runs), 42)
+
+
+def groups_by_unlabelled_answers(runs):
+    return lines.group_claims(runs // 10)
+
+
+def few_recalls(runs):
+    return itertools.islice(lines.recall_claims(runs), 8)
 
 
 def fewer_intervals(runs):
@@ -73,6 +89,9 @@ def some_neighbours(runs):
     "claims",
     [
         some_guarantees,
+        lines_of_few_labels,
+        groups_by_unlabelled_answers,
+        few_recalls,
         parts.claims,
         group_labels.claims,
         fewer_intervals,
@@ -251,3 +270,23 @@ def test_alike_neighbours_that_are_watched_singly_are_noticed(name):
         given.append(alarms.make_batch(alarms.DEPENDENT[name](rng, 1000), rng))
     told = alarm_streams.first_warnings([Reference()] * 10, given, AlarmSettings())
     assert (told > 0).sum() >= 8
+
+
+@pytest.mark.parametrize("rate", lines.RATES)
+def test_atoms_that_just_miss_are_guaranteed_as_seldom_as_stated_exactly(rate):
+    populations = lines.hostile(rate)
+    for n_atoms in ("one tie for all", "two atoms", "five atoms"):
+        population = populations[f"{n_atoms}, just missed"]
+        chance = lines.exactly_broken(population, 50, rate)
+        _, broken = lines.count_broken(population, 50, rate, 400, 5)
+        assert 0 < chance < lines.LEVEL
+        assert abs(broken / 400 - chance) < 4 * np.sqrt(chance / 400)
+
+
+def test_many_tests_at_the_level_of_a_single_one_are_noticed(monkeypatch):
+    """A binomial test at each place, as if it were the only one."""
+    naive = lambda places, rate, level: bdtr(places.wrong, places.kept, rate) <= level  # noqa: E731
+    monkeypatch.setattr(Places, "passes", naive)
+    population = lines.hostile(0.2)["the target throughout"]
+    _, broken = lines.count_broken(population, 100, 0.2, RUNS, 1)
+    assert not Claim("", RUNS, broken, lines.LEVEL, cells=100).holds

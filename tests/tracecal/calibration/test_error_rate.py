@@ -172,7 +172,7 @@ def test_groups_are_tested_by_bets_from_quantiles_of_unlabelled_scores():
     unlabelled = grouped(sizes, rng.random(sizes.sum()))
     labelled = grouped(sizes, rng.random(sizes.sum()))
     wrong = rng.random(sizes.sum()) > 0.55 + labelled.score / 2
-    test = threshold_by_groups(labelled, wrong, unlabelled, 0.3, LEVEL, 5)
+    test = threshold_by_groups(labelled, wrong, unlabelled, 5, 0.3, LEVEL)
     # Fixed sequence by hand: 2 % quantiles, from 3 l = 19.4 groups' weight on.
     quantiles = np.sort(unlabelled.score)[::-1][
         [int(np.ceil(k * len(unlabelled.score) / 50)) - 1 for k in range(1, 51)]

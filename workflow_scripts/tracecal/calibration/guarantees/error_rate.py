@@ -20,11 +20,10 @@ from scipy.special import bdtr
 from tracecal.calibration.bets import betting_test, min_groups
 from tracecal.calibration.guarantees.fixed_score import MIN_UNLABELLED
 from tracecal.calibration.guarantees.line import (
-    GROWTH,
     MAX_LABELS,
-    STEPS,
     error_line,
     find_places,
+    forecast,
     free_of_errors,
     labels_needed,
 )
@@ -131,6 +130,7 @@ def find_thresholds(
     error_rates: Sequence[float],
     level: float,
     largest_group: int = 1,
+    with_forecast: bool = True,
 ) -> list[ErrorRateTest]:
     """Find the thresholds of each error rate, smallest rate first.
 
@@ -150,6 +150,8 @@ def find_thresholds(
         Significance level of each guarantee.
     largest_group : int
         Answers of larger groups are neither tested nor ever kept.
+    with_forecast : bool
+        Whether to forecast how many labels would be enough, which takes longer than the tests.
 
     Examples
     --------
@@ -166,14 +168,16 @@ def find_thresholds(
     labelled, wrong = labelled.select(first), wrong[first]
     finite = unlabelled.score[~np.isnan(unlabelled.score)]
     few_values = len(finite) >= MIN_UNLABELLED and len(np.unique(finite)) < FEW_VALUES
+    scores = labelled.score, wrong
     tests: list[ErrorRateTest] = []
     for rate in sorted(error_rates):
+        target = rate, level, with_forecast
         if largest_group > 1:
-            test = threshold_by_groups(labelled, wrong, unlabelled, rate, level, largest_group)
+            test = threshold_by_groups(labelled, wrong, unlabelled, largest_group, *target)
         elif few_values:
-            test = threshold_by_values(labelled.score, wrong, unlabelled.score, rate, level)
+            test = threshold_by_values(*scores, unlabelled.score, *target)
         else:
-            test = threshold_by_line(labelled.score, wrong, rate, level)
+            test = threshold_by_line(*scores, *target)
         stricter = tests[-1] if tests else None
         if not test.guaranteed and stricter and stricter.guaranteed:
             test = replace(stricter, error_rate=rate)
@@ -182,7 +186,11 @@ def find_thresholds(
 
 
 def threshold_by_line(
-    score: np.ndarray, wrong: np.ndarray, error_rate: float, level: float
+    score: np.ndarray,
+    wrong: np.ndarray,
+    error_rate: float,
+    level: float,
+    with_forecast: bool = True,
 ) -> ErrorRateTest:
     """Test single answers, `score` [n] and `wrong` [n], by the line."""
     places = find_places(score, wrong)
@@ -198,8 +206,8 @@ def threshold_by_line(
     test = replace(test, kept=kept, wrong=n_wrong, allowed=allowed)
     if passes.any():
         return replace(test, guaranteed=tuple(places.score[passes].tolist()))
-    enough = labels_needed(places, error_rate, level)
-    return replace(test, enough=enough, reason=_missed(kept, n_wrong, allowed, enough, "answers"))
+    enough = labels_needed(places, error_rate, level) if with_forecast else None
+    return _without_threshold(test, "answers", enough, with_forecast)
 
 
 def threshold_by_values(
@@ -208,6 +216,7 @@ def threshold_by_values(
     unlabelled: np.ndarray,
     error_rate: float,
     level: float,
+    with_forecast: bool = True,
 ) -> ErrorRateTest:
     """Test single answers at the distinct scores of `unlabelled` ones, from the top down.
 
@@ -232,25 +241,24 @@ def threshold_by_values(
     test = replace(test, kept=kept, wrong=n_wrong, allowed=allowed)
     if n_passed:
         return replace(test, guaranteed=tuple(values[:n_passed].tolist()))
-    growths = (GROWTH**step for step in range(1, STEPS + 1))
-    enough = next(
-        (
-            math.ceil(n * growth)
-            for growth in growths
-            if bdtr(math.ceil(n_wrong * growth), math.floor(kept * growth), error_rate) <= level
-        ),
-        None,
-    )
-    return replace(test, enough=enough, reason=_missed(kept, n_wrong, allowed, enough, "answers"))
+    shares = kept / n, n_wrong / n
+
+    def suffices(size: int) -> bool:
+        n_kept, n_wrong = math.floor(shares[0] * size), math.ceil(shares[1] * size)
+        return bool(bdtr(n_wrong, n_kept, error_rate) <= level)
+
+    enough = forecast(n, suffices) if with_forecast else None
+    return _without_threshold(test, "answers", enough, with_forecast)
 
 
 def threshold_by_groups(
     labelled: GroupedScores,
     wrong: np.ndarray,
     unlabelled: GroupedScores,
+    largest_group: int,
     error_rate: float,
     level: float,
-    largest_group: int,
+    with_forecast: bool = True,
 ) -> ErrorRateTest:
     """Test groups of at most `largest_group` answers by bets on whole groups.
 
@@ -277,17 +285,13 @@ def threshold_by_groups(
     test = replace(test, kept=int(is_kept.sum()), wrong=int((is_kept & wrong).sum()))
     if n_passed:
         return replace(test, guaranteed=tuple(sequence[:n_passed].tolist()))
-    enough = None
-    for step in range(1, STEPS + 1):
-        size = math.ceil(n_groups * GROWTH**step)
-        first = _group_thresholds(unlabelled, size, error_rate, level, largest_group)[:1]
-        repeated = excess(first)[np.arange(size) % n_groups]
-        if betting_test(repeated, np.zeros((0, 1)), error_rate, level)[0]:
-            enough = size
-            break
-    return replace(
-        test, enough=enough, reason=_missed(test.kept, test.wrong, None, enough, "groups")
-    )
+
+    def suffices(size: int) -> bool:
+        repeated = excess(sequence[:1])[np.arange(size) % n_groups]
+        return bool(betting_test(repeated, np.zeros((0, 1)), error_rate, level)[0])
+
+    enough = forecast(n_groups, suffices) if with_forecast else None
+    return _without_threshold(test, "groups", enough, with_forecast)
 
 
 def lacks_unlabelled(unlabelled: GroupedScores) -> str | None:
@@ -326,12 +330,15 @@ def _too_few(n: int, unit: str, error_rate: float, level: float) -> str | None:
     return f"needs at least {fewest} labelled {unit} even if every answer is correct; there are {n}"
 
 
-def _missed(kept: int, wrong: int, allowed: int | None, enough: int | None, unit: str) -> str:
-    """Why the place that came nearest failed."""
-    at_most = "" if allowed is None or allowed < 0 else f", at most {allowed} may be"
-    more = (
-        "more labels like these would not be enough"
-        if enough is None
-        else f"about {enough} labelled {unit} like these would be enough"
-    )
-    return f"{wrong} of the {kept} highest-ranked answers are wrong{at_most}; {more}"
+def _without_threshold(
+    test: ErrorRateTest, unit: str, enough: int | None, with_forecast: bool
+) -> ErrorRateTest:
+    """Say why the place that came nearest failed, and what the forecast is."""
+    reason = f"{test.wrong} of the {test.kept} highest-ranked answers are wrong"
+    if test.allowed is not None and test.allowed >= 0:
+        reason += f", at most {test.allowed} may be"
+    if enough is not None:
+        reason += f"; about {enough} labelled {unit} like these would be enough"
+    elif with_forecast:
+        reason += "; more labels like these would not be enough"
+    return replace(test, enough=enough, reason=reason)

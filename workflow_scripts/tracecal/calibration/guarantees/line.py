@@ -11,6 +11,8 @@ often, at any threshold, so every threshold at or under the line is guaranteed.
 """
 
 import math
+from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -23,7 +25,7 @@ START, START_SHARE, TILT = 1.2, 0.1, 0.3
 HALVINGS = 14
 # More labels would cost time and hardly move a threshold.
 MAX_LABELS = 5000
-# `labels_needed` tries up to STEPS numbers of labels, each GROWTH times the one before.
+# `forecast` tries up to STEPS numbers of labels, each GROWTH times the one before.
 GROWTH, STEPS = 1.25, 12
 
 
@@ -182,19 +184,32 @@ def find_places(score: np.ndarray, wrong: np.ndarray) -> Places:
 def labels_needed(places: Places, error_rate: float, level: float) -> int | None:
     """Forecast how many labels reach the line if the nearest place keeps its share of errors.
 
-    The numbers of kept and wrong answers grow by a quarter at each step; None without a line, or if
-    they are too many wrong even at 14.6 times the labels (GROWTH ** STEPS) or at MAX_LABELS.
+    None without a line, or if too many are wrong for any of the numbers of `forecast`.
     """
     nearest = places.nearest(error_rate, level)
-    if nearest is None:
+    if nearest is None or places.wrong[nearest] >= error_rate * places.kept[nearest]:
         return None
-    kept, wrong = places.kept[nearest], places.wrong[nearest]
-    for step in range(STEPS + 1) if wrong < error_rate * kept else ():
-        n = math.ceil(places.n * GROWTH**step)
-        line = error_line(n, error_rate, level) if n <= MAX_LABELS else None
-        if line is None:
-            return None
-        index = max(math.floor(kept * n / places.n) - line.first, 0)
-        if math.ceil(wrong * n / places.n) <= line.allowed[index]:
-            return n
-    return None
+    kept, wrong = places.kept[nearest] / places.n, places.wrong[nearest] / places.n
+
+    def reaches(n: int) -> bool:
+        line = error_line(n, error_rate, level)
+        return line is not None and bool(
+            math.ceil(wrong * n) <= line.allowed[max(math.floor(kept * n) - line.first, 0)]
+        )
+
+    return forecast(places.n, reaches)
+
+
+def forecast(n: int, is_enough: Callable[[int], bool]) -> int | None:
+    """Search the smallest number that is enough among `n` times GROWTH, GROWTH², …
+
+    None if 14.6 times `n` (GROWTH to the power of STEPS), or MAX_LABELS, is not enough. By
+    bisection, as if whatever is enough stayed so with more.
+
+    >>> forecast(100, lambda n: n > 200)
+    245
+    """
+    numbers = [math.ceil(n * GROWTH**step) for step in range(1, STEPS + 1)]
+    numbers = [number for number in numbers if number <= MAX_LABELS]
+    index = bisect_left(numbers, True, key=is_enough)
+    return numbers[index] if index < len(numbers) else None
