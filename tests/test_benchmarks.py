@@ -3,6 +3,7 @@
 That of the workflow is left out: dry runs have tests of their own.
 """
 
+from collections import Counter
 from importlib.util import find_spec
 
 import numpy as np
@@ -13,6 +14,7 @@ from scipy.stats import ks_2samp
 from benchmarks import (
     alarms,
     calibration,
+    changed_words,
     commands,
     decoding,
     growth,
@@ -156,4 +158,24 @@ def test_the_picture_of_saturated_answers_says_who_is_better():
     assert " ".join(figure.get_suptitle().split()) == (
         "On saturated answers fit beats TRACE+ by 0.030 with 200 labels; "
         "where small doubts say nothing it loses to it by 0.020"
+    )
+
+
+def test_a_word_has_its_most_surprising_token_and_ties_are_drawn_at_random():
+    tokens = [("a@@", -1.0), ("b", -2.0), ("c", -2.0), ("d", -0.5), ("</s>", -9.0)]
+    tokens = [{"token": token, "logprob": value} for token, value in tokens]
+    words, surprisals, word_of = changed_words.word_surprisals(tokens)
+    assert (words, surprisals, word_of.tolist()) == (
+        ["ab", "c", "d"],
+        [2.0, 2.0, 0.5],
+        [0, 0, 1, 2],
+    )
+    row = {"tokens": tokens, "words": words, "changed": [True, False, False]}
+    rates = {"d": 0.9}
+    (chosen,) = changed_words.hits(
+        pl.DataFrame([row]), rates, Counter(["ab", "c", "c", "d"])
+    ).to_dicts()
+    assert chosen == pytest.approx(
+        {"highest": 0.5, "usual": 0, "rarest": 0.5, "longest": 1, "random": 1 / 3, "lowest": 0}
+        | {"window": 1, "random_window": 1}
     )
