@@ -58,10 +58,10 @@ def test_what_was_asked_is_read_from_the_request_whatever_its_settings(request_b
 
 
 def short_answers(rng, n):
-    """One token each, half of them sure: 0.0 at four decimals, and right but for one in fifty."""
-    is_sure = rng.random(n) < 0.5
+    """One token each, two thirds of them sure: 0.0 at four decimals, and right but for one in fifty."""
+    is_sure = rng.random(n) < 2 / 3
     surprisal = np.where(is_sure, 0.0, rng.uniform(0.2, 1.5, n).round(4))
-    correct = rng.random(n) < np.where(is_sure, 0.98, 0.65)
+    correct = rng.random(n) < np.where(is_sure, 0.98, 0.55)
     return as_frame(
         Record(f"q-{place:04}", [s], answer="yes", correct=bool(c), processed="no", model="m")
         for place, (s, c) in enumerate(zip(surprisal, correct, strict=True))
@@ -69,18 +69,19 @@ def short_answers(rng, n):
 
 
 def test_a_guarantee_holds_for_another_file_that_numbers_its_answers_alike(monkeypatch):
-    """Without the surest answers, half of all, more than a fifth of those kept would be wrong."""
+    """Without the surest answers that both files number alike, more than a fifth of those kept would be wrong."""
     few = [entry for entry in ESTIMATORS if entry.id in ("min_prob", "seq_logp")]
     monkeypatch.setattr("tracecal.calibrator.training_set.ESTIMATORS", few)
     n_draws, n_broken = 12, 0
     for seed in range(n_draws):
         rng = np.random.default_rng(seed)
         file = fitted_file(short_answers(rng, 600), splits={"count": 1})
-        new = short_answers(rng, 4000)
-        scored = score_answers(new, make_predictor(file, "min_prob", "C.json"), 0.2)
-        kept = new.filter(scored["keep"].fill_null(False))
-        n_broken += not kept.is_empty() and 1 - kept["correct"].mean() > 0.2
-        assert scored["keep"].null_count() in (0, new.height)
+        predictor, kept = make_predictor(file, "min_prob", "C.json"), []
+        for _ in range(8):
+            new = short_answers(rng, 600)
+            scored = score_answers(new, predictor, 0.2)
+            kept += new.filter(scored["keep"].fill_null(False))["correct"].to_list()
+        n_broken += bool(kept) and 1 - np.mean(kept) > 0.2
     assert n_broken <= binom.ppf(0.99, n_draws, 0.1)
 
 

@@ -33,6 +33,8 @@ class Details:
         ('apart'), the reasoning's ('alone') or both ('within').
     group_id
         Shared by the answers to variants of one question.
+    row_task
+        The task that the row names.
     created
         When the answer was given, in seconds since 1970.
     """
@@ -49,6 +51,7 @@ class Details:
     reasoning: Reasoning = "none"
     model: str | None = None
     group_id: str | None = None
+    row_task: str | None = None
     correct: bool | None = None
     created: float | None = None
 

@@ -33,6 +33,7 @@ RECORDS = {
     "reasoning": pl.String,
     "model": pl.String,
     "group_id": pl.String,
+    "row_task": pl.String,
     "correct": pl.Boolean,
     "created": pl.Float64,
     "lacks": pl.String,

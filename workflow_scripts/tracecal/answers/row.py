@@ -38,6 +38,7 @@ NEUTRAL: dict[str, tuple[object, ...]] = {
 LABELS = ("correct", "label")
 IDS = ("custom_id", "example_id", "id", "doc_id")
 SENT = ("messages", "prompt", "input", "contents")  # what a request sends to the model
+TASKS = ("task", "task_name")
 TIMES = ("created", "created_at", "completed_at", "timestamp", "startTime")
 CENTURY = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 
@@ -69,6 +70,7 @@ def read_row(row: Any, reading: Reading) -> Record:
         raw = replace(raw, asked=_asked(request, body, answer_format.name))
     if isinstance(row.get("group_id"), str | int):
         raw = replace(raw, group_id=str(row["group_id"]))
+    raw = replace(raw, row_task=_task_name(row, body))
     moments = (parse_moment(source.get(name)) for source in (body, row) for name in TIMES)
     raw = replace(raw, created=next((moment for moment in moments if moment is not None), None))
     record = make_record(_example_id(row, body, reading), raw, reading)
@@ -106,6 +108,13 @@ def _asked(request: Row, body: Row, format_name: str) -> str | None:
         return None
     text = json.dumps(sent, ensure_ascii=True, sort_keys=True, default=str)
     return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+
+
+def _task_name(row: Row, body: Row) -> str | None:
+    """The task that a row names, in it, in its answer or in its metadata."""
+    sources = (source for source in (row, body, row.get("metadata")) if isinstance(source, dict))
+    names = (source.get(name) for source in sources for name in TASKS)
+    return next((name for name in names if isinstance(name, str) and name), None)
 
 
 def _is_neutral(request: Row) -> bool:

@@ -7,6 +7,7 @@ import polars as pl
 
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.record import ENTROPY_KIND, own_column_paths
+from tracecal.answers.tasks import task_names
 from tracecal.calibrator.fingerprints import fingerprints
 from tracecal.calibrator.schema import CalibrationData, FurtherColumn
 from tracecal.calibrator.trace_kinds import QUESTIONS, model_spellings
@@ -37,6 +38,7 @@ def describe_answers(
         known_as=known_as,
         revision=revision,
         task=task,
+        row_tasks=tuple(sorted(task_names(answers))),
         stop_token=_known_value(with_stop, "stop_token", "none"),
         processed=_known_value(answers, "processed", "unknown"),
         reasoning=_single_value(answers, "reasoning", "kinds") or "none",

@@ -44,7 +44,7 @@ CARD_VERSION = 1
 DEFAULT_ESTIMATOR, FALLBACKS = "trace_plus", ("seq_logp", "len_norm_logp")
 
 # Keys of `fitted_on` that a file leaves out where nothing is known.
-OPTIONAL = ("checksum", "groups", "estimator", "gain", "dates", "parts", "also")
+OPTIONAL = ("checksum", "groups", "estimator", "gain", "dates", "parts", "also", "row_tasks")
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
@@ -70,6 +70,7 @@ class CalibrationData(Strict):
     known_as: tuple[str, ...] = Field((), description="other names of the same model")
     revision: str | None = None
     task: str
+    row_tasks: tuple[str, ...] = Field((), description="the tasks that its rows name")
     stop_token: StopToken = "included"
     processed: Known = "no"
     reasoning: Reasoning = "none"

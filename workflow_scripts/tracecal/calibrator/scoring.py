@@ -3,6 +3,7 @@
 import polars as pl
 
 from tracecal.answers.record import ALSO
+from tracecal.answers.tasks import other_tasks
 from tracecal.calibration.fits import probability_bounds
 from tracecal.calibrator.fingerprints import KNOWN_ANSWER, are_among
 from tracecal.calibrator.predictor import Predictor, Target
@@ -110,11 +111,12 @@ def _undecided(answers: pl.DataFrame, predictor: Predictor, target: Target) -> l
     """Why the threshold does not decide about each answer; None where it does."""
     if (failure := predictor.why_not(target)) is not None:
         return [failure] * answers.height
-    reasons = undecided(answers, predictor.inputs, predictor.fitted_on)
+    kinds = undecided(answers, predictor.inputs, predictor.fitted_on)
+    tasks = other_tasks(answers, predictor.fitted_on.row_tasks)
     labelled = are_among(answers, predictor.fitted_on.answers).to_list()
     return [
-        reason or (KNOWN_ANSWER if is_labelled else None)
-        for reason, is_labelled in zip(reasons, labelled, strict=True)
+        kind or task or (KNOWN_ANSWER if is_labelled else None)
+        for kind, task, is_labelled in zip(kinds, tasks, labelled, strict=True)
     ]
 
 

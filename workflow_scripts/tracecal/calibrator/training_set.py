@@ -7,6 +7,7 @@ import polars as pl
 
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.record import own_column_paths
+from tracecal.answers.tasks import answers_of_task
 from tracecal.calibration.estimator_fits import EstimatorFits
 from tracecal.calibration.groups import group_answers
 from tracecal.calibration.pooled import by_part, part_codes
@@ -94,7 +95,8 @@ def make_training_set(
     Parts of one answer share its group. Raises `InputError` where too few are labelled, or where
     equal answers have different labels.
     """
-    labelled = answers.filter(pl.col("correct").is_not_null()).sort("example_id")
+    labelled = answers_of_task(answers.filter(pl.col("correct").is_not_null()), task)
+    labelled = labelled.sort("example_id")
     if labelled.height < MIN_LABELS:
         raise InputError(
             f"{labelled.height} of {answers.height} answers are labelled; at least {MIN_LABELS} "

@@ -1,0 +1,74 @@
+"""The tasks that rows name: answers to several are neither pooled nor scored in silence.
+
+`calibrate` fits on `answers_of_task`; a calibrator stores their `task_names`, and `other_tasks`
+says which new answers are of another one.
+"""
+
+from collections.abc import Collection
+
+import polars as pl
+
+from tracecal.io.log import LOGGER
+
+MIN_ANSWERS_PER_TASK = 5  # with fewer on average, the names are instructions or ids
+
+
+def task_names(answers: pl.DataFrame) -> dict[str, int]:
+    """The tasks that answers name, and how many name each; empty where texts are no such names.
+
+    >>> task_names(pl.DataFrame({"row_task": ["cities"] * 7 + ["sums"] * 5 + [None]}))
+    {'cities': 7, 'sums': 5}
+    """
+    counts = answers.select(pl.col("row_task").drop_nulls().value_counts(sort=True)).unnest(
+        "row_task"
+    )
+    are_names = counts["count"].sum() >= MIN_ANSWERS_PER_TASK * counts.height
+    return dict(counts.iter_rows()) if are_names else {}
+
+
+def answers_of_task(answers: pl.DataFrame, task: str) -> pl.DataFrame:
+    """The answers to `task` where some rows name it and others another; else all of them.
+
+    Warns how many are left out, or that answers to several tasks are pooled.
+    """
+    counts = task_names(answers)
+    if len(counts) < 2:
+        return answers
+    listed = ", ".join(f"{name} ({count})" for name, count in counts.items())
+    if task not in counts:
+        LOGGER.warning(
+            "the labelled answers are to %d tasks, which are pooled: %s. What is guaranteed holds "
+            "for a like mix of them, and for none alone; name one to calibrate on it (--task %s)",
+            *(len(counts), listed, next(iter(counts))),
+        )
+        return answers
+    chosen = answers.filter((pl.col("row_task") == task).fill_null(False))
+    LOGGER.warning(
+        "the answers are to %d tasks: %s. Those to %s are used, and %d left out; another name "
+        "pools all (--task)",
+        *(len(counts), listed, task, answers.height - chosen.height),
+    )
+    return chosen
+
+
+def other_tasks(answers: pl.DataFrame, tasks: Collection[str]) -> list[str | None]:
+    """Why a threshold for these `tasks` does not decide about each answer; None where it does.
+
+    An answer or a calibrator that names no task is not doubted. Warns where several tasks were
+    pooled and answers are to some of them only.
+    """
+    names = answers["row_task"].to_list()
+    if not tasks:
+        return [None] * len(names)
+    if (mixed := {*names} - {None}) and mixed < {*tasks}:
+        LOGGER.warning(
+            "the calibrator was fitted on a mix of %s, and these answers are to %s alone: what it "
+            "guarantees is about the mix",
+            *(", ".join(tasks), ", ".join(sorted(mixed))),
+        )
+    return [
+        f"it is to the task {name!r}, and the labelled answers were to {', '.join(tasks)}"
+        if name is not None and name not in tasks
+        else None
+        for name in names
+    ]
