@@ -10,7 +10,7 @@ import pytest
 from support.chromium import installed
 from support.explorer_answers import ESTIMATORS, MODELS, TASKS, answers
 from test_report import PLAN
-from trace_workflow.commands import pictures, pipeline
+from trace_workflow.commands import pair, pictures, pipeline
 from trace_workflow.commands.pictures import PAGES, RUNS, picture, pictures_shown, with_findings
 from tracecal.errors import InputError
 from tracecal.explorer.contents import contents
@@ -20,7 +20,7 @@ from tracecal.explorer.page import page
 @pytest.mark.parametrize("run", RUNS)
 def test_every_picture_that_is_shown_is_kept_and_made_from_a_run(run):
     folder = pictures.ROOT / RUNS[run].folder
-    drawn = {Path(pipeline.PICTURE).name}
+    drawn = {Path(pipeline.PICTURE).name, "pair.svg"}
     names = pictures_shown(pictures.ROOT, folder.name) - drawn
     assert names == {path.name for path in folder.iterdir()} - drawn
     assert names <= {*PAGES, *(f"{figure}.svg" for figure in PLAN.figures)}
@@ -42,6 +42,33 @@ def test_the_pipelines_picture_has_every_file_of_rules_and_is_the_one_that_is_sh
 def test_only_runs_that_a_page_tells_of_are_taken(tmp_path):
     with pytest.raises(InputError, match="describe the runs demo and evening only"):
         pictures.main(tmp_path / "mine")
+
+
+def test_the_pair_is_the_most_trusted_right_and_the_least_trusted_wrong_short_answer():
+    rows = [
+        ("a", [0.1, 0.0], True, 0.9),
+        ("b", [0.2, 0.0], True, 0.95),
+        ("c", [2.7, 0.0], False, 0.1),
+        ("long", [3.0] * 9, False, 0.01),
+        ("none", [3.0, 0.0], False, None),
+    ]
+    answers = pl.DataFrame(
+        {
+            "example_id": name,
+            "question": f"In which country is {name}?",
+            "tokens": [" Peru"] + [""] * (len(surprisal) - 1),
+            "surprisal": surprisal,
+            "correct": correct,
+            "probability": probability,
+        }
+        for name, surprisal, correct, probability in rows
+    )
+    right, wrong = pair.choose(answers)
+    assert (right["example_id"], wrong["example_id"]) == ("b", "c")
+    texts = [text.get_text() for axes in pair.draw(right, wrong).axes for text in axes.texts]
+    assert {"Peru", "2.7", "✓ right, probability 0.95", "✗ wrong, probability 0.10"} <= {*texts}
+    with pytest.raises(InputError, match="none is wrong"):
+        pair.choose(answers.filter("correct"))
 
 
 def test_a_page_is_pictured_with_its_answers(tmp_path):

@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 import polars as pl
 
-from trace_workflow.commands import pipeline
+from trace_workflow.commands import pair, pipeline
 from tracecal.errors import InputError
 from tracecal.io.files import read_parquet, write_bytes, write_text
+from tracecal.io.input_files import read_yaml
 
 ROOT = Path(__file__).resolve().parents[3]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -58,7 +59,6 @@ class Screenshot(NamedTuple):
 
 PAGES = {
     "explorer.png": Screenshot("explorer.html", 1280, 720),
-    "pair.png": Screenshot("explorer.html", 390, 1070, top=350),  # the answers that it opens on
 }
 # Shows a page from below its controls.
 FRAME = """<!doctype html><style>body {{ margin: 0; overflow: hidden }}
@@ -83,11 +83,19 @@ def picture(run: Path, name: str) -> bytes:
     """
     if name == Path(pipeline.PICTURE).name:
         return pipeline.picture().encode()
+    if name == "pair.svg":
+        return pair.picture(run, *_headline(run))
     shot = PAGES.get(name)
     source = run / (shot.page if shot else f"figures/{name}")
     if not source.exists():
         raise InputError(f"{source}, needed for {name}, does not exist; run first: make demo")
     return _screenshot(source, shot) if shot else source.read_bytes()
+
+
+def _headline(run: Path) -> tuple[str, str]:
+    """The model and the task of a finished run's headline."""
+    study = read_yaml(run / "config.yaml")["study"]
+    return study["main"]["model"], study["headline"]["task"]
 
 
 def _screenshot(page: Path, shot: Screenshot) -> bytes:
