@@ -1,8 +1,6 @@
 """`make pictures`: every picture that a reader is shown comes from a run."""
 
-import re
 import struct
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -10,7 +8,7 @@ import pytest
 from support.chromium import installed
 from support.explorer_answers import ESTIMATORS, MODELS, TASKS, answers
 from test_report import PLAN
-from trace_workflow.commands import pair, pictures, pipeline
+from trace_workflow.commands import pair, pictures
 from trace_workflow.commands.pictures import PAGES, RUNS, picture, pictures_shown, with_findings
 from tracecal.errors import InputError
 from tracecal.explorer.contents import contents
@@ -20,23 +18,9 @@ from tracecal.explorer.page import page
 @pytest.mark.parametrize("run", RUNS)
 def test_every_picture_that_is_shown_is_kept_and_made_from_a_run(run):
     folder = pictures.ROOT / RUNS[run].folder
-    drawn = {Path(pipeline.PICTURE).name, "pair.svg"}
-    names = pictures_shown(pictures.ROOT, folder.name) - drawn
-    assert names == {path.name for path in folder.iterdir()} - drawn
-    assert names <= {*PAGES, *(f"{figure}.svg" for figure in PLAN.figures)}
-
-
-def test_the_pipelines_picture_has_every_file_of_rules_and_is_the_one_that_is_shown():
-    files = {path.stem: path.read_text("utf-8") for path in (pictures.ROOT / "rules").glob("*.smk")}
-    with_rules = {name for name, text in files.items() if re.search(r"^rule ", text, re.MULTILINE)}
-    drawn = [file for stage in pipeline.STAGES for file in stage.files]
-    assert sorted(drawn) == sorted(with_rules)
-    assert {*files} - with_rules == {*pipeline.SHARED}
-    svg = pipeline.picture()
-    assert all(re.search(rf"rules/[\w, ]*\b{file}\b", svg) for file in drawn)
-    assert (pictures.ROOT / pipeline.PICTURE).read_text(encoding="utf-8") == svg
-    page = (pictures.ROOT / pipeline.PAGE).read_text(encoding="utf-8")
-    assert pipeline.with_picture(page) == page, "python workflow_scripts pipeline"
+    names = pictures_shown(pictures.ROOT, folder.name)
+    assert names == {path.name for path in folder.iterdir()}
+    assert names <= {*PAGES, "pair.svg", *(f"{figure}.svg" for figure in PLAN.figures)}
 
 
 def test_only_runs_that_a_page_tells_of_are_taken(tmp_path):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from trace_workflow.commands import pair, pipeline
+from trace_workflow.commands import pair
 from tracecal.errors import InputError
 from tracecal.io.files import read_parquet, write_bytes, write_text
 from tracecal.io.input_files import read_yaml
@@ -81,8 +81,6 @@ def picture(run: Path, name: str) -> bytes:
 
     Raises `InputError` where the run has not finished it, or where there is no browser.
     """
-    if name == Path(pipeline.PICTURE).name:
-        return pipeline.picture().encode()
     if name == "pair.svg":
         return pair.picture(run, *_headline(run))
     shot = PAGES.get(name)
