@@ -106,6 +106,49 @@ def test_a_token_listed_twice_counts_once(read):
     assert read(batch(chat(twice))) == read(batch(chat()))
 
 
+A, B = list(b"51"), list(b"50")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "listed"),
+    [
+        ({"token": "51", "bytes": None}, {"token": "51", "bytes": A}),
+        ({"token": "51", "bytes": A}, {"token": "51", "bytes": None}),
+        ({"token": "51", "id": 0}, {"token": "?", "id": 0}),
+        ({"token": "51", "id": 7}, {"token": "51", "bytes": A}),
+        ({"token": "51"}, {"token": " 51"}),
+        ({"token": " 51"}, {"token": "▁51"}),
+        ({"token": "51"}, {"token": "51", "logprob": -0.2500123}),
+        ({"token": "51"}, {"bytes": A}),
+    ],
+)
+def test_one_token_under_two_keys_counts_once(read, chosen, listed):
+    """Were it its own rival, the probabilities would sum to more than 1 here."""
+    other = {"token": "50", "logprob": -2.0, "bytes": listed.get("bytes") and B}
+    top = [{"logprob": -0.25} | listed, other]
+    row = read(batch(chat([{"logprob": -0.25, "top_logprobs": top} | chosen], finish="length")))
+    plain = read(batch(chat([token("51", -0.25, TWO)], finish="length")))
+    assert row["entropy_upper"] == pytest.approx(plain["entropy_upper"], abs=1e-3)
+    assert row["top_k"] == plain["top_k"] == 2
+
+
+@pytest.mark.parametrize(
+    ("chosen", "top"),
+    [
+        (("51", -0.8), [("49", -0.9), ("50", -2.0)]),
+        (("51", -0.8), [("51", -1.4), ("50", -2.0)]),  # it has two log-probabilities
+    ],
+)
+def test_a_likely_token_that_is_not_among_the_listed_leaves_the_entropy_unknown(read, chosen, top):
+    row = read(batch(chat([token(*chosen, top)], finish="length")))
+    assert row["surprisal"] == pytest.approx([0.8])
+    assert row["entropy"] is None
+    assert row["lacks"] == (
+        "token 1 has the log-probability -0.8, above the least of the likeliest tokens listed for "
+        "it (-2), but is not among them"
+    )
+
+
 def test_a_chosen_token_added_to_the_k_likeliest_is_counted_and_caps_nothing(read):
     # k = 1 with the sampled token added: p = .3 was chosen, .6 is listed.
     added = [token("b", math.log(0.3), [("b", math.log(0.3)), ("a", math.log(0.6))])]

@@ -4,7 +4,7 @@
 frame of the records. `sources.read_answers` is the public function.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from tqdm import tqdm
 from tracecal.answers.parts.labels import PartLabels, split_part_labels
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record, as_frame
-from tracecal.answers.row import read_row
+from tracecal.answers.row import read_row, split_row
 from tracecal.answers.row_file import numbered, open_rows
 from tracecal.errors import InputError, WrongRow, describe_wrong_rows
 from tracecal.io.input_files import MOST_BYTES, require_regular
@@ -104,8 +104,11 @@ def _read(
     records: dict[str, Record] = {}
     part_labels: dict[str, PartLabels] = {}
     wrong_rows, rows_of_records = [], []
-    for location, row in rows:
+    # Examples of a task have one answer each: of several choices, the first.
+    for location, row in rows if ids is not None else _single_answers(rows, reading):
         try:
+            if isinstance(row, WrongRow):
+                raise row
             if isinstance(row, ValueError):
                 raise WrongRow(f"it is not JSON ({row})")
             if reading.filter is not None and row.get("filter", reading.filter) != reading.filter:
@@ -136,6 +139,16 @@ def _read(
         raise InputError(f"{source} holds no usable answer. {describe_wrong_rows(wrong_rows)}")
     frame = as_frame(records.values())
     return Answers(frame, wrong_rows, metadata, part_labels, rows_of_records, source)
+
+
+def _single_answers(rows: Iterable[tuple[str, Any]], reading: Reading) -> Iterator[tuple[str, Any]]:
+    """Rows of one answer each, or the `WrongRow` that says why a row cannot be split."""
+    for location, row in rows:
+        try:
+            for single in split_row(row, reading):
+                yield location, single
+        except WrongRow as error:
+            yield location, error
 
 
 def _require_new_id(

@@ -10,11 +10,18 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
+from pydantic import JsonValue
+
 from tracecal.answers.raw_answer import UNDECODED, RawAnswer, Reasoning, infer_stop_token
 from tracecal.errors import WrongRow
 
 # Marks around reasoning: of DeepSeek, Qwen and most others, of Mistral and of Seed.
 MARKS = {"<think>": "</think>", "[THINK]": "[/THINK]", "<seed:think>": "</seed:think>"}
+# The content of a message: a text, or parts, which may be texts.
+Content = str | list[str | dict[str, JsonValue]] | None
+# The types of parts that hold reasoning, and the fields of them that hold its text.
+THOUGHTS = ("thinking", "reasoning", "redacted_thinking", "reasoning_content")
+THOUGHT_TEXTS = ("thinking", "reasoning", "reasoning_content", "text", "summary")
 NO_ANSWER = "it holds reasoning and no answer behind it"
 INSEPARABLE = (
     "its tokens do not spell its reasoning and then its answer, so they cannot be told apart; give "
@@ -37,6 +44,34 @@ def split_reasoning(text: str) -> tuple[str, str] | None:
         if inner.startswith(opening) or (mark and opening not in before):
             return inner.removeprefix(opening), after.lstrip()
     return None
+
+
+def split_content(content: Content) -> tuple[str | None, str | None]:
+    """The text of a message and the reasoning among its parts.
+
+    The reasoning is empty where it is hidden, and None where there is none.
+
+    >>> split_content([{"type": "thinking", "thinking": "5 or 7?"}, {"type": "text", "text": "7"}])
+    ('7', '5 or 7?')
+    """
+    if not isinstance(content, list):
+        return content, None
+    parts = [part if isinstance(part, dict) else {"text": part} for part in content]
+    thoughts = [part for part in parts if part.get("type") in THOUGHTS or part.get("thought")]
+    texts = [_text_of(part.get("text")) for part in parts if part not in thoughts]
+    reasoning = [
+        _text_of(next((part[name] for name in THOUGHT_TEXTS if part.get(name)), None))
+        for part in thoughts
+    ]
+    return "".join(texts), "".join(reasoning) if thoughts else None
+
+
+def _text_of(value: Any) -> str:
+    """The text of a part's field: a text, an object with one, or a list of either."""
+    if isinstance(value, list):
+        return "".join(map(_text_of, value))
+    value = value.get("text") if isinstance(value, dict) else value
+    return value if isinstance(value, str) else ""
 
 
 def counts_reasoning(usage: Any) -> bool:

@@ -12,7 +12,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from tracecal.answers.formats.format import Row
+from tracecal.answers.formats import columns
+from tracecal.answers.formats.format import Format, Row
 from tracecal.answers.formats.registry import FORMATS, recognise
 from tracecal.answers.raw_answer import RawAnswer
 from tracecal.answers.reading import Reading
@@ -20,6 +21,7 @@ from tracecal.answers.record import Record
 from tracecal.answers.trace import make_record
 from tracecal.answers.verdict import VERDICTS, agreed_verdict, parse_verdict
 from tracecal.errors import WrongRow
+from tracecal.io.input_files import parsed_json
 
 # The settings of a request that can change probabilities, and the values at which they do not. No
 # server divides by a temperature of 0: it takes the likeliest token, and states what 1 would give
@@ -39,6 +41,17 @@ LABELS = ("correct", "label")
 IDS = ("custom_id", "example_id", "id", "doc_id")
 SENT = ("messages", "prompt", "input", "contents")  # what a request sends to the model
 TASKS = ("task", "task_name")
+# Ids that programs give: Every Eval Ever, LiteLLM and vLLM, dspy, Gemini, ATIF.
+OTHER_IDS = (
+    "sample_id",
+    "request_id",
+    "uuid",
+    "key",
+    "responseId",
+    "response_id",
+    "trajectory_id",
+    "session_id",
+)
 TIMES = ("created", "created_at", "completed_at", "timestamp", "startTime")
 CENTURY = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 
@@ -58,7 +71,7 @@ def read_row(row: Any, reading: Reading) -> Record:
     body = _body(row)
     if reading.columns:
         body = {name: value_at(row, path) for name, path in reading.columns.items()}
-    answer_format = recognise(body) if reading.format == "auto" else FORMATS[reading.format]
+    answer_format = _format(body, reading)
     request = _request(row, body)
     if request.get("temperature") == 0:
         reading = reading.model_copy(update={"greedy": True})
@@ -80,17 +93,106 @@ def read_row(row: Any, reading: Reading) -> Record:
     return record
 
 
+def split_row(row: Any, reading: Reading) -> list[Row]:
+    """The rows of the answers that a row holds: several choices, or the steps of an agent.
+
+    Each has an id of its own, and the row's id as its `group_id` unless the row states one. A row
+    that cannot be read is given back, for `read_row` to say why.
+
+    >>> choices = [{"index": 0, "text": "5"}, {"index": 1, "text": "7"}]
+    >>> [row["custom_id"] for row in split_row({"id": "sum", "choices": choices}, Reading())]
+    ['sum', 'sum#choice-2']
+    """
+    if not isinstance(row, dict) or row.get("error") or reading.columns:
+        return [row]
+    try:
+        body = _body(row)
+        bodies = _format(body, reading).split(body)
+        first = next(iter(bodies.values()))
+        if len(bodies) == 1 and first is body:
+            return [row]
+        example_id = _example_id(_with_body(row, body, first), first, reading)
+    except WrongRow:
+        return [row]
+    is_grouped = len(bodies) == 1 or isinstance(row.get("group_id"), str | int)
+    group = {} if is_grouped else {"group_id": example_id}
+    verdicts = _choice_verdicts(row, len(bodies)) if "" in bodies else [{}] * len(bodies)
+    if "epoch" in body:  # the id states it
+        bodies = {ending: part | {"epoch": None} for ending, part in bodies.items()}
+    return [
+        _with_id(_with_body(row, body, part) | group | verdict, example_id + ending, reading)
+        for (ending, part), verdict in zip(bodies.items(), verdicts, strict=True)
+    ]
+
+
+def _choice_verdicts(row: Row, n_choices: int) -> list[Row]:
+    """The verdicts of choices, which a row lists. Raises `WrongRow` for one verdict on several."""
+    verdicts: list[Row] = [{} for _ in range(n_choices)]
+    for name in (*LABELS, "labelled"):
+        values = row.get(name)
+        if values is None:
+            continue
+        if not isinstance(values, list) or len(values) != n_choices:
+            raise WrongRow(
+                f"it has {n_choices} choices, and {name} is not a list of as many verdicts; give "
+                "such a list, or one choice"
+            )
+        for verdict, value in zip(verdicts, values, strict=True):
+            verdict[name] = value
+    return verdicts
+
+
+def _format(body: Row, reading: Reading) -> Format:
+    return recognise(body) if reading.format == "auto" else FORMATS[reading.format]
+
+
+def _with_body(row: Row, body: Row, part: Row) -> Row:
+    """A row with another answer in its envelope."""
+    if body is row:
+        return dict(part)
+    response = row["response"]
+    if isinstance(response, dict) and "body" in response:
+        return row | {"response": response | {"body": part}}
+    return row | {"response": part}
+
+
+def _with_id(row: Row, example_id: str, reading: Reading) -> Row:
+    """A row with another id, where `_example_id` finds it first."""
+    *path, last = (reading.id or IDS[0]).split(".")
+    row = copy = dict(row)
+    for name in path:
+        copy[name] = copy = dict(copy[name])
+    copy[last] = example_id
+    return row
+
+
 def _body(row: Row) -> Row:
-    """The answer itself, without the envelope of a batch file."""
-    response = row.get("response")
+    """The answer itself, without the envelope of a batch file; either may be JSON in a text."""
+    response = _parsed_answer(row.get("response"))
     if not isinstance(response, dict):
         return row
     if "body" not in response:
         return response
-    status = response.get("status_code")
-    if status not in (None, 200) or not isinstance(response["body"], dict):
+    status, body = response.get("status_code"), _parsed_answer(response["body"])
+    if status not in (None, 200):
         raise WrongRow(f"the request failed with status {status}")
-    return response["body"]
+    if not isinstance(body, dict):
+        raise WrongRow("its response.body is no JSON object with an answer")
+    return body
+
+
+def _parsed_answer(value: Any) -> Any:
+    """The value of a text that is JSON of a format; any other value, or text, as it is.
+
+    A text of one's own columns may be JSON, too: it is an answer.
+    """
+    if not isinstance(value, str) or not value.lstrip().startswith("{"):
+        return value
+    try:
+        parsed = parsed_json(value)
+        return value if recognise(parsed) is columns.FORMAT else parsed
+    except (ValueError, WrongRow):
+        return value
 
 
 def _request(row: Row, body: Row) -> Row:
@@ -128,8 +230,14 @@ def _example_id(row: Row, body: Row, reading: Reading) -> str:
     if reading.id is not None:
         value = value_at(row, reading.id)
     else:
-        values = (source.get(key) for source in (row, body) for key in IDS)
+        values = (
+            source.get(key) for keys in (IDS, OTHER_IDS) for source in (row, body) for key in keys
+        )
         value = next((value for value in values if value not in ("", None)), None)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, float) and not math.isnan(value):
+        raise WrongRow(f"its id is {value:g}, a number with a fraction; give a text or a whole one")
     if not isinstance(value, str | int) or value == "":
         raise WrongRow(f"it has no id; add one as {reading.id or ', '.join(IDS)}")
     epoch = body.get("epoch")

@@ -1,9 +1,10 @@
 """Steps of an answer: each generated token with its log-probability and the likeliest tokens.
 
-Formats make them (`formats.token_list` for most), and `step_logprobs` computes surprisals and
+Formats make them (`formats.logprobs` for most), and `step_logprobs` computes surprisals and
 entropies from them.
 """
 
+import math
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
@@ -11,6 +12,25 @@ from tracecal.errors import WrongRow
 
 # How far above 1 rounding may move a probability or a sum of probabilities.
 SLACK = 1e-3
+# How far apart two log-probabilities of one token may lie: programs round one of them, or compute
+# both in single precision.
+SAME = 1e-4
+# Tokenizers' marks of a blank and of a new line, where a program does not decode tokens.
+MARKS = str.maketrans({"▁": " ", "Ġ": " ", "Ċ": "\n"})
+
+
+class TokenKey(NamedTuple):
+    """What identifies a token: its id, else its bytes, else its text."""
+
+    token_id: int | None = None
+    spelling: tuple[int, ...] = ()
+    text: str | None = None
+
+    @property
+    def plain_text(self) -> str:
+        """The text without blanks at its ends, which programs strip on one side."""
+        text = bytes(self.spelling).decode(errors="replace") if self.spelling else self.text or ""
+        return text.translate(MARKS).strip()
 
 
 class Step(NamedTuple):
@@ -26,6 +46,51 @@ class Step(NamedTuple):
     top: Sequence[tuple[Hashable, float | None]] = ()
     key: Hashable = None
     merged: bool = False
+
+
+def is_same_token(key: Hashable, other: Hashable) -> bool:
+    """Whether two keys are of one token: by ids where both are known, else by bytes, else by text.
+
+    >>> is_same_token(TokenKey(text="Oslo"), TokenKey(spelling=tuple(b" Oslo")))
+    True
+    """
+    if not (isinstance(key, TokenKey) and isinstance(other, TokenKey)):
+        return key == other
+    if key.token_id is not None and other.token_id is not None:
+        return key.token_id == other.token_id
+    if key.spelling and other.spelling:
+        return key.spelling == other.spelling
+    return key.plain_text == other.plain_text
+
+
+def is_same_logprob(logprob: float, other: float) -> bool:
+    """Whether two log-probabilities differ by no more than rounding.
+
+    >>> is_same_logprob(-1.203973, -1.20397)
+    True
+    """
+    return math.isclose(logprob, other, rel_tol=SAME, abs_tol=SAME)
+
+
+def generated_entries(step: Step) -> list[tuple[Hashable, float | None]]:
+    """The pairs of `top` that are the generated token.
+
+    Programs name it by bytes on one side only, lose its blank, round one of its log-probabilities,
+    or list it twice. Different tokens may share a text, but differ in log-probability.
+
+    >>> generated_entries(Step("Oslo", None, -0.25, [("Oslo", -0.25), ("Rome", -2.0)], "Oslo"))
+    [('Oslo', -0.25)]
+    """
+    logprob = step.logprob
+    if logprob is None:
+        return [pair for pair in step.top if pair == (step.key, None)]
+    return [
+        (key, listed)
+        for key, listed in step.top
+        if listed is not None
+        and (listed == logprob or is_same_logprob(listed, logprob))
+        and is_same_token(key, step.key)
+    ]
 
 
 def step_token_ids(steps: Sequence[Step]) -> list[int] | None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tracecal.answers.entropy_bounds import EntropyBounds, Rounding, detect_rounding, entropy_bounds
-from tracecal.answers.step import SLACK, Step
+from tracecal.answers.step import SLACK, Step, generated_entries, is_same_logprob
 from tracecal.errors import WrongRow
 
 # Servers write this for a token that is not among the likeliest ones.
@@ -47,7 +47,8 @@ def _distinct_logprobs(step: Step) -> list[float | None]:
     it holds the likeliest of the others. Different tokens of one text differ in probability.
     """
     alternatives = dict.fromkeys(step.top)
-    alternatives.pop((step.key, step.logprob), None)
+    for pair in generated_entries(step):
+        alternatives.pop(pair, None)
     return [step.logprob, *[logprob for _, logprob in alternatives]]
 
 
@@ -97,6 +98,9 @@ def step_entropies(
     if (total > 1 + slack).any():
         t = (total > 1 + slack).argmax()
         raise WrongRow(f"the probabilities listed for token {t + 1} sum to {total[t]:.4g}, above 1")
+    for t, step in enumerate(steps, 1):
+        if reason := _contradiction(step):
+            return None, f"token {t} {reason}"
     if not n_listed.all():
         return None, f"no top log-probabilities are given for token {n_listed.argmin() + 1}"
     smallest, generated = finite.min(1), logprobs[:, 0]
@@ -108,8 +112,28 @@ def step_entropies(
     return entropy_bounds(logprobs, vocabulary, cap, rounding), None
 
 
+def _contradiction(step: Step) -> str | None:
+    """Why the likeliest tokens of a step cannot be those of its generated token; None if they can.
+
+    A generated token that is likelier than the least likely listed one is listed, too. Where no
+    entry is known to be it, it would count twice.
+    """
+    if step.logprob is None or step.merged or generated_entries(step):
+        return None
+    listed = [logprob for _, logprob in step.top if logprob is not None and logprob > UNLISTED]
+    if not listed or step.logprob <= UNLISTED:
+        return None
+    least = min(listed)
+    if step.logprob <= least or is_same_logprob(step.logprob, least):
+        return None
+    return (
+        f"has the log-probability {step.logprob:g}, above the least of the likeliest tokens listed "
+        f"for it ({least:g}), but is not among them"
+    )
+
+
 def largest_top_k(steps: Sequence[Step], logprobs: np.ndarray) -> int:
     """The largest number of distinct tokens that a step lists with their log-probabilities."""
     listed = logprobs > -np.inf
-    listed[:, 0] &= [(step.key, step.logprob) in step.top for step in steps]
+    listed[:, 0] &= [bool(generated_entries(step)) for step in steps]
     return int(listed.sum(1).max())

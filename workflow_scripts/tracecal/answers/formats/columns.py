@@ -1,23 +1,39 @@
-"""Answers in plain columns, named as in the traces or by common alternatives."""
+"""Answers in plain columns, named as in the traces or by common alternatives.
+
+`logprobs` may hold numbers, or a choice's log-probabilities as another format has them.
+"""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from itertools import pairwise
 from typing import Any
 
 from pydantic import BaseModel
 
 from tracecal.answers.formats.format import Format, Row
-from tracecal.answers.raw_answer import Known, RawAnswer, StopToken
-from tracecal.answers.step import SLACK, Step
+from tracecal.answers.formats.logprobs import read_logprobs
+from tracecal.answers.raw_answer import Known, RawAnswer, StopToken, infer_stop_token
+from tracecal.answers.step import SLACK, Step, TokenKey, is_same_logprob
 from tracecal.answers.verdict import agreed_verdict
 from tracecal.errors import WrongRow
 
 Floats = list[float | None]
 # Columns that may hold the text, the log-probabilities or the probabilities, in this order.
-TEXTS = ("answer", "text", "response")
+TEXTS = (
+    "answer",
+    "text",
+    "response",
+    "output",
+    "completion",
+    "generated_text",
+    "generation",
+    "prediction",
+    "content",
+)
+THOUGHTS = ("reasoning_content", "thinking")
 LOGPROBS = ("logprobs", "token_logprobs", "logprob")
 PROBABILITIES = ("probabilities", "token_probabilities", "probs")
+OWN = "generated"  # the key of a generated token whose text is unknown
 TRACES = ("surprisal", *LOGPROBS, *PROBABILITIES)
 ENTROPIES = ("entropy_lower", "entropy", "entropy_upper")
 
@@ -33,7 +49,9 @@ class Columns(BaseModel):
     entropy: Floats | None = None
     entropy_lower: Floats | None = None
     entropy_upper: Floats | None = None
-    top_logprobs: list[list[float | None] | dict[str, float | None] | None] | None = None
+    top_logprobs: (
+        list[list[float | None] | list[dict[str, Any]] | dict[str, float | None] | None] | None
+    ) = None
     finish_reason: str | None = None
     stop_token: StopToken = "unknown"
     processed: Known = "unknown"
@@ -55,33 +73,67 @@ def read(row: Row) -> RawAnswer:
     columns = Columns.model_validate(
         {key: value for key, value in row.items() if value is not None}
     )
-    texts = (row.get(name) for name in TEXTS)
-    logprobs = _logprobs(row)
-    _require_equal_lengths(columns, logprobs)
-    steps = []
-    if logprobs is not None:
-        nothing = [None] * len(logprobs)
-        entries = zip(
-            columns.tokens or nothing, logprobs, columns.top_logprobs or nothing, strict=True
-        )
-        steps = [
-            Step(text, None, logprob, _with_keys(top, logprob), logprob)
-            for text, logprob, top in entries
-        ]
+    objects = row.get("logprobs") if _are_objects(row.get("logprobs")) else None
+    if objects is not None:
+        steps = read_logprobs(objects, columns.token_ids)
+        logprobs: Floats | None = [step.logprob for step in steps]
+        columns.top_logprobs = None
+        _require_equal_lengths(columns, logprobs)
+    else:
+        logprobs = _logprobs(row)
+        _require_equal_lengths(columns, logprobs)
+        steps = _steps(columns, logprobs or [])
+    answer = _text(row, columns.tokens or [step.text for step in steps])
+    thoughts = next((row[name] for name in THOUGHTS if row.get(name)), None) if objects else None
+    stop_token = columns.stop_token
+    if objects and stop_token == "unknown":
+        stop_token = infer_stop_token(answer if thoughts is None else None, steps)
     return RawAnswer(
-        answer=next((text for text in texts if isinstance(text, str)), None),
+        answer=answer,
+        thoughts=thoughts if isinstance(thoughts, str) else None,
         steps=steps,
         exact=_exact_entropies(columns),
         tokens=columns.tokens if columns.tokens and None not in columns.tokens else None,
         token_ids=columns.token_ids,
         prompt=columns.prompt,
         prompt_token_ids=columns.prompt_token_ids,
-        finish_reason=columns.finish_reason,
-        stop_token=columns.stop_token,
+        finish_reason=columns.finish_reason or row.get("finishReason"),
+        stop_token=stop_token,
         processed=columns.processed,
         model=columns.model,
         correct=agreed_verdict(correct=columns.correct, label=row.get("label")),
     )
+
+
+def _are_objects(logprobs: Any) -> bool:
+    """Whether `logprobs` are an object, or a list of anything but numbers."""
+    if isinstance(logprobs, list):
+        return any(isinstance(entry, dict) for entry in logprobs)
+    return isinstance(logprobs, dict)
+
+
+def _text(row: Row, tokens: Sequence[str | None]) -> str | None:
+    """The text that the tokens spell, of several; else the first of the columns `TEXTS`."""
+    texts = [text for name in TEXTS if isinstance(text := row.get(name), str)]
+    if len(texts) > 1 and tokens and None not in tokens:
+        spelled = "".join(map(str, tokens)).strip()
+        matching = [text for text in texts if text.strip() and spelled.startswith(text.strip())]
+        texts = sorted(matching, key=len, reverse=True) or texts
+    return next(iter(texts), None)
+
+
+def _steps(columns: Columns, logprobs: Floats) -> list[Step]:
+    nothing = [None] * len(logprobs)
+    entries = zip(columns.tokens or nothing, logprobs, columns.top_logprobs or nothing, strict=True)
+    steps = []
+    for text, logprob, top in entries:
+        likeliest = _with_keys(top, text, logprob)
+        steps.append(Step(text, None, logprob, likeliest, _key(text)))
+    return steps
+
+
+def _key(text: str | None) -> object:
+    return OWN if text is None else TokenKey(text=text)
 
 
 def _logprobs(row: Row) -> Floats | None:
@@ -149,16 +201,33 @@ def _entropies(values: Floats | None, name: str) -> Floats | None:
     return [None if value is None else max(value, 0.0) for value in values]
 
 
-def _with_keys(top: Any, logprob: float | None) -> list[tuple[object, float | None]]:
+def _with_keys(
+    top: Any, text: str | None, logprob: float | None
+) -> list[tuple[Hashable, float | None]]:
     """The log-probabilities of the likeliest tokens (a list, or a dict by text), each with a key.
 
-    A list names no tokens: the first value that equals the generated token's counts as its own.
+    Where no text tells, the first value that equals the generated token's counts as its own.
     """
-    values = list(top.values()) if isinstance(top, dict) else list(top or ())
-    keys: list[object] = [f"#{index}" for index in range(len(values))]
-    if logprob is not None and logprob in values:
-        keys[values.index(logprob)] = logprob
-    return list(zip(keys, values, strict=True))
+    pairs: list[tuple[Hashable, float | None]]
+    if isinstance(top, dict):
+        pairs = [(TokenKey(text=other), value) for other, value in top.items()]
+    elif top and isinstance(top[0], dict):
+        pairs = [(TokenKey(text=other.get("token")), other.get("logprob")) for other in top]
+    else:
+        pairs = [(f"#{index}", value) for index, value in enumerate(top or ())]
+    if text is not None and pairs and isinstance(pairs[0][0], TokenKey):
+        return pairs
+    for place, (_, value) in enumerate(pairs):
+        if logprob is not None and value is not None and is_same_logprob(value, logprob):
+            pairs[place] = (_key(text), value)
+            break
+    return pairs
 
 
-FORMAT = Format("columns", recognises, Columns, read, (*TEXTS[1:], *TRACES, "label"))
+FORMAT = Format(
+    "columns",
+    recognises,
+    Columns,
+    read,
+    (*TEXTS[1:], *TRACES, *THOUGHTS, "label", "finishReason"),
+)

@@ -6,7 +6,7 @@ To add a format, write a module beside this one that holds
 2. a function `read(row)` that makes a `RawAnswer`,
 3. `FORMAT = Format(name, recognises, model, read)`,
 
-and add it to `registry`.
+and add it to `registry`. Where a row holds several answers, `split` makes a row of each.
 """
 
 from collections.abc import Callable
@@ -37,6 +37,9 @@ class Format:
         Makes an answer of a row; raises `WrongRow`, or pydantic's error for a field.
     alternatives
         Fields that are read beside those of the model.
+    split
+        Makes a row of each answer that a row holds, by the ending of its id: '' for the first
+        of several choices, which is the one that `read` reads.
     """
 
     name: str
@@ -44,6 +47,7 @@ class Format:
     model: type[BaseModel]
     read: Callable[[Row], RawAnswer]
     alternatives: tuple[str, ...] = ()
+    split: Callable[[Row], dict[str, Row]] = lambda row: {"": row}
 
     def read_row(self, row: Row) -> RawAnswer:
         """Read a row; raise `WrongRow` with the first field that is wrong."""
@@ -58,3 +62,24 @@ class Format:
     def fields(self) -> tuple[str, ...]:
         """The names of the fields of a row that are read."""
         return (*self.model.model_fields, *self.alternatives)
+
+
+def split_list(row: Row, name: str) -> dict[str, Row]:
+    """The rows with one of the objects of a list of choices each, in the order of their `index`.
+
+    >>> [*split_list({"choices": [{"index": 1}, {"index": 0}]}, "choices")]
+    ['', '#choice-2']
+    """
+    choices = row.get(name)
+    if not isinstance(choices, list) or len(choices) < 2:
+        return {"": row}
+    order = sorted(range(len(choices)), key=lambda place: _index(choices[place], place))
+    return {
+        f"#choice-{number}" if number > 1 else "": row | {name: [choices[place]]}
+        for number, place in enumerate(order, 1)
+    }
+
+
+def _index(choice: Any, place: int) -> int:
+    index = choice.get("index") if isinstance(choice, dict) else None
+    return index if isinstance(index, int) else place

@@ -7,15 +7,21 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from tracecal.answers.formats.format import Format, Row
-from tracecal.answers.formats.token_list import TokenList, read_steps
+from tracecal.answers.formats.format import Format, Row, split_list
+from tracecal.answers.formats.logprobs import read_logprobs
 from tracecal.answers.raw_answer import RawAnswer, infer_stop_token
+from tracecal.answers.reasoning import Content, split_content
+from tracecal.errors import WrongRow
+
+
+class InspectMessage(BaseModel):
+    content: Content = None
 
 
 class InspectChoice(BaseModel):
-    message: dict[str, Any] = {}
+    message: InspectMessage = InspectMessage()
     stop_reason: str | None = None
-    logprobs: TokenList | None = None
+    logprobs: Any = None
 
 
 class InspectOutput(BaseModel):
@@ -31,17 +37,20 @@ class InspectSample(BaseModel):
 
 
 def recognises(row: Row) -> bool:
-    """Whether the `output` of a row has `choices`."""
-    return isinstance(row.get("output"), dict) and "choices" in row["output"]
+    """Whether the `output` of a row has `choices`, or a sample has no output."""
+    if isinstance(row.get("output"), dict):
+        return "choices" in row["output"]
+    return "output" not in row and {"epoch", "input", "messages"} <= row.keys()
 
 
 def read(row: Row) -> RawAnswer:
     """Read the first choice of a sample, with the verdict of each scorer."""
+    if "output" not in row:
+        raise WrongRow("it is a sample of Inspect without output: the model gave no answer")
     sample = InspectSample.model_validate(row)
     choice = sample.output.choices[0]
-    content = choice.message.get("content")
-    text, thoughts = _text(content), _thoughts(content)
-    steps = read_steps(choice.logprobs and choice.logprobs.content)
+    text, thoughts = split_content(choice.message.content)
+    steps = read_logprobs(choice.logprobs)
     return RawAnswer(
         answer=text,
         thoughts=thoughts,
@@ -56,23 +65,16 @@ def read(row: Row) -> RawAnswer:
     )
 
 
-def _text(content: Any) -> str | None:
-    """The text of a message, which may come in parts."""
-    if isinstance(content, list):
-        texts = [part.get("text", "") for part in content if isinstance(part, dict)]
-        return "".join(text for text in texts if isinstance(text, str))
-    return content
+def split(row: Row) -> dict[str, Row]:
+    """The choices of a sample; those after the first have no scores."""
+    outputs = split_list(row.get("output") or {}, "choices")
+    if len(outputs) == 1:
+        return {"": row}
+    scores = {"": row.get("scores")}
+    return {
+        ending: row | {"output": output, "scores": scores.get(ending)}
+        for ending, output in outputs.items()
+    }
 
 
-def _thoughts(content: Any) -> str | None:
-    """The reasoning among the parts of a message, empty where it is hidden; None without any."""
-    parts = content if isinstance(content, list) else ()
-    thoughts = [
-        part.get("reasoning")
-        for part in parts
-        if isinstance(part, dict) and part.get("type") == "reasoning"
-    ]
-    return "".join(text for text in thoughts if isinstance(text, str)) if thoughts else None
-
-
-FORMAT = Format("inspect", recognises, InspectSample, read)
+FORMAT = Format("inspect", recognises, InspectSample, read, split=split)

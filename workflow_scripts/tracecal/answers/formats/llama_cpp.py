@@ -8,9 +8,9 @@ import math
 from pydantic import BaseModel
 
 from tracecal.answers.formats.format import Format, Row
-from tracecal.answers.formats.token_list import Token, read_step
+from tracecal.answers.formats.logprobs import Token, read_step
 from tracecal.answers.raw_answer import Known, RawAnswer, infer_stop_token
-from tracecal.answers.step import Step, step_token_ids
+from tracecal.answers.step import Step, TokenKey, step_token_ids
 from tracecal.errors import WrongRow
 
 
@@ -54,9 +54,9 @@ def _step(token: Token) -> Step:
             top = token.get("top_logprobs") or token.get("top_probs") or ()
             return read_step(_with_logprob(token), [_with_logprob(candidate) for candidate in top])
         # They state the probability of the generated token only in the list of the likeliest ones.
-        top = [(candidate["tok_str"], _log(candidate["prob"])) for candidate in probs]
-        text = token["content"]
-        return Step(text, None, dict(top).get(text), top, text)
+        top = [(TokenKey(text=other["tok_str"]), _log(other["prob"])) for other in probs]
+        key = TokenKey(text=token["content"])
+        return Step(key.text, None, dict(top).get(key), top, key)
     except (AttributeError, KeyError, TypeError) as error:
         raise WrongRow("its probabilities are no objects with 'content' and 'probs'") from error
 

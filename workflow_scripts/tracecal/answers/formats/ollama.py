@@ -1,9 +1,11 @@
 """Answers of Ollama's `/api/generate` and `/api/chat`."""
 
+from typing import Any
+
 from pydantic import BaseModel
 
 from tracecal.answers.formats.format import Format, Row
-from tracecal.answers.formats.token_list import Token, read_steps
+from tracecal.answers.formats.logprobs import read_logprobs
 from tracecal.answers.raw_answer import RawAnswer, infer_stop_token
 
 
@@ -20,14 +22,13 @@ class Ollama(BaseModel):
     thinking: str | None = None
     message: OllamaMessage | None = None
     done_reason: str | None = None
-    logprobs: list[Token] | None = None
+    logprobs: Any = None
 
 
 def recognises(row: Row) -> bool:
-    """Whether a row says that it is `done`, or its `logprobs` are objects, not numbers."""
-    logprobs = row.get("logprobs")
-    has_objects = isinstance(logprobs, list) and logprobs != []
-    return "done" in row or (has_objects and all(isinstance(token, dict) for token in logprobs))
+    """Whether a row says that it is `done`, or has a `message` beside a list of `logprobs`."""
+    has_message = isinstance(row.get("message"), dict) and isinstance(row.get("logprobs"), list)
+    return "done" in row or has_message
 
 
 def read(row: Row) -> RawAnswer:
@@ -35,7 +36,7 @@ def read(row: Row) -> RawAnswer:
     answer = Ollama.model_validate(row)
     text = answer.response if answer.message is None else answer.message.content
     thoughts = (answer if answer.message is None else answer.message).thinking or None
-    steps = read_steps(answer.logprobs)
+    steps = read_logprobs(answer.logprobs)
     return RawAnswer(
         answer=text,
         thoughts=thoughts,

@@ -1,30 +1,25 @@
 """Chat completions of OpenAI's API, which vLLM, SGLang, llama.cpp, LiteLLM and others use too.
 
 vLLM adds `token_ids`, `prompt_token_ids` and `stop_reason`, the stop string or stop token that
-ended the answer; DeepSeek and vLLM add the reasoning.
+ended the answer; DeepSeek and vLLM add the reasoning. Together, older versions of vLLM and
+llama-cpp-python list log-probabilities as older completions do; Mistral gives content in parts.
 """
 
 from typing import Any
 
 from pydantic import BaseModel, Field
 
-from tracecal.answers.formats.format import Format, Row
-from tracecal.answers.formats.token_list import Token, TokenList, read_steps
+from tracecal.answers.formats.format import Format, Row, split_list
+from tracecal.answers.formats.logprobs import read_logprobs
 from tracecal.answers.raw_answer import RawAnswer, infer_stop_token
-from tracecal.answers.reasoning import counts_reasoning
+from tracecal.answers.reasoning import Content, counts_reasoning, split_content
 from tracecal.answers.step import step_token_ids
 
 
 class Message(BaseModel):
-    content: str | None = None
+    content: Content = None
     reasoning_content: str | None = None
     reasoning: str | None = None  # another name of it
-
-
-class ChatLogprobs(TokenList):
-    """The tokens of an answer; DeepSeek lists those of its reasoning apart."""
-
-    reasoning_content: list[Token] | None = None
 
 
 class Choice(BaseModel):
@@ -32,7 +27,7 @@ class Choice(BaseModel):
     message: Message = Message()
     finish_reason: str | None = None
     stop_reason: str | int | None = None
-    logprobs: ChatLogprobs | None = None
+    logprobs: Any = None
     token_ids: list[int] | None = None
 
 
@@ -60,17 +55,16 @@ def read(row: Row) -> RawAnswer:
     """Read the first choice of a chat completion."""
     completion = ChatCompletion.model_validate(row)
     choice = min(completion.choices, key=lambda choice: choice.index)
-    listed = choice.logprobs or ChatLogprobs()
-    tokens = [*(listed.reasoning_content or ()), *(listed.content or ())]
-    steps = read_steps(tokens, choice.token_ids)
+    steps = read_logprobs(choice.logprobs, choice.token_ids)
     message = choice.message
-    thoughts = message.reasoning_content or message.reasoning
-    if not thoughts:
+    answer, thoughts = split_content(message.content)
+    thoughts = message.reasoning_content or message.reasoning or thoughts
+    if thoughts is None:
         thoughts = "" if counts_reasoning(completion.usage) else None
     # Behind reasoning the end of the answer is compared once its tokens are known.
-    text = message.content if thoughts is None else None
+    text = answer if thoughts is None else None
     return RawAnswer(
-        answer=message.content,
+        answer=answer,
         thoughts=thoughts,
         steps=steps,
         token_ids=choice.token_ids or step_token_ids(steps),
@@ -81,4 +75,10 @@ def read(row: Row) -> RawAnswer:
     )
 
 
-FORMAT = Format("openai_chat", lambda row: "message" in first_choice(row), ChatCompletion, read)
+FORMAT = Format(
+    "openai_chat",
+    lambda row: "message" in first_choice(row),
+    ChatCompletion,
+    read,
+    split=lambda row: split_list(row, "choices"),
+)

@@ -1,13 +1,15 @@
 """Objects of OpenAI's Responses API."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel
 
 from tracecal.answers.formats.format import Format, Row
-from tracecal.answers.formats.token_list import Token, read_steps
+from tracecal.answers.formats.logprobs import Token, read_steps
 from tracecal.answers.raw_answer import RawAnswer, infer_stop_token
 from tracecal.answers.reasoning import counts_reasoning
+from tracecal.answers.step import Step
 from tracecal.errors import WrongRow
 
 FINISHES = {"completed": "stop", "incomplete": "length"}
@@ -21,6 +23,7 @@ class OutputText(BaseModel):
 
 class OutputItem(BaseModel):
     type: str = "message"
+    phase: str | None = None
     content: list[OutputText] | None = None
 
 
@@ -34,15 +37,20 @@ class Response(BaseModel):
 
 
 def read(row: Row) -> RawAnswer:
-    """Read the text of a Responses object."""
+    """Read the texts of a Responses object, as the client's `output_text` joins them.
+
+    Messages in the phase 'commentary', which precede calls of tools, are no part of the answer.
+    """
     response = Response.model_validate(row)
-    messages = [item for item in response.output if item.type == "message"]
+    messages = [
+        item for item in response.output if item.type == "message" and item.phase != "commentary"
+    ]
     has_reasoning = any(item.type == "reasoning" for item in response.output)
     has_reasoning = has_reasoning or counts_reasoning(response.usage)
     texts = [text for item in messages for text in item.content or () if text.type == "output_text"]
     if not texts:
         raise WrongRow("it has no message with an output_text")
-    steps = read_steps([token for text in texts for token in text.logprobs or ()])
+    steps = _steps(texts)
     answer = "".join(text.text for text in texts)
     return RawAnswer(
         answer=answer,
@@ -52,6 +60,18 @@ def read(row: Row) -> RawAnswer:
         stop_token=infer_stop_token(answer, steps),
         model=response.model,
     )
+
+
+def _steps(texts: Sequence[OutputText]) -> list[Step]:
+    """The steps of texts; one without a log-probability stands for a text that has none."""
+    if not any(text.logprobs for text in texts):
+        return []
+    return [
+        step
+        for text in texts
+        if text.text
+        for step in read_steps(text.logprobs) or [Step(text.text, None, None)]
+    ]
 
 
 FORMAT = Format("openai_responses", lambda row: isinstance(row.get("output"), list), Response, read)

@@ -1,15 +1,22 @@
 """The formats of answers, in the order in which a row is tried against them."""
 
 from tracecal.answers.formats import (
+    atif,
+    cohere,
     columns,
+    every_eval_ever,
+    gemini,
     inspect,
+    langchain,
     llama_cpp,
     lm_eval,
     ollama,
     openai_chat,
     openai_completions,
     openai_responses,
+    outputs,
     sglang,
+    tgi,
 )
 from tracecal.answers.formats.format import Format, Row
 from tracecal.errors import WrongRow
@@ -19,11 +26,18 @@ FORMATS: dict[str, Format] = {
     for module in (
         inspect,
         lm_eval,
+        every_eval_ever,
+        atif,
         openai_chat,
         openai_completions,
         openai_responses,
+        gemini,
+        langchain,
+        outputs,
         llama_cpp,
         sglang,
+        tgi,
+        cohere,
         ollama,
         columns,
     )

@@ -1,0 +1,164 @@
+"""Runs of agents: trajectories in ATIF, and results of trials of Harbor, which wrote the format.
+
+Each step of an agent whose tokens have log-probabilities is an answer; all answers of a run are one
+group, and have its reward as their verdict. A trajectory states none: put it beside it, as `reward`
+or as Harbor's `verifier_result`. Steps that were copied from an earlier trajectory, and those that
+sum up several calls of a model, are no answers.
+
+The tokens of a step are those of its reasoning, message and calls of tools together, known by id.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel
+
+from tracecal.answers.formats.format import Format, Row
+from tracecal.answers.raw_answer import RawAnswer
+from tracecal.answers.reasoning import Content, split_content
+from tracecal.answers.step import Step, require_id_per_step
+from tracecal.errors import WrongRow
+
+
+class Metrics(BaseModel):
+    prompt_token_ids: list[int] | None = None
+    completion_token_ids: list[int] | None = None
+    logprobs: list[float | None] | None = None
+
+
+class AgentStep(BaseModel):
+    """A step of an agent."""
+
+    message: Content = None
+    reasoning_content: str | None = None
+    tool_calls: list[dict[str, Any]] | None = None
+    model_name: str | None = None
+    metrics: Metrics
+
+
+class Agent(BaseModel):
+    model_name: str | None = None
+
+
+class Trajectory(BaseModel):
+    """A trajectory with one step."""
+
+    schema_version: Any = None
+    agent: Agent = Agent()
+    steps: list[AgentStep]
+    reward: Any = None
+    verifier_result: Any = None
+    extra: Any = None
+    final_metrics: Any = None
+
+
+def recognises(row: Row) -> bool:
+    """Whether a row is a trajectory, or the result of a trial."""
+    version, steps = row.get("schema_version"), row.get("steps")
+    is_trajectory = isinstance(version, str) and version.upper().startswith("ATIF")
+    return (is_trajectory and isinstance(steps, list)) or _is_trial(row)
+
+
+def _is_trial(row: Row) -> bool:
+    return "trial_name" in row and "verifier_result" in row
+
+
+def split(row: Row) -> dict[str, Row]:
+    """A row with one step for each step that has log-probabilities, by the step's number."""
+    if _is_trial(row):
+        row = _as_trajectory(row)
+    steps = [step for step in row["steps"] if isinstance(step, dict)]
+    asked = (step.get("message") for step in steps if step.get("source") == "user")
+    question = next((text for text in asked if isinstance(text, str)), None)
+    rows = {
+        f"#step-{step.get('step_id', number)}": row
+        | {"steps": [step], "question": question, "timestamp": step.get("timestamp")}
+        for number, step in enumerate(steps, 1)
+        if _has_tokens(step)
+    }
+    return rows or {"": row}
+
+
+def _has_tokens(step: Row) -> bool:
+    return (
+        bool(_at(step, "metrics", "logprobs"))
+        and step.get("is_copied_context") is not True
+        and step.get("llm_call_count") in (None, 1)
+    )
+
+
+def _as_trajectory(trial: Row) -> Row:
+    """The result of a trial as a trajectory of the turns of its main rollout."""
+    kept = {name: trial[name] for name in ("id", "task_name", "verifier_result") if name in trial}
+    return kept | {
+        "schema_version": "ATIF",
+        "session_id": trial["trial_name"],
+        "agent": {"model_name": _at(trial, "agent_info", "model_info", "name")},
+        "steps": [*_turns(trial)],
+    }
+
+
+def _turns(row: Row) -> Iterator[Row]:
+    """The turns of a trial's main rollout, as steps; their texts are not stated."""
+    rollouts = _at(row, "agent_result", "rollout_details")
+    rollout = rollouts[0] if isinstance(rollouts, list) and rollouts else {}
+    names = ("prompt_token_ids", "completion_token_ids", "logprobs")
+    turns = [rollout.get(name) or [] for name in names]
+    for turn in range(len(turns[-1])):
+        metrics = {
+            name: values[turn] if turn < len(values) else None
+            for name, values in zip(names, turns, strict=True)
+        }
+        yield {"step_id": turn + 1, "source": "agent", "metrics": metrics}
+
+
+def read(row: Row) -> RawAnswer:
+    """Read the first step with log-probabilities. Raises `WrongRow` where no step has any."""
+    row = next(iter(split(row).values()))
+    if len(row["steps"]) != 1 or not _has_tokens(row["steps"][0]):
+        raise WrongRow(
+            f"none of its {len(row['steps'])} steps has the log-probabilities of its tokens "
+            "(metrics.logprobs) from one call of a model"
+        )
+    trajectory = Trajectory.model_validate(row)
+    step = trajectory.steps[0]
+    text, thoughts = split_content(step.message)
+    steps = [Step(None, None, logprob) for logprob in step.metrics.logprobs or ()]
+    require_id_per_step(steps, step.metrics.completion_token_ids)
+    calls = json.dumps(step.tool_calls, ensure_ascii=False) if step.tool_calls else ""
+    return RawAnswer(
+        answer="\n".join(filter(None, [text, calls])),
+        steps=steps,
+        token_ids=step.metrics.completion_token_ids,
+        prompt_token_ids=step.metrics.prompt_token_ids,
+        reasoning="within" if step.reasoning_content or thoughts else "none",
+        model=step.model_name or trajectory.agent.model_name,
+        verdicts=_rewards(row),
+    )
+
+
+def _rewards(row: Row) -> dict[str, Any]:
+    """The rewards of a run, by their paths: its verifier's, else the one beside the steps."""
+    rewards = _at(row, "verifier_result", "rewards")
+    if isinstance(rewards, dict) and rewards:
+        return {f"verifier_result.rewards.{name}": value for name, value in rewards.items()}
+    paths = [("reward",), ("extra", "reward"), ("final_metrics", "extra", "reward")]
+    stated = {".".join(path): _at(row, *path) for path in paths}
+    return {path: value for path, value in stated.items() if value is not None}
+
+
+def _at(value: Any, *path: str) -> Any:
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+FORMAT = Format(
+    "atif",
+    recognises,
+    Trajectory,
+    read,
+    ("session_id", "trial_name", "agent_result", "agent_info"),
+    split,
+)

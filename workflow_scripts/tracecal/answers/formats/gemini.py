@@ -1,0 +1,108 @@
+"""Responses of Gemini's `generateContent`, in the API's camel case or the Python client's names.
+
+The API gives `logprobsResult` where `responseLogprobs` and `logprobs` are asked for. Whether its
+log-probabilities are before or after temperature and truncation is not documented.
+"""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from tracecal.answers.formats.format import Format, Row, split_list
+from tracecal.answers.raw_answer import RawAnswer, infer_stop_token
+from tracecal.answers.reasoning import split_content
+from tracecal.answers.step import Step, TokenKey, step_token_ids
+from tracecal.errors import WrongRow
+
+
+class Camel(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+
+
+class LogprobsCandidate(Camel):
+    token: str | None = None
+    token_id: int | None = None
+    log_probability: float | None = None
+
+    @property
+    def key(self) -> TokenKey:
+        return TokenKey(self.token_id, text=self.token)
+
+
+class TopCandidates(Camel):
+    candidates: list[LogprobsCandidate] | None = None
+
+
+class LogprobsResult(Camel):
+    chosen_candidates: list[LogprobsCandidate] | None = None
+    top_candidates: list[TopCandidates] | None = None
+
+
+class GeminiContent(Camel):
+    parts: list[dict[str, Any]] | None = None
+
+
+class GeminiCandidate(Camel):
+    content: GeminiContent | None = None
+    finish_reason: str | None = None
+    logprobs_result: LogprobsResult | None = None
+
+
+class Gemini(Camel):
+    """A response of `generateContent`."""
+
+    candidates: list[GeminiCandidate] = Field(min_length=1)
+    model_version: str | None = None
+
+
+def read(row: Row) -> RawAnswer:
+    """Read the first candidate of a response."""
+    response = Gemini.model_validate(row)
+    candidate = response.candidates[0]
+    content = candidate.content or GeminiContent()
+    answer, thoughts = split_content(content.parts)
+    steps = _steps(candidate.logprobs_result or LogprobsResult())
+    finish = (candidate.finish_reason or "").removeprefix("FinishReason.").lower()
+    return RawAnswer(
+        answer=answer,
+        thoughts=thoughts,
+        steps=steps,
+        token_ids=step_token_ids(steps),
+        finish_reason=finish or None,
+        stop_token=infer_stop_token(answer if thoughts is None else None, steps),
+        model=response.model_version,
+    )
+
+
+def _steps(result: LogprobsResult) -> list[Step]:
+    chosen = result.chosen_candidates or []
+    tops = result.top_candidates or [TopCandidates()] * len(chosen)
+    if len(tops) != len(chosen):
+        raise WrongRow(f"it has {len(chosen)} tokens and {len(tops)} lists of the most likely")
+    return [
+        Step(
+            token.token,
+            token.token_id,
+            token.log_probability,
+            [(other.key, other.log_probability) for other in top.candidates or ()],
+            token.key,
+        )
+        for token, top in zip(chosen, tops, strict=True)
+    ]
+
+
+def recognises(row: Row) -> bool:
+    """Whether a row has a list of `candidates` that are objects."""
+    candidates = row.get("candidates")
+    return isinstance(candidates, list) and all(isinstance(each, dict) for each in candidates)
+
+
+FORMAT = Format(
+    "gemini",
+    recognises,
+    Gemini,
+    read,
+    ("modelVersion",),
+    split=lambda row: split_list(row, "candidates"),
+)
