@@ -22,7 +22,7 @@ from tracecal.calibration.rated_answers import LabelledAnswers
 from tracecal.calibration.risk_control import risk_coverage
 from tracecal.calibrator.calibration_data import describe_traces
 from tracecal.calibrator.card import Card, compare, verify
-from tracecal.calibrator.catalogue import DEFAULT
+from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
 from tracecal.calibrator.fitting import fit_calibrator
 from tracecal.calibrator.schema import CalibratedEstimator, CalibratorFile
 from tracecal.calibrator.settings import FitSettings
@@ -266,7 +266,8 @@ def test_the_page_says_the_same_and_runs_nothing(calibrator_file, content, tmp_p
 def test_two_cards_are_compared(content, tmp_path, capsys):
     other = stored(answers(200, seed=2, model="n"), risk_control={"error_rates": (0.3, 0.45)})
     for name, one in (("C.json", content), ("D.json", other)):
-        write_json(one, tmp_path / name)
+        fitted_on = one["fitted_on"] | {"estimator": "log_ridge"}
+        write_json(one | {"fitted_on": fitted_on}, tmp_path / name)
     paths = [str(tmp_path / name) for name in ("C.json", "D.json")]
     assert main(["card", *paths]) == 0
     told = capsys.readouterr().out

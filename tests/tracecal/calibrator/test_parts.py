@@ -430,6 +430,17 @@ def with_gap(row, name, place, lists):
     return row | gaps | {"id": name}
 
 
+def rounded(parts):
+    """Scored parts without the last digits, which depend on how many are scored at once."""
+    return [
+        {
+            key: round(value, 12) if isinstance(value, float) else value
+            for key, value in part.items()
+        }
+        for part in parts
+    ]
+
+
 def listed(row):
     """The row with log-probabilities of three tokens in place of surprisals and entropies."""
     top = [[-value, -value - 1.5, -value - 2.5] for value in (1.2 * np.ones(len(row["tokens"])))]
@@ -450,14 +461,14 @@ def test_a_part_is_scored_where_its_own_tokens_have_what_it_needs(here, tmp_path
     reading = Reading(vocabulary=1000)
     frame = read_file(tmp_path / "gaps.jsonl", reading).frame
     assert frame["partial"].is_null().to_list() == [True, False, False]
-    fitted = load_predictor("C.json", "log_ridge")
+    fitted = load_predictor("C.json", "mean_of_three")
     (alone,) = tracecal.Calibrator.load("C.json").score(
         [made[1]], reading=tracecal.Reading(vocabulary=1000)
     )["parts"]
     assert {one["probability"] for one in alone} == {
         one["probability"] for one in score_parts(frame[1:2], fitted)["parts"][0]
     }
-    whole, other, own = score_parts(frame, fitted)["parts"].to_list()
+    whole, other, own = map(rounded, score_parts(frame, fitted)["parts"].to_list())
     assert all(one["probability"] is not None for one in whole)
     assert other == whole and own[0] == whole[0]
     assert own[1]["probability"] is None

@@ -19,9 +19,9 @@ from tracecal.calibration.fits import Identity
 from tracecal.calibration.groups import group_answers
 from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.splits import make_splits
-from tracecal.calibrator import catalogue, training_set
+from tracecal.calibrator import recommendation, training_set
 from tracecal.calibrator.calibration_data import describe_traces
-from tracecal.calibrator.catalogue import DEFAULT
+from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
 from tracecal.calibrator.fitting import fit_calibrator
 from tracecal.calibrator.predictor import load_predictor
 from tracecal.calibrator.recommendation import mean_interval, varies
@@ -356,6 +356,8 @@ def few_estimators(monkeypatch):
     """Fewer fits, for tests of what is chosen among them."""
     names = (
         "log_ridge",
+        "mean_of_three",
+        "surprisal_ridge",
         "trace_plus",
         "trace",
         "seq_logp",
@@ -401,13 +403,11 @@ def of_one_token(n, seed, values):
     )
 
 
-def test_a_constant_is_never_recommended(few_estimators, monkeypatch):
-    """One token has no slope, whose fit gives every answer one probability."""
-    monkeypatch.setattr(catalogue, "DEFAULT", "entropy_slope")
-    held = stored(of_one_token(200, 1, np.linspace(0, 1.5, 40)))
-    chosen = held["fitted_on"]
-    assert chosen["estimator"] not in ("entropy_slope", "token_prob_slope")
-    assert chosen["estimator"] == chosen["ranking"][0]
+def test_a_default_without_a_gain_over_it_stays(few_estimators, monkeypatch):
+    """One token has no slope, whose fit gives every answer one probability: no number tells."""
+    monkeypatch.setattr(recommendation, "choose_default", lambda _: "entropy_slope")
+    chosen = stored(of_one_token(200, 1, np.linspace(0, 1.5, 40)))["fitted_on"]
+    assert chosen["estimator"] == "entropy_slope" and "gain" not in chosen
     places = {name: place for place, name in enumerate(chosen["ranking"])}
     assert places["entropy_slope"] > places["mean_token_entropy"]
     few = stored(of_one_token(200, 1, [0.1, 0.5, 0.9, 1.4]))["fitted_on"]
@@ -435,9 +435,9 @@ def test_another_estimator_is_recommended_only_where_it_gains_more_than_its_inte
         surprisal=pl.Series(rng.gamma(1.0, 0.5, (1000, 3)).tolist(), dtype=pl.List(pl.Float32)),
         correct=pl.Series(rng.random(1000) < np.exp(-1.2 * entropy[:, 1])),
     )
-    monkeypatch.setattr(catalogue, "DEFAULT", "last_k_entropy")
+    monkeypatch.setattr(recommendation, "choose_default", lambda _: "last_k_entropy")
     assert stored(frame)["fitted_on"]["estimator"] == "last_k_entropy", "the mean, as good as any"
-    monkeypatch.setattr(catalogue, "DEFAULT", "first_token_prob")
+    monkeypatch.setattr(recommendation, "choose_default", lambda _: "first_token_prob")
     chosen = stored(frame)["fitted_on"]
     assert chosen["estimator"] == chosen["ranking"][0] != "first_token_prob"
     gain, low, high = chosen["gain"]
@@ -525,11 +525,13 @@ def test_a_changed_calibrator_is_refused(content, tmp_path):
         load_predictor(path)
 
 
-def test_without_entropies_the_best_estimator_of_log_probabilities_is_taken():
+def test_without_entropies_the_surprisal_ridge_is_taken(content):
     held = stored(answers(entropy=None, lacks="no top log-probabilities are given"))
     calibrator = predictor_of(held, None, "x")
-    assert calibrator.estimator == held["fitted_on"]["ranking"][0]
+    assert calibrator.estimator == held["fitted_on"]["estimator"] == "surprisal_ridge"
     assert ENTROPY_INPUTS.isdisjoint(calibrator.inputs)
+    file = CalibratorFile.parse(content, "C.json")
+    assert file.recommended(with_entropies=False) == "surprisal_ridge"
 
 
 def test_text_that_runs_on_into_the_next_question_is_warned_of(calibrator, caplog):

@@ -7,7 +7,8 @@ import pytest
 
 from support.labelled_answers import answers, pair, predictor_of
 from tracecal.calibrator.cascade import fit_cascade
-from tracecal.calibrator.catalogue import DEFAULT, LABELS
+from tracecal.calibrator.catalogue import LABELS
+from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
 from tracecal.calibrator.settings import FitSettings
 from tracecal.cli.main import main
 from tracecal.errors import InputError

@@ -19,8 +19,9 @@ from support.running import REPOSITORY
 from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.table import Column, Table
 from tracecal.answers.reading import Reading
-from tracecal.calibrator import catalogue
-from tracecal.calibrator.catalogue import DEFAULT, LABELS
+from tracecal.calibrator import recommendation
+from tracecal.calibrator.catalogue import LABELS
+from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
 from tracecal.calibrator.fitting import fit_calibrator
 from tracecal.calibrator.guarantee_text import GUARANTEES, guarantee_lines, guarantee_table
 from tracecal.calibrator.next_commands import USUAL_RATE, next_commands, recommended_rate
@@ -118,7 +119,7 @@ def test_the_ranking_sees_no_answer_that_thresholds_were_tested_on():
 
 def test_every_output_recommends_the_estimator_that_score_takes(files, capsys, monkeypatch):
     """The text, the table, the page, the promises, the plan and the file name one."""
-    monkeypatch.setattr(catalogue, "DEFAULT", "entropy_variance")
+    monkeypatch.setattr(recommendation, "choose_default", lambda _: "entropy_variance")
     frame = answers(400).with_columns(correct=pl.col("entropy").list.mean() < 0.5)
     frame.write_ndjson("labelled.jsonl")
     assert main([*CALIBRATE, "--report", "report.html"]) == 0

@@ -12,7 +12,7 @@ import pytest
 from support.labelled_answers import answers
 from tests.tracecal.calibrator.test_parts import CALIBRATE, rows, write
 from tracecal.answers.read import read_file
-from tracecal.calibrator.catalogue import DEFAULT
+from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
 from tracecal.calibrator.parts import score_parts
 from tracecal.calibrator.predictor import load_predictor
 from tracecal.calibrator.schema import CalibratorFile

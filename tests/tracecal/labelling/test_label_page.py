@@ -23,7 +23,8 @@ from tests.tracecal.explorer.test_page import unpacked
 from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
 from tracecal.calibration.part_answers import labelled_parts
-from tracecal.calibrator.catalogue import DEFAULT, LABELS
+from tracecal.calibrator.catalogue import LABELS
+from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
 from tracecal.calibrator.schema import CalibratorFile
 from tracecal.cli.main import main
 from tracecal.errors import InputError

@@ -9,7 +9,7 @@ import pytest
 
 from support.labelled_answers import answers
 from tracecal.calibration import forecast
-from tracecal.calibrator.catalogue import DEFAULT
+from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
 from tracecal.calibrator.guarantee_text import guarantee_table
 from tracecal.calibrator.population import labelled_population
 from tracecal.calibrator.quality import QUALITY
@@ -138,7 +138,7 @@ def test_a_report_ends_with_what_plan_says_of_what_is_not_guaranteed(content, mo
     planned = forecast.forecast_table(population, 0.35, rate, 0.9, forecast.MOST, forecast.DRAWS, 1)
     assert outlook.startswith(plan.format_plan(population, planned, rate, 0.9).splitlines()[-1])
     tables = pl.DataFrame(schema=QUALITY), guarantees, pl.DataFrame()
-    assert Report(file, DEFAULT, *tables, {}, 0.95, outlook).text.endswith(outlook)
+    assert Report(file, DEFAULT, *tables, {}, 0.95, outlook, DEFAULT).text.endswith(outlook)
     certain = guarantees.filter(~is_missing)
     assert forecast.describe_outlook(population, 0.9, certain, 0.35, 1) is None
 

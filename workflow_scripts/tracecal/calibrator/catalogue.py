@@ -1,12 +1,12 @@
-"""The estimators of calibrators: their labels, the default one, and inputs with own columns."""
+"""The estimators of calibrators: their labels, the default ones, and inputs with own columns."""
 
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 
 from tracecal.answers.record import ALSO
-from tracecal.estimators.registry import LOG_RIDGE_ALSO, OF_FILES
+from tracecal.estimators.registry import OF_FILES
 
-# What `calibrate` recommends unless another is shown to be better; fixed before labels are seen.
-DEFAULT = "log_ridge"
+# The default fits: of few labels, of more, and of logs without alternatives.
+LOG_RIDGE, MEAN_OF_THREE, SURPRISAL_RIDGE = "log_ridge", "mean_of_three", "surprisal_ridge"
 
 
 class _Labels(dict[str, str]):
@@ -18,11 +18,6 @@ class _Labels(dict[str, str]):
 
 LABELS = _Labels({entry.id: entry.label for entry in OF_FILES})
 INPUTS = {entry.id: entry.inputs for entry in OF_FILES}
-
-
-def default_of(estimators: Container[str]) -> str:
-    """The default estimator, or its variant with extra columns where that is there."""
-    return LOG_RIDGE_ALSO.id if LOG_RIDGE_ALSO.id in estimators else DEFAULT
 
 
 def inputs_with_columns(trace_inputs: Iterable[str], columns: Iterable[str]) -> list[str]:

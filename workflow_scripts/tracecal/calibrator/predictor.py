@@ -9,7 +9,7 @@ import numpy as np
 
 from tracecal.answers.record import ALSO
 from tracecal.calibration.fits import Fit
-from tracecal.calibrator.catalogue import DEFAULT, INPUTS, inputs_with_columns
+from tracecal.calibrator.catalogue import INPUTS, LOG_RIDGE, inputs_with_columns
 from tracecal.calibrator.schema import (
     CalibratedEstimator,
     CalibrationData,
@@ -204,7 +204,7 @@ def _inputs(
         return [f"scores.{estimator}"]
     inputs = list(INPUTS.get(estimator, ()))
     if estimator == LOG_RIDGE_ALSO.id:
-        of_trace = [name for name in INPUTS[DEFAULT] if name.split(".", 1)[1] in features]
+        of_trace = [name for name in INPUTS[LOG_RIDGE] if name.split(".", 1)[1] in features]
         inputs = inputs_with_columns(of_trace, fitted_on.columns)
     if [name.split(".", 1)[1] for name in inputs] != [*features]:
         raise InputError(

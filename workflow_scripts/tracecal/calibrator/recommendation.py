@@ -1,4 +1,8 @@
-"""Which estimator a calibrator recommends: the default, unless another is shown to be better."""
+"""Which estimator a calibrator recommends: the default, unless another is shown to be better.
+
+`choose_default` takes the default by the kind of the log and the number of labels, `recommend`
+compares the others with it, and `describe_labels` says where labels cannot tell estimators apart.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -8,10 +12,19 @@ import polars as pl
 from scipy.special import stdtrit
 
 from tracecal.calibration.estimator_fits import EstimatorFits
-from tracecal.calibrator.catalogue import LABELS, default_of
+from tracecal.calibrator.catalogue import LABELS, LOG_RIDGE, MEAN_OF_THREE, SURPRISAL_RIDGE
 from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.training_set import TrainingSet
+from tracecal.estimators.registry import LOG_RIDGE_ALSO
 
+# From so many labelled answers with entropies on the default is the mean of three.
+MIN_LABELS_OF_MEAN = 50
+# It needs the entropies of at least this share of the traces.
+MIN_ENTROPY_SHARE = 0.9
+# Another estimator must gain on at least so many labels.
+MIN_COMPARED = 30
+# With fewer answers of one class, none is compared.
+MIN_CLASS = 5
 # A fit is a constant with fewer different probabilities, or with this share of answers at one.
 MIN_VALUES, CONSTANT_SHARE = 5, 0.9
 DIGITS = 6  # to which probabilities are compared
@@ -25,6 +38,24 @@ class Recommendation(NamedTuple):
     gain: tuple[float, float, float] | None = None
 
 
+def choose_default(training: TrainingSet) -> str:
+    """The default estimator, which does not depend on what the labels say."""
+    n_traces, n_entropies = count_traces(training)
+    names = [LOG_RIDGE_ALSO.id]
+    if n_entropies >= MIN_ENTROPY_SHARE * n_traces:
+        names += [MEAN_OF_THREE] if n_entropies >= MIN_LABELS_OF_MEAN else []
+        names += [LOG_RIDGE]
+    names += [SURPRISAL_RIDGE, *training.estimators]
+    return next(name for name in names if name in training.estimators)
+
+
+def count_traces(training: TrainingSet) -> tuple[int, int]:
+    """How many labelled answers have surprisals, and how many of these have entropies."""
+    columns = "features.mean_surprisal_log_conf", "features.mean_entropy_log_conf"
+    traced = training.frame.drop_nulls(columns[0])
+    return traced.height, traced[columns[1]].count()
+
+
 def recommend(
     training: TrainingSet, fits: Mapping[str, EstimatorFits], settings: FitSettings
 ) -> Recommendation:
@@ -32,34 +63,87 @@ def recommend(
 
     The scores are of cross-fits within the calibration part of the first split, so that the choice
     sees none of the answers that thresholds are tested on and the report counts. The interval holds
-    for all estimators at once (Bonferroni). Where the default cannot be computed or is a constant,
-    the estimator with the smallest Brier score that is none is recommended; of constants alone the
-    default. Custom estimators are not considered.
+    for all estimators at once (Bonferroni). Custom and uncalibrated estimators are not considered,
+    nor are those whose probabilities hardly vary.
     """
-    default = default_of(training.estimators)
-    built_in = {name: columns for name, columns in training.estimators.items() if name in LABELS}
+    default, own_fits = choose_default(training), training.own_fits()
+    considered = {
+        name: columns
+        for name, columns in training.estimators.items()
+        if name in LABELS and own_fits.get(name) != "identity"
+    }
     labels = training.frame.select("example_id", "correct", "group_id")
-    considered = training._replace(estimators=built_in)
-    errors = considered.cross_fitted(settings, "calibration").join(labels, on="example_id")
+    predicted = training._replace(estimators=considered).cross_fitted(settings, "calibration")
     squared = (pl.col("probability") - pl.col("correct")) ** 2
-    errors = errors.with_columns(squared=squared)
+    errors = predicted.join(labels, on="example_id").with_columns(squared=squared)
     part = training.first_split.filter(part="calibration")
     rows = training.frame.join(part, on="example_id", how="semi")
-    varied = {name for name, columns in built_in.items() if varies(rows, columns, fits[name])}
+    varied = {name for name, columns in considered.items() if varies(rows, columns, fits[name])}
     ranking = tuple(sorted(_by_brier_score(errors), key=lambda name: name not in varied))
-    if default not in varied:
-        fixed = default if default in ranking and not varied.intersection(ranking) else ranking[0]
-        return Recommendation(ranking, fixed)
-    best = ranking[0]
+    best = ranking[0] if ranking else default
     paired = errors.filter(estimator=default).join(
         errors.filter(estimator=best), on="example_id", suffix="_best"
     )
-    level = 1 - (1 - settings.bootstrap.level) / max(len(varied) - 1, 1)
+    if (
+        best == default
+        or best not in varied
+        or paired.height < MIN_COMPARED
+        or _smaller_class(training) < MIN_CLASS
+    ):
+        return Recommendation(ranking, default)
+    level = 1 - (1 - settings.bootstrap.level) / max(len(varied - {default}), 1)
     difference = (paired["squared"] - paired["squared_best"]).to_numpy()
     gain = mean_interval(difference, paired["group_id"].to_numpy(), level)
-    if best == default or not gain[1] > 0:
+    if not gain[1] > 0:
         return Recommendation(ranking, default)
     return Recommendation(ranking, best, gain)
+
+
+def describe_labels(training: TrainingSet, fits: Mapping[str, EstimatorFits]) -> str | None:
+    """Why no estimator is recommended; None where one is. `fits` are of all estimators."""
+    n, n_right = training.frame.height, int(training.frame["correct"].sum())
+    if n_right in (0, n):
+        return (
+            f"All {n} labelled answers are {'right' if n_right else 'wrong'}, so nothing tells "
+            "estimators apart: none is recommended, and the probability of each answer is "
+            f"{(n_right + 1) / (n + 2):.1%}."
+        )
+    if (count := _smaller_class(training)) < MIN_CLASS:
+        verb = "is" if count == 1 else "are"
+        return (
+            f"Only {count} of {n} labelled answers {verb} "
+            f"{'wrong' if n_right > n / 2 else 'right'}, too few to compare estimators: none is "
+            "recommended, and probabilities are the default fit's."
+        )
+    default = choose_default(training)
+    if not varies(training.frame, training.estimators[default], fits[default]):
+        return (
+            "The traces hardly tell these answers apart, as most get one probability: no estimator "
+            "is recommended, and probabilities are the default fit's."
+        )
+    return None
+
+
+def describe_default(training: TrainingSet) -> str | None:
+    """Which default holds where only some answers have entropies; None elsewhere."""
+    n_traces, n_entropies = count_traces(training)
+    if n_entropies in (0, n_traces):
+        return None
+    default = choose_default(training)
+    why = (
+        "which leaves the others without a probability"
+        if default in (MEAN_OF_THREE, LOG_RIDGE)
+        else "which needs none"
+    )
+    return (
+        f"{n_traces - n_entropies} of {n_traces} labelled answers have no alternatives and so no "
+        f"entropies: the default fit is {LABELS[default]}, {why}."
+    )
+
+
+def _smaller_class(training: TrainingSet) -> int:
+    n_right = int(training.frame["correct"].sum())
+    return min(n_right, training.frame.height - n_right)
 
 
 def _by_brier_score(errors: pl.DataFrame) -> list[str]:

@@ -14,11 +14,12 @@ import polars as pl
 
 from tracecal.answers.reading import Reading
 from tracecal.calibration.forecast import describe_outlook
-from tracecal.calibrator.catalogue import LABELS, default_of, describe_dependence
+from tracecal.calibrator.catalogue import LABELS, describe_dependence
 from tracecal.calibrator.guarantee_text import describe_terms, guarantee_lines, guarantee_table
 from tracecal.calibrator.next_commands import USUAL_RATE, next_commands, recommended_rate
 from tracecal.calibrator.population import labelled_population
 from tracecal.calibrator.quality import measure_quality
+from tracecal.calibrator.recommendation import choose_default, describe_default, describe_labels
 from tracecal.calibrator.report_pictures import HEIGHT, WIDTH, across, report_pictures, up
 from tracecal.calibrator.schema import CalibratorFile, ErrorRateControl
 from tracecal.calibrator.settings import FitSettings
@@ -37,7 +38,8 @@ class Report:
     `estimators` has a row per estimator, smallest Brier score first, with the ends of intervals of
     `level`; `guarantees` one per target error rate, with the share of answers kept. `predictions`
     are cross-fitted probabilities of the labelled `answers` (or of their parts); `outlook` says
-    what a guarantee would need, None where every error rate has one. `str` is the text.
+    what a guarantee would need, None where every error rate has one. `default` is the estimator
+    that is used unless another is better, `reservation` why none is recommended. `str` is the text.
     """
 
     file: CalibratorFile = field(repr=False)
@@ -48,6 +50,9 @@ class Report:
     pictures: Mapping[str, Any] = field(repr=False)
     level: float
     outlook: str | None
+    default: str
+    reservation: str | None = None
+    mixed_log: str | None = None
     commands: Sequence[tuple[str, str]] = ()
 
     @property
@@ -134,6 +139,8 @@ class Report:
                 "asks for, not the strictest of several that happen to be guaranteed."
             )
         paragraphs = [headline, more, self._advice()]
+        if self.mixed_log:
+            paragraphs.append(self.mixed_log)
         if fitted_on.columns and self.estimator == LOG_RIDGE_ALSO.id:
             needed = describe_dependence(fitted_on.columns)
             paragraphs.append(
@@ -144,17 +151,14 @@ class Report:
 
     def _advice(self) -> str:
         """Which estimator to use, and why that one and not the default."""
+        if self.reservation:
+            return self.reservation
         estimator, gain = self.estimator, self.file.fitted_on.gain
-        default = default_of(self.file.estimators)
+        default = self.default
         use = f"Use {LABELS[estimator]}, as 'tracecal score' does (--estimator {estimator})"
-        if estimator == default:
-            return (
-                f"{use}: it was fixed beforehand, and no other is better by more than its interval."
-            )
         if gain is None:
             return (
-                f"{use}: {LABELS[default]} gives these answers one probability, or cannot be "
-                "computed."
+                f"{use}: it was fixed beforehand, and no other is better by more than its interval."
             )
         return (
             f"{use}: on labels that neither this table nor a guarantee counts, its Brier score is "
@@ -173,7 +177,8 @@ class Report:
 
     def _notes(self, row: Mapping[str, Any]) -> list[str]:
         """What to say of an estimator's row."""
-        notes = ["recommended"] if row["estimator"] == self.estimator else []
+        is_recommended = row["estimator"] == self.estimator and not self.reservation
+        notes = ["recommended"] if is_recommended else []
         return notes + (["few different values"] if 2 * row["distinct"] < row["n"] else [])
 
     def _page(self, explorer: str | None) -> str:
@@ -224,6 +229,9 @@ def make_report(file: CalibratorFile, training: TrainingSet, settings: FitSettin
         pictures=report_pictures(training, predictions, tested_fit, estimator, guarantees),
         level=settings.bootstrap.level,
         outlook=outlook,
+        default=choose_default(training),
+        reservation=describe_labels(training, file.estimators),
+        mixed_log=describe_default(training),
     )
 
 

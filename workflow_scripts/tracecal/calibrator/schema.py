@@ -42,6 +42,7 @@ FEATURE_VERSION = 1
 CARD_VERSION = 1
 # For files that recommend no estimator: those of the workflow, and older ones.
 DEFAULT_ESTIMATOR, FALLBACKS = "trace_plus", ("seq_logp", "len_norm_logp")
+WITHOUT_ENTROPIES = "surprisal_ridge"
 
 # Keys of `fitted_on` that a file leaves out where nothing is known.
 OPTIONAL = ("checksum", "groups", "estimator", "gain", "dates", "parts", "also", "row_tasks")
@@ -370,8 +371,8 @@ class CalibratorFile(BaseModel):
     def recommended(self, with_entropies: bool = True) -> str:
         """The estimator that the file recommends, or TRACE+ where it names none.
 
-        Where the file lacks it, or it needs entropies that the answers lack, it is the one of
-        log-probabilities alone that predicted best where it was fitted.
+        Where the file lacks it, or it needs entropies that the answers lack, it is the surprisal
+        ridge, or the one of log-probabilities alone that predicted best where it was fitted.
         """
         first, *others = (self.fitted_on.estimator or DEFAULT_ESTIMATOR, *self.fitted_on.ranking)
         inputs = {entry.id: entry.inputs for entry in OF_FILES if entry.id in self.estimators}
@@ -380,7 +381,7 @@ class CalibratorFile(BaseModel):
             inputs[LOG_RIDGE_ALSO.id] = [f"features.{name}" for name in features]
         if with_entropies and first in inputs:
             return first
-        for name in (first, *others, *FALLBACKS):
+        for name in (first, WITHOUT_ENTROPIES, *others, *FALLBACKS):
             if name in inputs and ENTROPY_INPUTS.isdisjoint(inputs[name]):
                 return name
         return DEFAULT_ESTIMATOR

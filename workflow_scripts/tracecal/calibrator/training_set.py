@@ -13,7 +13,7 @@ from tracecal.calibration.groups import group_answers
 from tracecal.calibration.pooled import by_part, part_codes
 from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.splits import make_splits
-from tracecal.calibrator.catalogue import DEFAULT, INPUTS, inputs_with_columns
+from tracecal.calibrator.catalogue import INPUTS, LOG_RIDGE, inputs_with_columns
 from tracecal.calibrator.settings import FitSettings
 from tracecal.errors import InputError
 from tracecal.estimators.estimator import OwnFit
@@ -156,7 +156,7 @@ def _computable(
 
 
 def _with_columns(frame: pl.DataFrame, own_columns: Sequence[str]) -> list[str]:
-    """The inputs of the fit with own columns: the default's that enough answers have, and these.
+    """The inputs of the fit with own columns: log ridge's that enough answers have, and these.
 
     Raises `InputError` where too few answers have the columns, or a feature has one's name.
     """
@@ -164,7 +164,7 @@ def _with_columns(frame: pl.DataFrame, own_columns: Sequence[str]) -> list[str]:
         raise InputError(
             f"--also {clashing[0]}: a feature of traces has this name; choose another."
         )
-    of_trace = [name for name in INPUTS[DEFAULT] if frame[name].count() >= MIN_LABELS]
+    of_trace = [name for name in INPUTS[LOG_RIDGE] if frame[name].count() >= MIN_LABELS]
     columns = inputs_with_columns(of_trace, own_columns)
     if (count := _count_complete(frame, columns)) < MIN_LABELS:
         raise InputError(

@@ -28,7 +28,7 @@ from support.running import (
 )
 from support.upstream import Upstream, piece
 from tests.tracecal.serving.proxy.test_serve_watch import samples
-from tracecal.calibrator.catalogue import DEFAULT
+from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
 from tracecal.calibrator.schema import CascadeControl, CascadeThreshold
 from tracecal.cli.main import COMMANDS, main
 from tracecal.io.files import write_json
