@@ -28,6 +28,8 @@ class Details:
         Whether the trace includes the stop token; 'none' where the answer ended without one.
     processed
         Whether the probabilities are those after temperature, penalties or truncation.
+    decoding
+        The settings of the request that change probabilities; None where it leaves them open.
     reasoning
         Whether reasoning precedes the answer, and whose tokens the trace then holds: the answer's
         ('apart'), the reasoning's ('alone') or both ('within').
@@ -48,6 +50,7 @@ class Details:
     finish_reason: str | None = None
     stop_token: StopToken = "unknown"
     processed: Known = "unknown"
+    decoding: str | None = None
     reasoning: Reasoning = "none"
     model: str | None = None
     group_id: str | None = None

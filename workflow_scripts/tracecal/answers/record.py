@@ -30,6 +30,7 @@ RECORDS = {
     "finish_reason": pl.String,
     "stop_token": pl.String,
     "processed": pl.String,
+    "decoding": pl.String,
     "reasoning": pl.String,
     "model": pl.String,
     "group_id": pl.String,

@@ -12,10 +12,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from tracecal.answers.decoding import request_of, stated_decoding
 from tracecal.answers.formats import columns
 from tracecal.answers.formats.format import Format, Row
 from tracecal.answers.formats.registry import FORMATS, recognise
-from tracecal.answers.raw_answer import RawAnswer
+from tracecal.answers.raw_answer import Known, RawAnswer
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record
 from tracecal.answers.trace import make_record
@@ -23,20 +24,6 @@ from tracecal.answers.verdict import VERDICTS, agreed_verdict, parse_verdict
 from tracecal.errors import WrongRow
 from tracecal.io.input_files import parsed_json
 
-# The settings of a request that can change probabilities, and the values at which they do not. No
-# server divides by a temperature of 0: it takes the likeliest token, and states what 1 would give
-# (https://github.com/standardcompletions/rfcs/issues/11; vLLM, SGLang and llama.cpp do so).
-NEUTRAL: dict[str, tuple[object, ...]] = {
-    "temperature": (0, 1),
-    "top_p": (1,),
-    "top_k": (0, -1),
-    "min_p": (0,),
-    "frequency_penalty": (0,),
-    "presence_penalty": (0,),
-    "repetition_penalty": (1,),
-    "repeat_penalty": (1,),
-    "logit_bias": ({}, []),
-}
 LABELS = ("correct", "label")
 IDS = ("custom_id", "example_id", "id", "doc_id")
 SENT = ("messages", "prompt", "input", "contents")  # what a request sends to the model
@@ -72,12 +59,14 @@ def read_row(row: Any, reading: Reading) -> Record:
     if reading.columns:
         body = {name: value_at(row, path) for name, path in reading.columns.items()}
     answer_format = _format(body, reading)
-    request = _request(row, body)
+    request = request_of(row, body)
     if request.get("temperature") == 0:
         reading = reading.model_copy(update={"greedy": True})
     raw = answer_format.read_row(body)
-    if raw.processed == "unknown" and request and _is_neutral(request):
-        raw = replace(raw, processed="no")
+    if raw.processed == "unknown" and reading.processed == "auto":
+        decoding = stated_decoding(request)
+        processed: Known = "no" if decoding == "" else "unknown"
+        raw = replace(raw, decoding=decoding, processed=processed)
     raw = replace(raw, correct=_correct(row, body, reading, raw))
     if raw.prompt is None:
         raw = replace(raw, asked=_asked(request, body, answer_format.name))
@@ -195,13 +184,6 @@ def _parsed_answer(value: Any) -> Any:
         return value
 
 
-def _request(row: Row, body: Row) -> Row:
-    """The settings of the request, where a file keeps them beside the answer."""
-    request = row.get("request") or body.get("generation_settings") or {}
-    request = request.get("body", request) if isinstance(request, dict) else {}
-    return request if isinstance(request, dict) else {}
-
-
 def _asked(request: Row, body: Row, format_name: str) -> str | None:
     """A digest of what was sent to the model; None where the row does not hold it."""
     sources = (request, body) if format_name == "inspect" else (request,)
@@ -217,13 +199,6 @@ def _task_name(row: Row, body: Row) -> str | None:
     sources = (source for source in (row, body, row.get("metadata")) if isinstance(source, dict))
     names = (source.get(name) for source in sources for name in TASKS)
     return next((name for name in names if isinstance(name, str) and name), None)
-
-
-def _is_neutral(request: Row) -> bool:
-    """Whether nothing in a request changes probabilities, so that processed ones are raw."""
-    return request.get("temperature") is not None and all(
-        request.get(name) is None or request[name] in values for name, values in NEUTRAL.items()
-    )
 
 
 def _example_id(row: Row, body: Row, reading: Reading) -> str:

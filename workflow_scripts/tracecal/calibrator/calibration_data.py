@@ -41,6 +41,7 @@ def describe_answers(
         row_tasks=tuple(sorted(task_names(answers))),
         stop_token=_known_value(with_stop, "stop_token", "none"),
         processed=_known_value(answers, "processed", "unknown"),
+        decodings=tuple(answers["decoding"].drop_nulls().unique().sort()),
         reasoning=_single_value(answers, "reasoning", "kinds") or "none",
         entropy=entropy,
         top_k=top_k,

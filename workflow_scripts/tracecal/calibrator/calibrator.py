@@ -312,7 +312,8 @@ class Calibrator:
         response : object or mapping
             Of OpenAI's client, or of any format of docs/reference/formats.md.
         request : mapping, optional
-            The settings that were sent; without them they are unknown.
+            The settings that were sent; where they state no temperature, the answer is taken to be
+            decoded as the labelled ones were.
         error_rate, guarantee, estimator, reading
             As in `score`.
 

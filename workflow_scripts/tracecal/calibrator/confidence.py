@@ -15,6 +15,7 @@ from tracecal.calibrator.predictor import Predictor, Target
 from tracecal.calibrator.scoring import WITHOUT
 from tracecal.calibrator.trace_kinds import (
     open_questions,
+    other_decoding,
     other_entropies,
     reading_for,
     require_same_kind,
@@ -139,7 +140,8 @@ def score_response(
 ) -> Confidence:
     """Score an OpenAI client's response, or a dict in a format of docs/reference/formats.md.
 
-    `request` holds the settings that were sent; without it they are unknown. Raises `InputError`
+    `request` holds the settings that were sent; one that states no temperature is taken to decode
+    as those of the labelled answers did. Raises `InputError`
     where the response is of another model or kind of trace, and `WrongRow` where it is invalid.
 
     >>> predictor, response = getfixture("calibrator"), {"logprobs": [-0.05], "entropy": [0.2]}
@@ -156,7 +158,8 @@ def score_record(predictor: Predictor, record: Record, target: Target | None = N
     `keep` is None where something is unknown of the calibrator or the answer.
     """
     confidence = trace_confidence(predictor, record, target)
-    return doubted(confidence, open_questions(as_frame([record]), predictor.fitted_on))
+    doubts = open_questions(as_frame([record]), predictor.fitted_on)
+    return doubted(confidence, doubts)
 
 
 def trace_confidence(
@@ -166,7 +169,7 @@ def trace_confidence(
     needs_entropy = not ENTROPY_INPUTS.isdisjoint(predictor.inputs)
     if record.surprisal is None or (record.entropy is None and needs_entropy):
         return Confidence(None, reason=record.lacks)
-    return score_answer(
+    confidence = score_answer(
         predictor,
         record.surprisal,
         record.entropy,
@@ -176,6 +179,8 @@ def trace_confidence(
         record.top_k,
         also=values_of(record),
     )
+    doubt = other_decoding(record.decoding, predictor.fitted_on)
+    return doubted(confidence, [doubt] if doubt else [])
 
 
 def values_of(record: Record) -> dict[str, float | None]:

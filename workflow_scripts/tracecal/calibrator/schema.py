@@ -45,7 +45,17 @@ DEFAULT_ESTIMATOR, FALLBACKS = "trace_plus", ("seq_logp", "len_norm_logp")
 WITHOUT_ENTROPIES = "surprisal_ridge"
 
 # Keys of `fitted_on` that a file leaves out where nothing is known.
-OPTIONAL = ("checksum", "groups", "estimator", "gain", "dates", "parts", "also", "row_tasks")
+OPTIONAL = (
+    "checksum",
+    "groups",
+    "estimator",
+    "gain",
+    "dates",
+    "parts",
+    "also",
+    "row_tasks",
+    "decodings",
+)
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
@@ -74,6 +84,9 @@ class CalibrationData(Strict):
     row_tasks: tuple[str, ...] = Field((), description="the tasks that its rows name")
     stop_token: StopToken = "included"
     processed: Known = "no"
+    decodings: tuple[str, ...] = Field(
+        (), description="what requests state that changes probabilities; an empty text: nothing"
+    )
     reasoning: Reasoning = "none"
     entropy: Literal["exact", "top-k", "none"] = "exact"
     top_k: PositiveInt | None = Field(None, description="log-probabilities listed per token")

@@ -8,8 +8,10 @@ from tracecal.calibration.fits import probability_bounds
 from tracecal.calibrator.fingerprints import KNOWN_ANSWER, are_among
 from tracecal.calibrator.predictor import Predictor, Target
 from tracecal.calibrator.trace_kinds import (
+    assumed_decoding,
     describe_run_on,
     open_questions,
+    other_decoding,
     require_same_kind,
     undecided,
 )
@@ -80,7 +82,11 @@ def _require_fitting(answers: pl.DataFrame, predictor: Predictor, task: str | No
     """Raise `InputError` where the predictor is not for these answers; warn where it may not be."""
     predictor.require_parts("part" in answers.columns)
     require_same_kind(answers, predictor.fitted_on, task)
-    for warning in (*open_questions(answers, predictor.fitted_on), describe_run_on(answers)):
+    for warning in (
+        *open_questions(answers, predictor.fitted_on),
+        assumed_decoding(answers, predictor.fitted_on),
+        describe_run_on(answers),
+    ):
         if warning:
             LOGGER.warning("%s", warning)
     own_inputs = {f"scores.{name}" for name in predictor.custom}
@@ -112,11 +118,12 @@ def _undecided(answers: pl.DataFrame, predictor: Predictor, target: Target) -> l
     if (failure := predictor.why_not(target)) is not None:
         return [failure] * answers.height
     kinds = undecided(answers, predictor.inputs, predictor.fitted_on)
+    decodings = [other_decoding(decoding, predictor.fitted_on) for decoding in answers["decoding"]]
     tasks = other_tasks(answers, predictor.fitted_on.row_tasks)
     labelled = are_among(answers, predictor.fitted_on.answers).to_list()
     return [
-        kind or task or (KNOWN_ANSWER if is_labelled else None)
-        for kind, task, is_labelled in zip(kinds, tasks, labelled, strict=True)
+        kind or decoding or task or (KNOWN_ANSWER if is_labelled else None)
+        for kind, decoding, task, is_labelled in zip(kinds, decodings, tasks, labelled, strict=True)
     ]
 
 

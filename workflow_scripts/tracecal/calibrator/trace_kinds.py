@@ -90,6 +90,7 @@ def open_questions(answers: pl.DataFrame, fitted_on: CalibrationData) -> list[st
     unknown = [
         f"it is not known of the {side} {words['what']} ({words['option']})"
         for column, words in QUESTIONS.items()
+        if column != "processed"  # `assumed_decoding`
         for side, kinds in (
             ("calibrator", [getattr(fitted_on, column)]),
             ("answers", traced[column].to_list()),
@@ -100,6 +101,43 @@ def open_questions(answers: pl.DataFrame, fitted_on: CalibrationData) -> list[st
         side = "answers" if fitted_on.model else "calibrator"
         unknown.append(f"it is not known of the {side} which model they are by (--model)")
     return unknown
+
+
+def other_decoding(decoding: str | None, fitted_on: CalibrationData) -> str | None:
+    """Why answers whose requests state this `decoding` are not decided; None where they are.
+
+    A request that states nothing is taken to decode as those of the labelled answers did.
+    """
+    if decoding is None or decoding in fitted_on.decodings or fitted_on.processed == "yes":
+        return None
+    if not decoding and not fitted_on.decodings:
+        return None
+    states = f"states {decoding}, which changes" if decoding else "states nothing that changes"
+    return (
+        f"its request {states} probabilities, and {_labelled_decoding(fitted_on)}: say --processed "
+        "no where the server's are the model's raw ones whatever the request"
+    )
+
+
+def _labelled_decoding(fitted_on: CalibrationData) -> str:
+    if stated := " or ".join(filter(None, fitted_on.decodings)):
+        return f"those of the labelled answers state {stated}"
+    if fitted_on.decodings or fitted_on.processed == "no":
+        return "the labelled answers have raw ones"
+    return "the labelled answers do not say how they were decoded"
+
+
+def assumed_decoding(answers: pl.DataFrame, fitted_on: CalibrationData) -> str | None:
+    """What is assumed of answers whose requests do not say how they were decoded; None: nothing."""
+    traced = answers.filter(pl.col("surprisal").is_not_null())
+    n_open = traced.filter((pl.col("processed") == "unknown") & pl.col("decoding").is_null()).height
+    if not n_open or fitted_on.processed == "yes":
+        return None
+    return (
+        f"{n_open} of {answers.height} answers do not say how they were decoded: it is assumed as "
+        "the labelled ones were, with their temperature, top_p and penalties. Where the server's "
+        "probabilities are the model's raw ones whatever the request, --processed no says so"
+    )
 
 
 def vocabulary_for(fitted_on: CalibrationData, vocabulary: int | None) -> int | None:

@@ -8,7 +8,7 @@ import polars as pl
 from tracecal.calibrator.fingerprints import fingerprints
 from tracecal.calibrator.predictor import Predictor, make_predictor
 from tracecal.calibrator.schema import CalibratorFile
-from tracecal.calibrator.trace_kinds import open_questions, require_same_kind
+from tracecal.calibrator.trace_kinds import assumed_decoding, open_questions, require_same_kind
 from tracecal.estimators.registry import ESTIMATORS, LOG_RIDGE_ALSO
 from tracecal.estimators.trace_inputs import (
     FEATURE_SCORES,
@@ -53,8 +53,10 @@ def confidence_columns(
         labelled = fit.fitted_on.answers
         fit.require_parts("part" in records.columns)
         require_same_kind(records, fit.fitted_on, task)
-        for warning in open_questions(records, fit.fitted_on):
-            LOGGER.warning("%s", warning)
+        assumption = assumed_decoding(records, fit.fitted_on)
+        for warning in [*open_questions(records, fit.fitted_on), assumption]:
+            if warning:
+                LOGGER.warning("%s", warning)
     answers = fingerprints(records)
     is_labelled = answers.is_in(list(labelled)).fill_null(False)
     if is_labelled.any() and not any(fit.held_out for fit in fits.values()):

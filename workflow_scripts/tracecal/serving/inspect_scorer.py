@@ -27,7 +27,12 @@ from tracecal.calibration.settings import Calibration
 from tracecal.calibrator.confidence import Confidence, trace_confidence
 from tracecal.calibrator.fingerprints import KNOWN_ANSWER, are_among
 from tracecal.calibrator.predictor import Predictor, load_predictor
-from tracecal.calibrator.trace_kinds import open_questions, require_same_kind, vocabulary_for
+from tracecal.calibrator.trace_kinds import (
+    assumed_decoding,
+    open_questions,
+    require_same_kind,
+    vocabulary_for,
+)
 from tracecal.errors import InputError, WrongRow
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import parse
@@ -183,6 +188,7 @@ def score_sample(
     row = {
         "id": state.sample_id,
         "epoch": state.epoch,
+        "input": sent_input(state),
         "request": generation_settings(state),
         "output": state.output.model_dump(),
     }
@@ -194,10 +200,19 @@ def score_sample(
     require_same_kind(answers, predictor.fitted_on)
     for question in open_questions(answers, predictor.fitted_on):
         warn(question)
+    if assumption := assumed_decoding(answers, predictor.fitted_on):
+        warn(assumption)
     scored = trace_confidence(predictor, record, error_rate)
     if are_among(answers, predictor.fitted_on.answers)[0]:
         return replace(scored, keep=None, reason=KNOWN_ANSWER), True
     return scored, False
+
+
+def sent_input(state: TaskState) -> Any:
+    """Return what was asked, as a log holds it."""
+    if isinstance(state.input, str):
+        return state.input
+    return [message.model_dump(exclude_none=True) for message in state.input]
 
 
 def generation_settings(state: TaskState) -> dict[str, Any]:

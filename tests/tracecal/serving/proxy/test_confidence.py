@@ -18,7 +18,7 @@ from tracecal.answers.reading import Reading
 from tracecal.serving.proxy.endpoints import ENDPOINTS, trim
 from tracecal.serving.proxy.json_bodies import TooLargeError
 from tracecal.serving.proxy.scored_stream import EventSplitter, ScoredStream
-from tracecal.serving.proxy.scorer import Scorer, is_spelled, processing_requested
+from tracecal.serving.proxy.scorer import Scorer, is_spelled
 
 UNSTATED = Reading(vocabulary=1000)
 
@@ -77,17 +77,14 @@ def test_a_message_that_calls_a_tool_promises_nothing(of_top_k):
 def test_a_request_that_changes_probabilities_is_processed(of_top_k, changed):
     found = confidence(of_top_k, chat(), ASK | changed, UNSTATED)
     assert found["keep"] is None
-    assert "hold probabilities changed by temperature" in found["reason"]
+    assert "which changes probabilities, and the labelled answers have raw" in found["reason"]
     assert confidence(of_top_k, chat(), ASK | changed)["keep"] is not None  # --processed no
 
 
 @pytest.mark.parametrize("request_of", [{}, {"top_p": 1}])
-def test_what_score_warns_of_is_a_reason(of_top_k, request_of):
+def test_a_request_that_states_nothing_decodes_as_the_labelled_answers_did(of_top_k, request_of):
     found = confidence(of_top_k, chat(), ASK | request_of, UNSTATED)
-    assert found["probability"] is not None
-    assert found["keep"] is None
-    assert "it is not known of the answers" in found["reason"]
-    assert processing_requested({"temperature": 1.0, "top_p": None}) == "no"
+    assert found["keep"] is not None and found["reason"] is None
     for temperature in (0, 1):
         asked = ASK | {"temperature": temperature}
         assert confidence(of_top_k, chat(), asked, UNSTATED)["reason"] is None

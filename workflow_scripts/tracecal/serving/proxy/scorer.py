@@ -8,7 +8,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +18,17 @@ from tracecal.answers.parts.parts import requested_parts
 from tracecal.answers.raw_answer import UNDECODED, Known, Reasoning, StopToken
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record, as_frame
-from tracecal.answers.row import NEUTRAL, read_row
+from tracecal.answers.row import read_row
 from tracecal.calibrator.confidence import Confidence, answer_inputs, confidence_of, doubted
 from tracecal.calibrator.parts import ScoredPart, record_parts
 from tracecal.calibrator.predictor import Predictor, Target
 from tracecal.calibrator.schema import CalibrationData
-from tracecal.calibrator.trace_kinds import NEXT_QUESTION, open_questions, require_same_kind
+from tracecal.calibrator.trace_kinds import (
+    NEXT_QUESTION,
+    open_questions,
+    other_decoding,
+    require_same_kind,
+)
 from tracecal.errors import InputError, WrongRow
 from tracecal.estimators.trace_inputs import ENTROPY_INPUTS
 from tracecal.io.log import LOGGER
@@ -123,14 +128,15 @@ class Scorer(Unscored):
         """
         if request.get("echo"):
             raise WrongRow("with 'echo' the prompt's tokens stand among the answer's")
-        predictor, processed = self.predictor, self.reading.processed
-        if processed == "auto":
-            processed = processing_requested(request)
+        predictor = self.predictor
         row = {"id": "answer", "request": request, "response": answer}
-        record = replace(read_row(row, self.reading), processed=processed)
+        record = read_row(row, self.reading)
         kind = record.model, record.stop_token, record.processed, record.reasoning
         has_trace = record.surprisal is not None
         refusal, questions = kind_questions(predictor.fitted_on, *kind, has_trace)
+        if doubt := other_decoding(record.decoding, predictor.fitted_on):
+            refusal = refusal or (doubt if predictor.fitted_on.processed == "no" else None)
+            questions = [*questions, doubt]
         if refusal:
             return self.unknown(refusal), None
         is_of_parts = predictor.fitted_on.parts is not None
@@ -178,20 +184,6 @@ def _part_as_json(part: ScoredPart, doubts: Sequence[str]) -> Object:
     fields = part._asdict()
     confidence = fields.pop("confidence")
     return fields | vars(doubted(confidence, doubts))
-
-
-def processing_requested(request: Object) -> Known:
-    """Return whether a request changes probabilities: by temperature, penalties or truncation.
-
-    Unknown where it leaves the temperature to the server.
-
-    >>> processing_requested({"temperature": 0}), processing_requested({"presence_penalty": 1})
-    ('no', 'yes')
-    """
-    stated = {name: request[name] for name in NEUTRAL if request.get(name) is not None}
-    if any(value not in NEUTRAL[name] for name, value in stated.items()):
-        return "yes"
-    return "no" if "temperature" in stated else "unknown"
 
 
 @lru_cache(maxsize=1000)

@@ -81,8 +81,9 @@ def make_scorer(options: ProxyOptions) -> Scorer:
         LOGGER.warning("without --vocabulary entropies are unknown, and so is every probability")
     if options.reading.processed == "auto":
         LOGGER.warning(
-            "without --processed only answers to requests that state a temperature of 0 or 1 are "
-            "known to have raw probabilities, and no other is kept; vLLM's are raw (--processed no)"
+            "a request that does not say how to decode is taken to decode as those of the labelled "
+            "answers did, and one that changes probabilities otherwise is not kept; where the "
+            "server states raw probabilities whatever the request, as vLLM does, say --processed no"
         )
     reasoning = predictor.fitted_on.reasoning
     reading = options.reading.model_copy(
