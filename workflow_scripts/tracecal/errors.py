@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-N_WRONG_ROWS = 10  # that a message quotes
+N_EXAMPLES = 3  # of places or names that a message quotes
 
 
 class InputError(ValueError):
@@ -53,13 +53,32 @@ def regenerate(path: str | Path) -> str:
     return f"Make it again with: snakemake --cores all --force {path}"
 
 
+def some_of(names: Sequence[object], number: int = N_EXAMPLES) -> str:
+    """The first names for a sentence, with dots where there are more.
+
+    >>> some_of(["a", "b", "c", "d"])
+    'a, b, c, ...'
+    """
+    return ", ".join([*map(str, names[:number]), *(["..."] if len(names) > number else [])])
+
+
 def describe_wrong_rows(messages: Sequence[str]) -> str:
-    """The first invalid rows in one sentence, and the number of the rest.
+    """How many rows are invalid, and why: up to three reasons, each with up to three places.
+
+    `messages` are places and reasons, such as "line 2: it has no id".
 
     >>> describe_wrong_rows(["line 2: it has no id"])
     '1 invalid row(s): line 2: it has no id'
+    >>> describe_wrong_rows([f"line {n}: it has no id" for n in range(1, 6)])
+    '5 invalid row(s): line 1, line 2, line 3, ...: it has no id'
     """
     if not messages:
         return "It has no rows."
-    rest = f"; and {len(messages) - N_WRONG_ROWS} more" if len(messages) > N_WRONG_ROWS else ""
-    return f"{len(messages)} invalid row(s): {'; '.join(messages[:N_WRONG_ROWS])}{rest}"
+    places: dict[str, list[str]] = {}
+    for message in messages:
+        place, _, reason = message.partition(": ")
+        places.setdefault(reason, []).append(place)
+    reasons = [f"{some_of(where)}: {reason}" for reason, where in places.items()]
+    n_more = sum(len(where) for where in [*places.values()][N_EXAMPLES:])
+    more = f"; and {n_more} more" if n_more else ""
+    return f"{len(messages)} invalid row(s): {'; '.join(reasons[:N_EXAMPLES])}{more}"

@@ -102,7 +102,7 @@ def test_inspects_content_may_come_in_parts(tmp_path):
 
 
 def test_a_verdict_in_between_is_not_rounded(tmp_path):
-    with pytest.raises(InputError, match=r"row 1: its verdict 0\.5 is neither correct"):
+    with pytest.raises(InputError, match=r"row 1: its verdict is the number 0\.5"):
         inspect(tmp_path, sample(value=0.5))
 
 

@@ -171,8 +171,8 @@ def test_calibrating_on_probabilities_alone_leaves_out_what_needs_entropies(capl
 @pytest.mark.parametrize(
     ("frame", "sentence"),
     [
-        (answers(10), "10 of 10 answers are labelled; at least 20"),
-        (answers(40, correct=None), "0 of 40 answers are labelled"),
+        (answers(10), "10 of 10 answers have a verdict; at least 20"),
+        (answers(40, correct=None), "0 of 40 answers have a verdict"),
         (
             pl.concat([answers(20), answers(20, 1, reasoning="apart")]).with_columns(
                 example_id=pl.format("a{}", pl.int_range(pl.len()))

@@ -307,7 +307,7 @@ def test_parts_are_judged_by_themselves_with_keys(browser, tmp_path):
     assert parts.select("example_id", "correct").rows() == [
         ("q0/capital", True),
         ("q0/currency", False),
-        ("q1/currency", None),
+        ("q1/currency", False),  # unsure counts as wrong
     ]
 
 
@@ -362,7 +362,7 @@ def test_a_verdict_counts_whatever_else_a_row_says(verdicts):
     verdict_file, _, path = verdicts
     verdict_file.append("b", Verdict(False))
     verdict_file.append("a", Verdict(None, "which one?"))
-    assert read_file(path).frame["correct"].to_list() == [False, None]
+    assert read_file(path).frame["correct"].to_list() == [False, False]
     assert verdict_file.undo() == "a"
     assert verdict_file.undo() == "b"
     assert verdict_file.undo() is None

@@ -96,6 +96,11 @@ class AnsweringSource(ModelSource):
             raise ValueError(
                 "'format', 'reading' and 'end_token' say how 'answers' are read: add 'answers'"
             )
+        if named := self.reading.changed(["labels", "requests"]):
+            raise ValueError(
+                f"'{named[0]}' is of commands: write its content into the rows of 'answers' (for "
+                "labels: tracecal label ANSWERS --labels FILE --output NEW)"
+            )
         if self.reading.also:
             raise ValueError(
                 "'also' is of 'tracecal calibrate'; the columns of a run are those of study.columns"

@@ -37,6 +37,8 @@ class Details:
         Shared by the answers to variants of one question.
     row_task
         The task that the row names.
+    unsure
+        Whether the verdict was that nobody could tell, which counts as wrong.
     created
         When the answer was given, in seconds since 1970.
     """
@@ -56,6 +58,7 @@ class Details:
     group_id: str | None = None
     row_task: str | None = None
     correct: bool | None = None
+    unsure: bool = False
     created: float | None = None
 
 
@@ -71,12 +74,15 @@ class RawAnswer(Details):
         The reasoning beside the answer, empty where it is hidden; None without reasoning.
     verdicts
         The verdicts of a harness, by their paths in the row; one counts where no label is named.
+    stated
+        The verdicts beside the answer, by name, as they are written; they must agree.
     """
 
     steps: Sequence[Step] = ()
     exact: dict[str, Sequence[float | None]] = field(default_factory=dict)
     thoughts: str | None = None
     verdicts: Mapping[str, Any] = field(default_factory=dict)
+    stated: Mapping[str, Any] = field(default_factory=dict)
 
 
 def infer_stop_token(

@@ -15,10 +15,12 @@ from tqdm import tqdm
 from tracecal.answers.parts.labels import PartLabels, split_part_labels
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record, as_frame
-from tracecal.answers.row import read_row, split_row
+from tracecal.answers.requests import Requests
+from tracecal.answers.row import has_verdict_at, read_row, split_row
 from tracecal.answers.row_file import numbered, open_rows
 from tracecal.errors import InputError, WrongRow, describe_wrong_rows
 from tracecal.io.input_files import MOST_BYTES, require_regular
+from tracecal.io.log import LOGGER
 
 THE_DATA = "the data"  # the source of answers without a file
 # True of all traces of the workflow.
@@ -98,12 +100,15 @@ def _read(
     ids: Collection[str] | None,
     keep_rows: KeepRows,
 ) -> Answers:
+    requests = None if reading.requests is None else Requests.read(reading.requests)
+    if requests is not None:
+        rows = requests.added_to(iter(rows))
     is_run = "schema_version" in metadata
     if is_run:
         reading = _traces_reading(reading, metadata)
     records: dict[str, Record] = {}
     part_labels: dict[str, PartLabels] = {}
-    wrong_rows, rows_of_records = [], []
+    wrong_rows, rows_of_records, has_label = [], [], False
     # Examples of a task have one answer each: of several choices, the first.
     for location, row in rows if ids is not None else _single_answers(rows, reading):
         try:
@@ -115,6 +120,7 @@ def _read(
                 continue
             row, labels = split_part_labels(row)
             record = read_row(row, reading)
+            has_label = has_label or has_verdict_at(row, reading.label)
             if is_run:
                 record = replace(record, reasoning=metadata.get("reasoning", "none"))
             example_id = record.example_id
@@ -132,12 +138,16 @@ def _read(
             wrong_rows.append(f"{location}: {error}")
     if wrong_rows and reading.wrong_rows == "stop":
         raise InputError(
-            f"{source}: {describe_wrong_rows(wrong_rows)}. Correct them, or leave them out "
-            "(wrong_rows: skip)."
+            f"{source}: {describe_wrong_rows(wrong_rows)}. Correct them, or leave them out with "
+            "--wrong-rows skip."
         )
     if not records:
         raise InputError(f"{source} holds no usable answer. {describe_wrong_rows(wrong_rows)}")
     frame = as_frame(records.values())
+    if reading.label is not None and not has_label:
+        LOGGER.warning("%s: no row has a verdict at --label %s", source, reading.label)
+    if requests is not None:
+        LOGGER.info("%s", requests.describe(frame.height))
     return Answers(frame, wrong_rows, metadata, part_labels, rows_of_records, source)
 
 

@@ -1,5 +1,6 @@
 """Options for reading files of answers, where the files do not say it themselves."""
 
+from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import Field, NonNegativeFloat, PositiveInt
@@ -26,6 +27,8 @@ FormatName = Literal[
     "ollama",
     "columns",
 ]
+
+OF_LABELLED = ("label", "labels", "question", "right_from", "requests")
 
 
 @with_parameters
@@ -66,6 +69,20 @@ class Reading(Strict):
     )
     id: str | None = Field(default=None, description="path of a row's id, such as doc.ID")
     label: str | None = Field(default=None, description="path of a row's verdict: correct or not")
+    labels: str | Path | None = Field(
+        default=None,
+        description="a file of verdicts by id, in place of the rows' own; also FILE:ID:VERDICT, "
+        "which names its columns",
+    )
+    question: str | None = Field(
+        default=None, description="the question of a labelling tool that asks for the verdict"
+    )
+    right_from: float | None = Field(
+        default=None, description="smallest number of a right answer, where verdicts are scores"
+    )
+    requests: str | Path | None = Field(
+        default=None, description="the file that was sent as a batch: its prompts and settings"
+    )
     columns: dict[str, str] = Field(
         default={}, description="a column and its path, such as surprisal: output.nll"
     )
@@ -78,6 +95,11 @@ class Reading(Strict):
     wrong_rows: Literal["stop", "skip"] = Field(
         default="stop", description="stop at invalid rows, or skip them"
     )
+
+    def for_new_answers(self) -> Self:
+        """These options without those that say where verdicts and requests of the labelled are."""
+        unset = {name: None for name in OF_LABELLED}
+        return self.model_copy(update=unset)
 
     def with_defaults(self, **defaults: Any) -> Self:
         """These options, with `defaults` for those that were not stated."""

@@ -36,6 +36,7 @@ RECORDS = {
     "group_id": pl.String,
     "row_task": pl.String,
     "correct": pl.Boolean,
+    "unsure": pl.Boolean,
     "created": pl.Float64,
     "lacks": pl.String,
     "partial": pl.Struct(dict.fromkeys(TRACE, FLOATS)),

@@ -20,7 +20,7 @@ from tracecal.answers.raw_answer import Known, RawAnswer
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record
 from tracecal.answers.trace import make_record
-from tracecal.answers.verdict import VERDICTS, agreed_verdict, parse_verdict
+from tracecal.answers.verdict import WORDS, agreed_verdict, is_unsure
 from tracecal.errors import WrongRow
 from tracecal.io.input_files import parsed_json
 
@@ -67,9 +67,14 @@ def read_row(row: Any, reading: Reading) -> Record:
         decoding = stated_decoding(request)
         processed: Known = "no" if decoding == "" else "unknown"
         raw = replace(raw, decoding=decoding, processed=processed)
-    raw = replace(raw, correct=_correct(row, body, reading, raw))
     if raw.prompt is None:
         raw = replace(raw, asked=_asked(request, body, answer_format.name))
+    verdicts = _verdicts(row, body, reading, raw)
+    raw = replace(
+        raw,
+        correct=agreed_verdict(reading.right_from, **verdicts),
+        unsure=any(map(is_unsure, verdicts.values())),
+    )
     if isinstance(row.get("group_id"), str | int):
         raw = replace(raw, group_id=str(row["group_id"]))
     raw = replace(raw, row_task=_task_name(row, body))
@@ -219,34 +224,43 @@ def _example_id(row: Row, body: Row, reading: Reading) -> str:
     return str(value) if epoch in (None, 1) else f"{value}#epoch-{epoch}"
 
 
-def _correct(row: Row, body: Row, reading: Reading, raw: RawAnswer) -> bool | None:
-    """The verdict of the first source that a row has; verdicts of one source must agree.
+def _verdicts(row: Row, body: Row, reading: Reading, raw: RawAnswer) -> dict[str, Any]:
+    """The verdicts, which must agree, of the first source that a row has, as they are written.
 
     1. The verdict of `tracecal label`, which may be unsure.
-    2. With `label`: the verdict at that path, else the one of the format.
-    3. Without: the one of the format, and those named as in `LABELS` in the row and the answer.
+    2. With `label`: the verdict at that path, else those of the format.
+    3. Without: those of the format, and those named as in `LABELS` in the row and the answer.
     """
-    correct = raw.correct
-    if raw.verdicts and reading.label is None:
-        correct = _harness_verdict(raw.verdicts)
     if isinstance(labelled := row.get("labelled"), dict):
-        return parse_verdict(labelled.get("correct"))
+        verdict = labelled.get("correct")
+        return {"labelled": "unsure" if "correct" in labelled and verdict is None else verdict}
+    of_format = {"answer": raw.correct, **raw.stated}
     if reading.label is not None:
-        at_path = agreed_verdict(
-            row=value_at(row, reading.label), answer=value_at(body, reading.label)
-        )
-        return correct if at_path is None else at_path
+        at_path = {
+            name: value
+            for name, source in (("row", row), ("answer", body))
+            if (value := value_at(source, reading.label)) is not None
+        }
+        return at_path or of_format
+    if raw.verdicts:
+        of_format |= _harness_verdict(raw.verdicts)
     # Columns that are named, and a harness's own metrics, are not second-guessed.
     names = ("correct",) if reading.columns else () if "metrics" in body else LABELS
     in_row = {name: row.get(name) for name in names}
     in_body = {f"response.{name}": body.get(name) for name in names if body is not row}
-    return agreed_verdict(answer=correct, **in_row, **in_body)
+    return of_format | in_row | in_body
 
 
-def _harness_verdict(verdicts: Mapping[str, Any]) -> bool | None:
+def has_verdict_at(row: Row, path: str | None) -> bool:
+    """Whether a row or its answer has a verdict at a path."""
+    sources = () if path is None else (row, _body(row))
+    return any(value_at(source, path) not in (None, "") for source in sources)
+
+
+def _harness_verdict(verdicts: Mapping[str, Any]) -> dict[str, Any]:
     if len(verdicts) > 1:
         raise WrongRow(f"it has several verdicts ({', '.join(verdicts)}); name one as 'label'")
-    return parse_verdict(next(iter(verdicts.values())))
+    return dict(verdicts)
 
 
 def _own_columns(row: Row, body: Row, paths: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -265,7 +279,8 @@ def _own_columns(row: Row, body: Row, paths: Mapping[str, str]) -> list[dict[str
 
 def _number(value: Any) -> float | None:
     """A finite number, or a verdict's; None for NaN. Raises `TypeError` or `ValueError`."""
-    number = float(VERDICTS.get(value, value))
+    word = value.strip().casefold() if isinstance(value, str) else None
+    number = float(WORDS.get(word, value) if word else value)
     if math.isinf(number):
         raise ValueError
     return None if math.isnan(number) else number

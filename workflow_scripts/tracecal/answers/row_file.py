@@ -25,6 +25,7 @@ from tracecal.io.input_files import parsed_json
 HEADER = "header.json"
 MOST_UNPACKED, LARGEST_RATIO = 2**28, 100  # bytes; of larger logs, those to a packed one
 MAGIC = b"SQLite format 3\0"  # first bytes of an SQLite file
+SEPARATORS = ",;\t"  # of the columns of a table
 ZSTANDARD = 93  # zip's code of this compression method
 UNREADABLE = (
     OSError,
@@ -49,6 +50,7 @@ def open_rows(path: Path) -> tuple[Rows, Metadata]:
         ".feather": _read_arrow,
         ".parquet": _read_parquet,
         ".csv": _read_csv,
+        ".tsv": _read_csv,
         ".eval": _read_inspect_log,
     }
     try:
@@ -56,7 +58,7 @@ def open_rows(path: Path) -> tuple[Rows, Metadata]:
     except UNREADABLE as error:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
         raise InputError(
-            f"{path} cannot be read ({reason}); expected JSON Lines, JSON, CSV, Arrow, "
+            f"{path} cannot be read ({reason}); expected JSON Lines, JSON, CSV, TSV, Arrow, "
             "Parquet, an Inspect log or a state with the texts of answers (serve --keep-texts)."
         ) from error
 
@@ -134,8 +136,19 @@ def _read_texts(path: Path) -> Iterator[Any]:
 def _read_csv(path: Path) -> tuple[Rows, Metadata]:
     """Rows of text, where a cell that holds a JSON list or object counts as that."""
     with path.open(encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.DictReader(file, strict=True))
+        separator = _separator(file.readline())
+        file.seek(0)
+        rows = list(csv.DictReader(file, delimiter=separator, strict=True))
     return numbered({name: _cell_value(text) for name, text in row.items()} for row in rows), {}
+
+
+def _separator(header: str) -> str:
+    """The separator that makes most columns of a table's first line.
+
+    >>> _separator('id;"answer, if any";correct')
+    ';'
+    """
+    return max(SEPARATORS, key=lambda mark: len(next(csv.reader([header], delimiter=mark), ())))
 
 
 def _cell_value(text: Any) -> Any:

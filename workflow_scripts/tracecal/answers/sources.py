@@ -6,12 +6,14 @@ rows are read; a frame of `read_answers` has been read.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from tracecal.answers import read
+from tracecal.answers.labels import read_labels, with_labels
 from tracecal.answers.parts.labels import PartLabels
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import RECORDS, own_column
@@ -22,6 +24,8 @@ Answers = str | Path | pl.DataFrame | Iterable[Mapping[str, Any]] | Any
 SCHEMA = pl.Schema(RECORDS)  # type: ignore[arg-type]
 # What a file states about all its answers, and a frame in a column for each answer.
 STATED = ("task", "revision")
+# Options of reading that a frame takes which has been read.
+OF_FRAMES = {"vocabulary", "also", "labels", "right_from", "question", "wrong_rows"}
 PART_LABELS = pl.Struct(
     {
         "correct": pl.List(pl.Struct({"name": pl.String, "correct": pl.Boolean})),
@@ -95,8 +99,8 @@ def answers_in(
 ) -> read.Answers:
     """Read answers from their source; `Answers` are returned unchanged.
 
-    A frame that has been read takes no options but a vocabulary, which does not change it, and own
-    columns, each a column of the frame or one that it was read with.
+    A frame that has been read takes no options but a vocabulary, which does not change it, labels,
+    and own columns, each a column of the frame or one that it was read with.
     """
     if isinstance(answers, read.Answers):
         return answers
@@ -106,17 +110,26 @@ def answers_in(
     elif (frame := _polars_frame(answers)) is None:
         result = read.read_rows(answers, settings, keep_rows, progress)
     elif frame.columns and RECORDS.keys() <= {*frame.columns}:
-        if changed := settings.changed({*Reading.model_fields} - {"vocabulary", "also"}):
+        if changed := settings.changed({*Reading.model_fields} - OF_FRAMES):
             raise InputError(
                 f"the frame has been read already, so {', '.join(changed)} would do nothing: give "
                 "options of reading to read_answers."
             )
-        return _answers_of_frame(_with_own_columns(frame, settings.also), keep_rows)
+        result = _answers_of_frame(_with_own_columns(frame, settings.also), keep_rows)
     else:
         result = read.read_rows(frame.iter_rows(named=True), settings, keep_rows, progress)
     if result.wrong_rows:
         LOGGER.warning("%s: left out %s", result.source, describe_wrong_rows(result.wrong_rows))
-    return result
+    return result if settings.labels is None else _labelled(result, settings)
+
+
+def _labelled(answers: read.Answers, reading: Reading) -> read.Answers:
+    """Answers with the verdicts of the file that `labels` names."""
+    skip = reading.wrong_rows == "skip"
+    labels = read_labels(str(reading.labels), reading.right_from, reading.question, skip)
+    frame, matched = with_labels(answers.frame, labels)
+    LOGGER.info("%s", matched)
+    return replace(answers, frame=frame)
 
 
 def _polars_frame(answers: Any) -> pl.DataFrame | None:

@@ -44,7 +44,7 @@ def next_commands(
     new = f"new{Path(answers).suffix or '.jsonl'}"
     by = ["--calibrator", calibrator]
     read_labelled = flags(reading)
-    read_new = flags(reading.model_copy(update={"label": None}))
+    read_new = flags(reading.for_new_answers())
     page = explorer or f"{Path(answers).stem}.answers.html"
     rows = []
     if rate is None:

@@ -99,8 +99,9 @@ def make_training_set(
     labelled = labelled.sort("example_id")
     if labelled.height < MIN_LABELS:
         raise InputError(
-            f"{labelled.height} of {answers.height} answers are labelled; at least {MIN_LABELS} "
-            "are needed. Add a column 'correct', or give its path with --label."
+            f"{labelled.height} of {answers.height} answers have a verdict; at least {MIN_LABELS} "
+            "are needed. Give a file of verdicts with --labels, their path in a row with --label, "
+            "or a column 'correct'."
         )
     if labelled["model"].null_count() == labelled.height:
         LOGGER.warning(

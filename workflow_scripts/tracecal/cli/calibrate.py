@@ -5,9 +5,11 @@ from typing import Any
 
 import tracecal
 from tracecal.answers.reading import Reading
-from tracecal.cli.command import command
+from tracecal.cli.command import ModelOptions, command
 from tracecal.cli.files import require_apart
 from tracecal.io.log import LOGGER, printable
+
+SHOWN = ("vocabulary", "label", "labels", "right_from", "requests")
 
 
 @command(
@@ -15,6 +17,7 @@ from tracecal.io.log import LOGGER, printable
     "tracecal calibrate --answers labelled.jsonl --task svamp --vocabulary 151936 --output C.json",
     options_of="calibrate",
     endings={"report": (".html",)},
+    models={"reading": ModelOptions(hidden=True, shown=SHOWN)},
 )
 def calibrate(
     *,

@@ -155,9 +155,11 @@ class Command:
         options: dict[str, list[inspect.Parameter]] = {}
         models = {p.name: p.model for p in self.parameters() if p.model is not None}
         panel_of = {name: panel for panel, names in self.panels.items() for name in names}
+        names = {p.name for p in self.parameters()}  # of the command's own, which go first
         for p in self.parameters():
             if p.model is not None:
-                options[p.name] = [*model_options(p.model, self.models.get(p.name, HIDDEN))]
+                fields = model_options(p.model, self.models.get(p.name, HIDDEN))
+                options[p.name] = [field for field in fields if field.name not in names]
             elif p.annotation is typer.Context:
                 options[p.name] = [
                     inspect.Parameter(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import tracecal
 from tracecal.answers.reading import Reading
-from tracecal.cli.command import command, require_installed
+from tracecal.cli.command import ModelOptions, command, require_installed
 from tracecal.cli.files import require_apart
 from tracecal.io.log import LOGGER
 
@@ -22,8 +22,9 @@ SEARCH = ("error_rate", "confidence", "population", "largest_group", "estimator"
     arguments=["answers"],
     panels={
         "As few labels as a guarantee needs": SEARCH,
-        "Verdicts given elsewhere": ("labels", "question"),
+        "Verdicts given elsewhere": ("labels",),
     },
+    models={"reading": ModelOptions(hidden=True, shown=("requests",))},
 )
 def label(
     *,
@@ -36,7 +37,6 @@ def label(
     port: int = 0,
     error_rate: float | None = None,
     labels: str | None = None,
-    question: str | None = None,
     **search_options: Any,
 ) -> None:
     """Label answers on a page of this machine.
@@ -55,9 +55,7 @@ def label(
     error_rate : float, optional
         Ask only for the labels that its guarantee needs.
     labels : path, optional
-        Take verdicts of Label Studio, Argilla or this command; no page.
-    question : str, optional
-        The question of the export that asks for the verdict.
+        Take verdicts of a table or an export, by id (FILE:ID:VERDICT names columns); no page.
     """
     require_installed("'tracecal label'", "serve", "aiohttp")
     from tracecal.explorer.page_answers import load_page_answers
@@ -81,7 +79,7 @@ def label(
     rows, part_names = content.rows_to_judge()
     verdicts = VerdictFile(output, rows, part_names)
     if labels:
-        take_verdicts(verdicts, labels, question, reading.wrong_rows == "skip")
+        take_verdicts(verdicts, labels, reading)
     else:
         task = content.fitted_on.task if content.fitted_on else task or Path(answers).stem
         following = calibrate_command(output, task, reading, parts)
@@ -96,13 +94,13 @@ def label(
         LOGGER.info("%s: %s", record, state)
 
 
-def take_verdicts(
-    verdicts: "VerdictFile", labels: str, question: str | None, skip_wrong_rows: bool
-) -> None:
-    """Write the verdicts of an export, in the order of the answers."""
-    from tracecal.labelling.annotations import read_annotations
+def take_verdicts(verdicts: "VerdictFile", labels: str, reading: Reading) -> None:
+    """Write the verdicts of another file, in the order of the answers."""
+    from tracecal.answers.labels import read_labels
 
-    n_unknown = verdicts.import_labels(read_annotations(labels, question, skip_wrong_rows))
+    skip = reading.wrong_rows == "skip"
+    read = read_labels(labels, reading.right_from, reading.question, skip)
+    n_unknown = verdicts.import_labels(read.by_id)
     if n_unknown:
         LOGGER.warning("%s: %d verdict(s) are on other answers", labels, n_unknown)
     LOGGER.info("%s holds %d verdicts", verdicts.path, len(verdicts.verdicts))

@@ -44,6 +44,7 @@ class ModelOptions(NamedTuple):
     defaults: Mapping[str, str] = {}
     panels: Mapping[str, tuple[str, ...]] = {}
     hidden: bool = False
+    shown: tuple[str, ...] = ()
 
 
 def api_parameters(name: str) -> Iterator[Parameter]:
@@ -93,7 +94,8 @@ def model_options(model: type[Strict], settings: ModelOptions) -> Iterator[inspe
     for name in (*names, *panel_of):
         field = model.model_fields[name]
         default = settings.defaults.get(name, field.get_default())
-        yield field_option(name, field, default, panel_of.get(name), settings.hidden)
+        hidden = settings.hidden and name not in settings.shown
+        yield field_option(name, field, default, panel_of.get(name), hidden)
 
 
 def field_option(

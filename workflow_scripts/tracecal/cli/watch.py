@@ -45,7 +45,7 @@ def watch(
     with tracecal.Monitors(calibrator, state, **options) as monitors:
         monitors.watch(answers, task=task, reading=reading)
         if labels:
-            monitors.judge(labels)
+            monitors.judge(labels, reading=reading)
         print(printable(monitors.summary()))
         if report:
             write_text(monitors.report(), Path(report))

@@ -226,7 +226,7 @@ def calibrate_command(
         str(path),
         "--task",
         task,
-        *flags(reading.model_copy(update={"label": None})),
+        *flags(reading.for_new_answers()),
     ]
     words += ["--parts", parts] if parts else []
     outputs = ["--output", f"{stem}.calibrator.json", "--report", f"{stem}.html"]

@@ -10,11 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
+from tracecal.answers.labels import Labels, read_labels
 from tracecal.answers.reading import Reading
 from tracecal.answers.sources import Answers, answers_in
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in
-from tracecal.errors import InputError, describe_wrong_rows
-from tracecal.io.input_files import MOST_BYTES, parsed_json, require_regular
+from tracecal.errors import InputError, some_of
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import parse
 from tracecal.serving.monitoring import messages, report, traffic
@@ -172,18 +172,29 @@ class Monitors:
         self._answer_counts += counts
         return counts
 
-    def judge(self, labels: str | Path | Mapping[str, bool]) -> AddedCounts:
+    def judge(
+        self, labels: str | Path | Mapping[str, bool | None], *, reading: Reading | None = None
+    ) -> AddedCounts:
         """Add labels of kept answers; a label waits until its answer comes.
 
         Parameters
         ----------
-        labels : path, or mapping of str to bool
-            JSON Lines with ``id`` and ``correct``, or whether the answer of an id is correct.
+        labels : path, or mapping of str to bool or None
+            A file of verdicts by id (see docs/guides/labels.md; ``FILE:ID:VERDICT`` names the
+            columns), or whether the answer of an id is correct. Unsure, None, counts as wrong.
+        reading : Reading, optional
+            How scores are read as verdicts (``right_from``), and whether invalid rows are skipped.
 
         Returns
         -------
         tracecal.serving.monitoring.database.AddedCounts
             How many labels were ``new``, ``repeated`` or ``contradicting``.
+
+        Raises
+        ------
+        InputError
+            Where the file holds no verdict, none is on an answer of the state, or a row is invalid
+            and not skipped.
 
         Examples
         --------
@@ -192,15 +203,26 @@ class Monitors:
         ...     monitors.judge({"a0001": True}).new
         1
         """
-        if isinstance(labels, Mapping):
-            pairs = list(labels.items())
-        else:
-            pairs, invalid = read_labels(labels)
-            if invalid:
-                LOGGER.warning("%s: left out %s", labels, describe_wrong_rows(invalid))
+        if not isinstance(labels, Mapping):
+            options = reading or Reading()
+            skip = options.wrong_rows == "skip"
+            read = read_labels(labels, options.right_from, options.question, skip)
+            self._require_some_answer(read)
+            labels = read.by_id
+        pairs = [(example_id, correct is True) for example_id, correct in labels.items()]
         counts = self._database.add_labels(pairs)
         self._label_counts += counts
         return counts
+
+    def _require_some_answer(self, labels: Labels) -> None:
+        """Raise `InputError` where no label of a file is on an answer that has come."""
+        query = "SELECT 1 FROM answers WHERE id = ?"
+        if not any(self._database.query(query, (name,)) for name in labels.by_id):
+            raise InputError(
+                f"{labels.source}: none of its {len(labels.by_id)} ids "
+                f"({some_of([*labels.by_id])}) is that of an answer watched so far: name the "
+                f"columns, as in --labels {labels.source}:ID:VERDICT."
+            )
 
     @property
     def alarms(self) -> list[str]:
@@ -247,38 +269,3 @@ class Monitors:
         True
         """
         return report.page(self._database, self._fitted)
-
-
-def read_labels(path: str | Path) -> tuple[list[tuple[str, bool]], list[str]]:
-    """Read labels.
-
-    Returns
-    -------
-    labels : list of (str, bool)
-        An answer's id and whether it is correct.
-    invalid : list of str
-        Why other lines are skipped, those without a verdict among them.
-
-    Raises
-    ------
-    InputError
-        Where the file cannot be read.
-    """
-    require_regular(path, MOST_BYTES)
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read as labels ({error}).") from error
-    labels, invalid = [], []
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            row = parsed_json(line)
-            example_id = row.get("id", row.get("example_id"))
-            if not isinstance(example_id, str | int) or not isinstance(row.get("correct"), bool):
-                raise ValueError("expected 'id', and 'correct' that is true or false")
-            labels.append((str(example_id), row["correct"]))
-        except (ValueError, AttributeError) as error:
-            invalid.append(f"line {number}: {error}")
-    return labels, invalid

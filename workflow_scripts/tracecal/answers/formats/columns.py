@@ -14,7 +14,6 @@ from tracecal.answers.formats.format import Format, Row
 from tracecal.answers.formats.logprobs import read_logprobs
 from tracecal.answers.raw_answer import Known, RawAnswer, StopToken, infer_stop_token
 from tracecal.answers.step import SLACK, Step, TokenKey, is_same_logprob
-from tracecal.answers.verdict import agreed_verdict
 from tracecal.errors import WrongRow
 
 Floats = list[float | None]
@@ -101,7 +100,7 @@ def read(row: Row) -> RawAnswer:
         stop_token=stop_token,
         processed=columns.processed,
         model=columns.model,
-        correct=agreed_verdict(correct=columns.correct, label=row.get("label")),
+        stated={"correct": columns.correct, "label": row.get("label")},
     )
 
 

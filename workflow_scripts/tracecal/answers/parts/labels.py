@@ -46,7 +46,8 @@ def split_part_labels(row: Any) -> tuple[Any, PartLabels | None]:
     values, spans, labelled = row.get("correct"), row.get("wrong_spans"), row.get("labelled")
     if single := isinstance(labelled, dict) and isinstance(labelled.get("part"), str):
         row = {name: row[name] for name in row if name != "labelled"}
-        values, spans = {labelled["part"]: labelled.get("correct")}, None
+        verdict = labelled.get("correct")
+        values, spans = {labelled["part"]: "unsure" if verdict is None else verdict}, None
     correct = None
     if isinstance(values, dict):
         verdicts = {str(name): parse_verdict(value) for name, value in values.items()}
