@@ -71,8 +71,8 @@ class Reading(Strict):
     label: str | None = Field(default=None, description="path of a row's verdict: correct or not")
     labels: str | Path | None = Field(
         default=None,
-        description="a file of verdicts by id, in place of the rows' own; also FILE:ID:VERDICT, "
-        "which names its columns",
+        description="a file of verdicts by id, in place of the rows' own; also "
+        "FILE:custom_id:verdict, which names its columns",
     )
     question: str | None = Field(
         default=None, description="the question of a labelling tool that asks for the verdict"

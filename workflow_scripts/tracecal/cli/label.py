@@ -20,10 +20,7 @@ SEARCH = ("error_rate", "confidence", "population", "largest_group", "estimator"
     "tracecal label pick.jsonl --output labelled.jsonl",
     options_of="LabelSearch",
     arguments=["answers"],
-    panels={
-        "As few labels as a guarantee needs": SEARCH,
-        "Verdicts given elsewhere": ("labels",),
-    },
+    panels={"As few labels as a guarantee needs": SEARCH},
     models={"reading": ModelOptions(hidden=True, shown=("requests",))},
 )
 def label(
@@ -55,7 +52,7 @@ def label(
     error_rate : float, optional
         Ask only for the labels that its guarantee needs.
     labels : path, optional
-        Take verdicts of a table or an export, by id (FILE:ID:VERDICT names columns); no page.
+        Take verdicts of a table or an export (FILE:custom_id:verdict names columns); no page.
     """
     require_installed("'tracecal label'", "serve", "aiohttp")
     from tracecal.explorer.page_answers import load_page_answers
