@@ -244,8 +244,8 @@ def test_confidence_is_written_beside_the_rows_of_a_file(files, caplog):
 def test_without_log_probabilities_nothing_is_written_beside(files, caplog):
     main(CALIBRATE)
     write(files / "samples.jsonl", [{"doc_id": 1, "resps": [["x"]], "filter": "none"}])
-    beside = ["--answers", "samples.jsonl", "--beside", "samples.jsonl", "--output", "s.jsonl"]
-    assert main([*SCORE, *beside]) == 1
+    beside = ["--beside", "samples.jsonl", "--output", "s.jsonl"]
+    assert main(["score", "--answers", "samples.jsonl", *SCORE[3:], *beside]) == 1
     assert "samples.jsonl: no answer has log-probabilities" in caplog.text
     assert not (files / "s.jsonl").exists()
 

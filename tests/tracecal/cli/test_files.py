@@ -5,6 +5,7 @@ import json
 import os
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from support.labelled_answers import answers
@@ -145,6 +146,58 @@ def test_a_full_disk_is_one_sentence(caplog, monkeypatch):
     assert main("pick --answers a.jsonl --number 5 --output o.jsonl".split()) == 1
     assert caplog.messages == ["error: o.jsonl: No space left on device."]
     assert {path.name for path in Path().iterdir()} == {"a.jsonl", "weights"}
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        ("pick --answers a.jsonl --answers b.jsonl --number 5 --output o.jsonl", "--answers"),
+        (CALIBRATE + "--output C.json --output D.json", "--output"),
+        (CALIBRATE + "--output C.json --task=u", "--task"),
+        ("plan --accuracy 0.5 --accuracy 0.6 --auroc 0.8 --error-rate 0.1", "--accuracy"),
+    ],
+)
+def test_an_option_of_one_value_is_given_once(command, option, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(command.split())
+    assert ended.value.code == 2
+    error = " ".join(capsys.readouterr().err.split())
+    assert option in error and "takes one value" in error
+    assert list(Path().iterdir()) == [Path("weights")]
+
+
+@pytest.mark.parametrize("module", ["import sys; sys.exit(0)", "raise SystemExit"])
+def test_a_module_that_ends_the_program_is_an_error(module, caplog):
+    answers(40).write_ndjson("a.jsonl")
+    Path("mine.py").write_text(module)
+    assert main((CALIBRATE + "--output C.json --estimators mine.py").split()) == 1
+    assert "mine.py: does not run (SystemExit" in caplog.text
+    assert not Path("C.json").exists()
+
+
+def test_what_is_not_utf8_is_a_sentence(caplog):
+    for value in ("\udcff", "caf\udce9.jsonl"):
+        assert main([*CALIBRATE.split(), "--output", "C.json", "--columns", f"a={value}"]) == 1
+        assert "is not UTF-8" in caplog.messages[-1]
+
+
+def test_an_output_that_links_to_itself_is_a_sentence(caplog):
+    answers(40).write_ndjson("a.jsonl")
+    Path("o.jsonl").symlink_to("p.jsonl")
+    Path("p.jsonl").symlink_to("o.jsonl")
+    assert main("pick --answers a.jsonl --number 5 --output o.jsonl".split()) == 1
+    assert "o.jsonl: Too many levels of symbolic links" in caplog.text
+
+
+@pytest.mark.parametrize("error", [MemoryError, pl.exceptions.PanicException])
+def test_what_does_not_fit_in_memory_is_a_sentence(error, caplog, monkeypatch):
+    def fail(*_, **__):
+        raise error
+
+    answers(40).write_ndjson("a.jsonl")
+    monkeypatch.setattr("tracecal.answers.read.open_rows", fail)
+    assert main("pick --answers a.jsonl --number 5 --output o.jsonl".split()) == 1
+    assert caplog.messages[-1].startswith("error: ") and "Traceback" not in caplog.text
 
 
 def test_parts_may_be_stated_by_a_text_longer_than_any_file_name():

@@ -57,7 +57,7 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
         no_bug = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
         LOGGER.error("error: %s (%s)", error.strerror, error.filename, exc_info=not no_bug)
         raise SystemExit(1) from None
-    except Exception:
+    except (Exception, SystemExit):  # code of users may end the process, even with status 0
         LOGGER.exception("unexpected error")
         raise SystemExit(1) from None
     finally:

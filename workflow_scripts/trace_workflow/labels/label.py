@@ -81,7 +81,7 @@ def judge(
 def _custom_verdict(name: str, rule: Callable, text: str, example: Example) -> Verdict:
     try:
         verdict = rule(text, example)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(
             f"the rule {name!r} fails on the answer {text[:80]!r} to example "
             f"{example.example_id!r} ({type(error).__name__}: {error})."

@@ -7,6 +7,7 @@
 """
 
 import inspect
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -37,7 +38,10 @@ READING = "'tracecal reading'"
 
 
 class ListTyperCommand(TyperCommand):
-    """Takes several values behind an option that may be repeated: --columns a=x b=y."""
+    """Takes several values behind an option that may be repeated: --columns a=x b=y.
+
+    An option of one value that is given twice is an error.
+    """
 
     # Contexts have a base class, which typer keeps private.
     def parse_args(  # type: ignore[override]
@@ -55,7 +59,16 @@ class ListTyperCommand(TyperCommand):
             else:
                 is_first = False
             repeated.append(arg)
+        self._require_single(ctx, repeated)
         return super().parse_args(ctx, repeated)
+
+    def _require_single(self, ctx: typer.Context, args: list[str]) -> None:
+        _, _, order = self.make_parser(ctx).parse_args([*args])
+        for parameter, n_given in Counter(order).items():
+            if n_given > 1 and not getattr(parameter, "multiple", False):
+                raise typer.BadParameter(
+                    f"it is given {n_given} times, and takes one value.", ctx=ctx, param=parameter
+                )
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """The files that commands read and write, which must be apart."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -54,4 +55,4 @@ def is_same_file(path: str | Path, file: str | Path) -> bool:
     try:
         return Path(path).samefile(file)
     except OSError:  # one of them does not exist yet, or is no path
-        return Path(path).resolve() == Path(file).resolve()
+        return os.path.realpath(path) == os.path.realpath(file)

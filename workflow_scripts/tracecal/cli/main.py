@@ -60,6 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(handlers=[handler])
     LOGGER.setLevel(logging.INFO)
     try:
+        _require_text(sys.argv[1:] if arguments is None else arguments)
         status = group().main(arguments, prog_name="tracecal", standalone_mode=False)
     except typer.TyperException as error:
         error.show()  # type: ignore[attr-defined]  # those of typer's options have it
@@ -70,9 +71,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:  # a full disk, a missing permission
         LOGGER.error("error: %s: %s.", error.filename or "the output", error.strerror)
         return 1
+    except MemoryError:
+        LOGGER.error("error: the files that are read do not fit in memory: give fewer rows.")
+        return 1
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # polars', which is no `Exception`
+            raise
+        LOGGER.error("error: a file that is read cannot be unpacked (%s).", error)
+        return 1
     if status is not None:
         raise SystemExit(status)
     return 0
+
+
+def _require_text(arguments: Sequence[str]) -> None:
+    """Raise `InputError` for an argument that is not UTF-8: files that are written could not say
+    it."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            raise InputError(
+                f"the argument {argument!r} is not UTF-8: rename the file, or give another text."
+            ) from None
 
 
 def group() -> TyperGroup:

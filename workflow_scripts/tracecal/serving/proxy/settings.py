@@ -47,8 +47,7 @@ class ProxySettings(MonitorSettings):
     client_timeout: PositiveFloat = Field(
         75,
         le=DAY,
-        description="seconds for a client to send headers, and a body to score; a body that is "
-        "passed on may pause as long",
+        description="seconds for headers, or a body to score",
     )
     watch: str | None = Field(None, description="SQLite state of monitors; shown at /metrics")
     keep_texts: PositiveInt | None = Field(
