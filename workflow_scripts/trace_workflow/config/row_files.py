@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from tracecal.errors import InputError
 from tracecal.io.checksums import require_sum
 from tracecal.io.input_files import MOST_BYTES, parsed_json, require_regular
+from tracecal.io.parquet_files import require_bounded
 
 Row = dict[str, Any]
 MOST_ROWS = 5_000_000
@@ -101,6 +102,7 @@ def _parquet(path: Path) -> list[Any]:
             f"{path} declares {declared.num_rows:,} rows of {unpacked:,} bytes; a task may have "
             f"{MOST_ROWS:,} rows of {MOST_BYTES:,} bytes. Give a file of the examples you need."
         )
+    require_bounded(path.read_bytes(), path)
     return pl.read_parquet(path, glob=False, hive_partitioning=False).to_dicts()
 
 

@@ -21,6 +21,8 @@ import pyarrow as pa
 from tracecal.errors import InputError
 from tracecal.io.files import read_sealed
 from tracecal.io.input_files import parsed_json
+from tracecal.io.parquet_files import require_bounded
+from tracecal.io.sqlite_files import require_tables
 
 HEADER = "header.json"
 MOST_UNPACKED, LARGEST_RATIO = 2**28, 100  # bytes; of larger logs, those to a packed one
@@ -96,6 +98,7 @@ def _read_arrow(path: Path) -> tuple[Rows, Metadata]:
 
 def _read_parquet(path: Path) -> tuple[Rows, Metadata]:
     content = read_sealed(path)
+    require_bounded(content, path)
     rows = pl.read_parquet(content).iter_rows(named=True)
     return numbered(rows), pl.read_parquet_metadata(BytesIO(content))
 
@@ -117,6 +120,7 @@ def _read_texts(path: Path) -> Iterator[Any]:
     more than MOST_UNPACKED bytes and LARGEST_RATIO times their packed size.
     """
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        require_tables(connection, path)
         (packed,) = connection.execute("SELECT sum(length(row)) FROM texts").fetchone()
         n_bytes_left = max(MOST_UNPACKED, LARGEST_RATIO * (packed or 0))
         for (row,) in connection.execute("SELECT CAST(row AS BLOB) FROM texts ORDER BY place"):

@@ -34,12 +34,14 @@ from tracecal.estimators.registry import LOG_RIDGE_ALSO, OF_FILES
 from tracecal.estimators.trace_inputs import ENTROPY_INPUTS
 from tracecal.io.files import write_text
 from tracecal.io.input_files import parsed_json
+from tracecal.io.regular_files import read_regular
 from tracecal.io.settings import Strict, parse
 
 # Increase it whenever a feature's definition changes, so that older calibrators are refused.
 FEATURE_VERSION = 1
 # Version of the file's form. Files that do not state one are of this form, too.
 CARD_VERSION = 1
+MOST_BYTES = 2**28  # of a calibrator's file
 # For files that recommend no estimator: those of the workflow, and older ones.
 DEFAULT_ESTIMATOR, FALLBACKS = "trace_plus", ("seq_logp", "len_norm_logp")
 WITHOUT_ENTROPIES = "surprisal_ridge"
@@ -333,7 +335,9 @@ class CalibratorFile(BaseModel):
     def read(cls, path: str | Path) -> Self:
         """Read a file; raises `InputError` where it is no calibrator, or was changed."""
         try:
-            content = parsed_json(Path(path).read_bytes(), finite=True)
+            content = parsed_json(read_regular(path, MOST_BYTES), finite=True)
+        except InputError:
+            raise
         except (OSError, ValueError) as error:
             raise InputError(f"{path} cannot be read as a calibrator's JSON ({error}).") from error
         return cls.parse(content, str(path))

@@ -9,6 +9,9 @@ from pathlib import Path
 
 from tracecal.errors import InputError, regenerate, unreadable
 from tracecal.io.digests import digest, hash_of
+from tracecal.io.regular_files import read_regular
+
+MOST_BYTES = 2**16  # of a checksum's file
 
 # The hash of the settings and code of this process's job, which its results hold.
 MADE_WITH: ContextVar[str] = ContextVar("made_with", default="")
@@ -61,7 +64,7 @@ def read_sum(path: str | Path) -> tuple[str, str, str]:
     `InputError` where it is damaged.
     """
     try:
-        text = checksum_path(path).read_bytes().decode()
+        text = read_regular(checksum_path(path), MOST_BYTES).decode()
         line, *comment = text.splitlines()
         checksum, owner = line.split("  ", 1)
         maker = comment[0].split()[1] if comment else ""

@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
+from tracecal.errors import InputError
+
 REMEMBERED = "TRACECAL_DIGESTS"
 State = tuple[int, ...]  # a file's device, inode, size in bytes, mtime and ctime in nanoseconds
 SETTLED = 2 * 10**9  # nanoseconds after which a clock tick cannot hide another change
@@ -66,6 +68,9 @@ def _entry(key: str) -> Path | None:
 
 def _file_digest(path: Path) -> str:
     path = path.resolve()
+    if not path.is_file():
+        path.stat()  # says that there is nothing
+        raise InputError(f"{path} is not a file; give one (no pipe or device).")
     state, entry = _state(path), _entry(str(path))
     if entry and (cached := _read(entry, state)):
         return cached

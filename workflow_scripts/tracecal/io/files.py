@@ -4,13 +4,14 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracecal.errors import InputError, require_columns, unreadable
 from tracecal.io.checksums import checksum_path, require_sum, write_sum
+from tracecal.io.regular_files import read_regular, require_readable
 from tracecal.io.seals import SEALED, blank, made_with, require_own, seal
 
 if TYPE_CHECKING:  # slow to load, and not needed at import
@@ -19,6 +20,7 @@ if TYPE_CHECKING:  # slow to load, and not needed at import
 
 # Environment variable with the file in which `verify` lists unsound results.
 DOUBTED = "TRACECAL_DOUBTED"
+MOST_RESULT, MOST_TEXT = 2**40, 2**30  # bytes of a result, and of one that is text
 
 
 @contextmanager
@@ -50,6 +52,8 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
     path = Path(path)
     if path.exists() and not path.is_file():
         raise InputError(f"{path} is a folder or a device: name a file to write.")
+    with suppress(FileNotFoundError), _named(path):
+        path.stat()  # a link to itself is an error of the system
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
     try:
@@ -122,7 +126,9 @@ def read_checked(path: str | Path) -> str:
     """Read a text file; raise `InputError` where it does not match the checksum beside it."""
     require_sum(path)
     try:
-        return Path(path).read_bytes().decode()
+        return read_regular(path, MOST_TEXT).decode()
+    except InputError:
+        raise
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from error
 
@@ -161,13 +167,14 @@ def read_parquet(
 
 def read_sealed(path: str | Path) -> bytes:
     """Read the bytes of a file; raise `InputError` unless they match its checksum and path."""
-    content = Path(path).read_bytes()
+    content = read_regular(path, MOST_RESULT)
     require_own(content, path)
     return content
 
 
 def map_sealed(path: str | Path) -> mmap:
     """Map a file into memory, with the checks of `read_sealed`."""
+    require_readable(path, Path(path).stat(), MOST_RESULT)
     with Path(path).open("rb") as handle:
         try:
             content = mmap(handle.fileno(), 0, access=ACCESS_READ)

@@ -2,7 +2,6 @@
 
 import json
 import runpy
-import stat
 from collections import Counter
 from collections.abc import Hashable, Mapping
 from pathlib import Path
@@ -10,24 +9,11 @@ from typing import Any
 
 import yaml
 
-from tracecal.errors import InputError, here
+from tracecal.errors import InputError
+from tracecal.io.regular_files import read_regular, require_regular
 
 MOST_BYTES = 8 * 2**30  # of a file of rows
 MOST_SETTINGS = 2**24  # bytes of a file of settings, and values in it with aliases expanded
-
-
-def require_regular(path: str | Path, max_bytes: int) -> None:
-    """Raise `InputError` unless `path` is a file (no device or pipe) of at most `max_bytes`."""
-    try:
-        status = Path(path).stat()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read{here(path)}: {error.strerror}.") from error
-    if not stat.S_ISREG(status.st_mode):
-        raise InputError(f"{path} is not a file; give one (no folder, pipe or device).")
-    if status.st_size > max_bytes:
-        raise InputError(
-            f"{path} holds {status.st_size:,} bytes; at most {max_bytes:,} are allowed."
-        )
 
 
 def parsed_json(text: str | bytes, finite: bool = False) -> Any:
@@ -53,9 +39,11 @@ def read_yaml(path: str | Path) -> Any:
     """Read a YAML file of settings; raise `InputError` where it is missing or unusable."""
     require_regular(path, MOST_SETTINGS)
     try:
-        value = yaml.load(Path(path).read_bytes().decode(), _Loader)
+        value = yaml.load(read_regular(path, MOST_SETTINGS).decode(), _Loader)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from error
+    except InputError:
+        raise
     except (yaml.YAMLError, ValueError) as error:
         raise InputError(_not_yaml(path, error)) from error
     except RecursionError:
@@ -126,7 +114,7 @@ def read_python_table(path: str | Path | None, table: str, expected: str) -> dic
     require_regular(path, MOST_SETTINGS)
     try:
         declared = runpy.run_path(str(path)).get(table)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(f"{path}: does not run ({type(error).__name__}: {error}).") from error
     if not isinstance(declared, dict) or not declared:
         raise InputError(f"{path}: expected a dict {table} of {expected}.")

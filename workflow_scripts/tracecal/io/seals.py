@@ -60,6 +60,8 @@ def made_with(path: Path) -> str:
     try:
         if path.suffix not in SEALED:
             return read_sum(path)[2] if path.exists() else ""
+        if not path.is_file():
+            return ""
         with path.open("rb") as handle, mmap(handle.fileno(), 0, access=ACCESS_READ) as content:
             owner = _OWNER.match(content, content.rfind(_MARK) + len(_BLANK))
             return owner[2].decode() if owner and owner[2] else ""

@@ -21,6 +21,8 @@ import numpy as np
 from tracecal.calibrator.schema import Reference
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
+from tracecal.io.regular_files import require_regular
+from tracecal.io.sqlite_files import limit_steps, require_tables
 from tracecal.serving.monitoring.batch import Batch, block_length
 from tracecal.serving.monitoring.state import (
     AlarmSettings,
@@ -54,6 +56,7 @@ LABEL_USES = USED, WAITING, NOT_KEPT, SAME_KEY = "used", "waiting", "not kept", 
 BATCH_SIZE = 500  # answers of a transaction
 BLOCK_SAMPLE = 10_000  # newest answers that the advised length of blocks is computed from
 FASTEST = 1  # zlib's level
+MOST_BYTES = 2**40  # of a state
 Values = tuple[float | None, ...]  # an answer's probability, length and kept
 
 
@@ -101,9 +104,12 @@ class StateDatabase:
         self.identity = identity
         self._inode: int | None = None
         with self._explained():
+            if self.path.exists():
+                require_regular(self.path, MOST_BYTES)
             if private:
                 _make_private(self.path)
             self.connection = sqlite3.connect(self.path, LOCK_TIMEOUT, isolation_level=None)
+            require_tables(self.connection, self.path)
             self.connection.execute("PRAGMA journal_mode = WAL")
             self.connection.execute("PRAGMA synchronous = NORMAL")
             with self._transaction():
@@ -338,6 +344,7 @@ class StateDatabase:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         self._require_same_file()
+        limit_steps(self.connection)
         self.connection.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -358,6 +365,8 @@ class StateDatabase:
     def _explained(self) -> Iterator[None]:
         try:
             yield
+        except InputError:
+            raise
         except (sqlite3.Error, OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(
                 f"{self.path} cannot be used as a state of monitors ({error}); give a path on a "

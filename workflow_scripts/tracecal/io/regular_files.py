@@ -1,0 +1,49 @@
+"""Regular files of bounded size: a pipe, a device or a hole would be read for ever."""
+
+import os
+import stat
+from pathlib import Path
+
+from tracecal.errors import InputError, here
+
+MOST_HOLES, LARGEST_HOLE_RATIO = 2**28, 100  # bytes; of larger files, those to a written one
+
+
+def require_regular(path: str | Path, max_bytes: int) -> None:
+    """Raise `InputError` unless `path` is a file (no device or pipe) of at most `max_bytes`."""
+    try:
+        status = Path(path).stat()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read{here(path)}: {error.strerror}.") from error
+    require_readable(path, status, max_bytes)
+
+
+def require_readable(path: str | Path, status: os.stat_result, max_bytes: int) -> None:
+    """Raise `InputError` unless a file with this status can be read as a whole."""
+    size = status.st_size
+    if not stat.S_ISREG(status.st_mode):
+        raise InputError(f"{path} is not a file; give one (no folder, pipe or device).")
+    if size > max_bytes:
+        raise InputError(f"{path} holds {size:,} bytes; at most {max_bytes:,} are allowed.")
+    written = 512 * status.st_blocks  # as POSIX counts them
+    if size > MOST_HOLES and size > LARGEST_HOLE_RATIO * written:
+        raise InputError(
+            f"{path} holds {size:,} bytes, {written:,} of them written: give it whole."
+        )
+
+
+def read_regular(path: str | Path, max_bytes: int) -> bytes:
+    """The bytes of a file.
+
+    Raises `OSError` where there is none, and `InputError` where it is no file or too large.
+    """
+    require_readable(path, Path(path).stat(), max_bytes)
+    # The name may have become another file's: of a pipe, this does not wait for the other end.
+    with open(path, "rb", opener=_open_without_waiting) as file:
+        status = os.fstat(file.fileno())
+        require_readable(path, status, max_bytes)
+        return file.read(status.st_size)
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
