@@ -41,5 +41,7 @@ def test_each_value_has_a_threshold_of_its_own():
     )
     for value in ("a", "b"):
         mask = values == value
-        assert tests[value] == [threshold_by_line(score[mask], wrong[mask], 0.2, 0.1)]
+        alone = threshold_by_line(score[mask], wrong[mask], 0.2, 0.1)
+        assert tests[value][0].guaranteed == pytest.approx(alone.guaranteed)
+        assert (tests[value][0].n, tests[value][0].reason) == (mask.sum(), alone.reason)
     assert tests["a"][0].threshold is not None and tests["b"][0].threshold is None

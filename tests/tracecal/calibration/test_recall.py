@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from tracecal.calibration.bets import betting_test
-from tracecal.calibration.guarantees.error_rate import GroupedScores, threshold_by_line
+from tracecal.calibration.guarantees.error_rate import GroupedScores, find_thresholds
 from tracecal.calibration.guarantees.recall import (
     keep_both,
     recall_threshold,
@@ -36,9 +36,11 @@ def test_the_threshold_is_an_order_statistic_of_the_right_answers(n, recall, see
 
 def test_right_answers_without_a_score_are_not_kept():
     score, correct = np.arange(100.0), np.ones(100, dtype=bool)
-    assert recall_threshold(score, correct, 0.8, LEVEL) == 14.0  # P(Bin(100, .2) <= 14) = .080
+    assert recall_threshold(score, correct, 0.8, LEVEL) == pytest.approx(
+        14
+    )  # P(Bin(100, .2) <= 14) = .080
     score[:10] = np.nan
-    assert recall_threshold(score, correct, 0.8, LEVEL) == 14.0
+    assert recall_threshold(score, correct, 0.8, LEVEL) == pytest.approx(14)
     score[:15] = np.nan
     assert recall_threshold(score, correct, 0.8, LEVEL) is None
 
@@ -69,7 +71,7 @@ def test_groups_are_tested_by_bets_from_the_lowest_threshold_up():
         if not betting_test(excess[:, None], np.zeros((0, 1)), 0.2, LEVEL)[0]:
             break
         passed.append(value)
-    assert threshold == passed[-1] > 0.1
+    assert threshold == pytest.approx(passed[-1]) and passed[-1] > 0.1
     without = recall_threshold_by_groups(
         labelled, correct, unlabelled.select(size[:0]), 0.8, LEVEL, 4
     )
@@ -80,7 +82,8 @@ def test_both_keep_the_fewest_that_hold_both():
     """Between two guaranteed places lie some above the line, the recall's own among them."""
     rank = np.arange(200)
     wrong = (rank >= 30) & (rank < 40)
-    guaranteed = threshold_by_line(-rank, wrong, 0.3, LEVEL / 2).guaranteed
+    single, nothing = GroupedScores.of_single(-rank), GroupedScores.of_single([])
+    guaranteed = find_thresholds(single, wrong, nothing, [0.3], LEVEL / 2)[0].guaranteed
     recall = recall_threshold(-rank, ~wrong, 0.12, LEVEL / 2)
     assert recall not in guaranteed and min(guaranteed) < recall < max(guaranteed)
     threshold = keep_both(guaranteed, recall)

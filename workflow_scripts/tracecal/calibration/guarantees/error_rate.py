@@ -28,11 +28,14 @@ from tracecal.calibration.guarantees.line import (
     labels_needed,
 )
 
-# Fewer distinct scores than this are tested value by value.
+# Fewer distinct scores than this, of MIN_UNLABELLED answers or more, are tested value by value.
 FEW_VALUES = 20
+MIN_QUANTILES = 20  # groups: at least so many unlabelled scores choose the thresholds
 # The first value to test keeps START times the answers that suffice if none is wrong; with fewer
 # labels than FEW_LABELS times these, START_FEW times.
 START, START_FEW, FEW_LABELS = 3.0, 1.5, 10
+# Scores that agree in so many digits are ties, as their last bits depend on how they are computed.
+DIGITS = 14
 STEP = 0.02  # groups: each threshold keeps this share of the answers more than the one before
 
 
@@ -63,6 +66,11 @@ class GroupedScores:
     def select(self, mask: np.ndarray) -> "GroupedScores":
         """The answers in a mask [n]."""
         return GroupedScores(self.score[mask], self.group[mask], self.size[mask])
+
+    def rounded(self) -> "GroupedScores":
+        """The same with scores of DIGITS digits."""
+        unit = _last_digit(self.score)
+        return replace(self, score=np.round(self.score / unit) * unit)
 
     @property
     def n_groups(self) -> int:
@@ -135,6 +143,7 @@ def find_thresholds(
     """Find the thresholds of each error rate, smallest rate first.
 
     Each guarantee holds by itself. A rate without a threshold takes that of the rate before it.
+    Scores that agree in DIGITS digits are ties, and a threshold is a little below those it keeps.
 
     Parameters
     ----------
@@ -143,7 +152,7 @@ def find_thresholds(
     wrong : array [n] of bool
         Whether each of them is wrong.
     unlabelled : GroupedScores
-        Answers of the same kind whose labels are not used. Those of groups need MIN_UNLABELLED.
+        Answers of the same kind whose labels are not used. Those of groups need MIN_QUANTILES.
     error_rates : sequence of float
         Target error rates.
     level : float
@@ -158,9 +167,10 @@ def find_thresholds(
     >>> rank = np.arange(100)
     >>> labelled, unlabelled = GroupedScores.of_single(-rank), GroupedScores.of_single(rank[:0])
     >>> test = find_thresholds(labelled, rank % 20 == 19, unlabelled, [0.2], level=0.1)[0]
-    >>> test.threshold, test.kept, test.wrong, test.allowed
-    (-99.0, 100, 5, 11)
+    >>> round(test.threshold), test.kept, test.wrong, test.allowed
+    (-99, 100, 5, 11)
     """
+    labelled, unlabelled = labelled.rounded(), unlabelled.rounded()
     testable = labelled.size <= largest_group
     labelled, wrong = labelled.select(testable), np.asarray(wrong, dtype=bool)[testable]
     unlabelled = unlabelled.select(unlabelled.size <= largest_group)
@@ -178,11 +188,23 @@ def find_thresholds(
             test = threshold_by_values(*scores, unlabelled.score, *target)
         else:
             test = threshold_by_line(*scores, *target)
+        test = replace(test, guaranteed=tuple(lowered(np.array(test.guaranteed)).tolist()))
         stricter = tests[-1] if tests else None
         if not test.guaranteed and stricter and stricter.guaranteed:
             test = replace(stricter, error_rate=rate)
         tests.append(test)
     return tests
+
+
+def lowered(score: np.ndarray) -> np.ndarray:
+    """The smallest numbers that are rounded to scores of DIGITS digits, [n]."""
+    return score - _last_digit(score) / 2
+
+
+def _last_digit(score: np.ndarray) -> np.ndarray:
+    """The unit of the last of DIGITS digits of each score."""
+    size = np.abs(np.where(np.isfinite(score) & (score != 0), score, 1.0))
+    return 10.0 ** (np.floor(np.log10(size)) + 1 - DIGITS)
 
 
 def threshold_by_line(
@@ -266,7 +288,7 @@ def threshold_by_groups(
     answers for a test with a few errors, and the first that fails is the last. Where only some
     answers of a group are labelled, their mean stands for the others.
     """
-    n, n_groups = len(labelled.score), labelled.n_groups
+    n, n_groups = int((~np.isnan(labelled.score)).sum()), labelled.n_groups
     test = ErrorRateTest(error_rate, error_rate, (), n, n_groups)
     if (reason := _too_few(n_groups, "groups", error_rate, level)) or (
         reason := lacks_unlabelled(unlabelled)
@@ -297,11 +319,11 @@ def threshold_by_groups(
 def lacks_unlabelled(unlabelled: GroupedScores) -> str | None:
     """Why a guarantee of groups needs more unlabelled answers; None where there are enough."""
     n = int((~np.isnan(unlabelled.score)).sum())
-    if n >= MIN_UNLABELLED:
+    if n >= MIN_QUANTILES:
         return None
     return (
-        f"groups of answers need {MIN_UNLABELLED} unlabelled answers to choose the thresholds to "
-        f"test; there are {n}"
+        f"groups of answers need {MIN_QUANTILES} unlabelled answers, which choose the thresholds "
+        f"to test; there are {n}"
     )
 
 

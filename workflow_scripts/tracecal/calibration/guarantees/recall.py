@@ -11,7 +11,12 @@ import numpy as np
 from scipy.special import bdtr
 
 from tracecal.calibration.bets import betting_test, min_groups
-from tracecal.calibration.guarantees.error_rate import GroupedScores, lacks_unlabelled, quantiles
+from tracecal.calibration.guarantees.error_rate import (
+    GroupedScores,
+    lacks_unlabelled,
+    lowered,
+    quantiles,
+)
 
 
 def recall_threshold(
@@ -40,15 +45,16 @@ def recall_threshold(
 
     Examples
     --------
-    >>> recall_threshold(np.arange(100.0), np.ones(100, dtype=bool), recall=0.9, level=0.1)
-    5.0
+    >>> round(recall_threshold(np.arange(100.0), np.ones(100, dtype=bool), recall=0.9, level=0.1))
+    5
     """
+    score = GroupedScores.of_single(score).rounded().score
     right = np.sort(np.where(np.isnan(score), -np.inf, score)[correct])
     dropped = np.arange(len(right))
     n_dropped = int((bdtr(dropped, len(right), 1 - recall) <= level).sum())
     if not n_dropped or right[n_dropped - 1] == -np.inf:
         return None
-    return float(right[n_dropped - 1])
+    return float(lowered(right[n_dropped - 1]))
 
 
 def right_answers_needed(recall: float, level: float) -> int:
@@ -71,6 +77,7 @@ def recall_threshold_by_groups(
     groups of more than `largest_group` answers are not counted.
     """
     testable = labelled.size <= largest_group
+    labelled, unlabelled = labelled.rounded(), unlabelled.rounded()
     labelled, right = labelled.select(testable), np.asarray(correct, dtype=bool)[testable, None]
     unlabelled = unlabelled.select(unlabelled.size <= largest_group)
     if not labelled.n_groups or lacks_unlabelled(unlabelled):
@@ -80,7 +87,7 @@ def recall_threshold_by_groups(
     excess = labelled.group_totals(right * (is_dropped - (1 - recall)), largest_group)
     passed = betting_test(excess, np.zeros((0, len(rising))), 1 - recall, level)
     n_passed = int(np.cumprod(passed).sum())
-    return float(rising[n_passed - 1]) if n_passed else None
+    return float(lowered(rising[n_passed - 1])) if n_passed else None
 
 
 def keep_both(guaranteed: Sequence[float], recall: float | None) -> float | None:
