@@ -1,8 +1,8 @@
 """Add its risk-control thresholds to TRACE+'s calibrator."""
 
 from trace_workflow.jobs.job import job
+from tracecal.calibration.guarantees.control import control_error_rates
 from tracecal.calibration.pooled import PART_FEATURE, part_codes
-from tracecal.calibration.risk_control import control_risk
 from tracecal.calibrator.schema import CalibratorFile, ErrorRateControl
 from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_json, read_parquet, write_checked
@@ -19,7 +19,7 @@ with job(snakemake):
             codes = part_codes(groups, names, PART_FEATURE)
             features = features.join(codes, on="example_id", validate="1:1")
         splits = read_parquet(inputs.splits, ["example_id", "split", "rank", "part"])
-        control = control_risk(
+        control = control_error_rates(
             file.estimators["trace_plus"],
             answers.join(features, on="example_id", how="left", validate="1:1"),
             splits.filter(split=splits["split"].min()),

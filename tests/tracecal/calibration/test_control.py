@@ -1,0 +1,146 @@
+"""Guaranteed error rates of a run's estimator: what is tested, and its JSON."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tracecal.calibration.estimator_fits import EstimatorFits
+from tracecal.calibration.fits import Logistic
+from tracecal.calibration.guarantees.control import control_error_rates, risk_coverage
+from tracecal.calibration.splits import make_splits
+
+
+def logistic(features=("a", "b"), n_splits=1):
+    """An estimator's fits, each σ(a + 0 b)."""
+    fit = Logistic(means=[0.0] * 2, scales=[1.0] * 2, weights=[1.0, 0.0], intercept=0.0)
+    splits = dict.fromkeys(range(n_splits), fit)
+    return EstimatorFits(features=features, splits=splits, final=fit)
+
+
+def answers(rng, groups, variants, risk):
+    """Answers whose variants score alike and are right or wrong together, whatever the score."""
+    correct = np.repeat(rng.random(groups) >= risk, variants)
+    ids = [f"g{g:04}-{v}" for g in range(groups) for v in range(variants)]
+    return pl.DataFrame(
+        {
+            "example_id": ids,
+            "group_id": [name.split("-")[0] for name in ids],
+            "correct": correct,
+            "a": np.repeat(rng.normal(size=groups), variants) + 0.01 * rng.normal(size=len(ids)),
+            "b": rng.normal(size=len(ids)),
+        }
+    )
+
+
+def make_split(frame, seed=0):
+    return make_splits(frame.select("example_id", "group_id"), "task", seed, 1, 0.35)
+
+
+def control_frame(frame, seed=0, rates=(0.3,), confidence=0.9):
+    return control_error_rates(logistic(), frame, make_split(frame, seed), rates, confidence)
+
+
+def test_few_large_groups_never_kept_and_said():
+    frame = answers(np.random.default_rng(9), 300, 2, 0.05)
+    large = frame.with_columns(
+        pl.when(pl.int_range(600) < 40)
+        .then(pl.lit("large"))
+        .otherwise("group_id")
+        .alias("group_id")
+    )
+    control = control_frame(large)
+    assert control["largest_group"] == 2
+    assert control["larger_groups"] == pytest.approx(40 / 600, abs=1e-4)
+    assert control["about"].endswith("; answers of groups of more than 2 are never kept")
+    tested = make_split(large).filter(part="evaluation").join(large, on="example_id")
+    tested = tested.filter(pl.col("group_id") != "large")
+    assert control["groups"] == tested["group_id"].n_unique()
+    item = control["thresholds"][0]
+    assert item["n"] == tested.height
+    assert (item["coverage"], item["error"]) == (
+        item["kept"] / item["n"],
+        item["wrong"] / item["kept"],
+    )
+    capped = control_error_rates(
+        logistic(), large, make_split(large), (0.3,), 0.9, largest_group=40
+    )
+    assert capped["larger_groups"] == 0 and capped["thresholds"][0]["threshold"] is None
+
+
+def test_the_first_split_has_the_guarantees():
+    frame = answers(np.random.default_rng(7), 300, 1, 0.1)
+    splits = make_splits(frame.select("example_id", "group_id"), "task", 0, 4, 0.35)
+    fits = logistic(n_splits=4)
+    controls = [
+        control_error_rates(
+            fits, frame, splits.filter(pl.col("split") >= number), (0.2,), 0.9, True
+        )
+        for number in range(4)
+    ]
+    assert [control["split"] for control in controls] == [0, 1, 2, 3]
+    first = control_error_rates(fits, frame, splits.filter(split=0), (0.2,), 0.9, ungrouped=True)
+    assert controls[0] == first != controls[1] | {"split": 0}
+
+
+def test_a_user_can_apply_the_json_by_hand():
+    rng = np.random.default_rng(4)
+    frame = answers(rng, 300, 1, 0.5).with_columns(
+        correct=pl.Series(rng.random(300)) < 1 / (1 + (-3 * pl.col("a")).exp())
+    )
+    split = make_split(frame)
+    stored = json.loads(json.dumps(control_frame(frame, rates=(0.1, 0.2, 0.3))))
+    assert (stored["split"], stored["confidence"]) == (0, 0.9)
+    evaluated = frame.join(split.filter(part="evaluation"), on="example_id")
+    fits = logistic()
+    fit = fits.splits[0]
+    z = fit.intercept + sum(
+        w * (evaluated[f] - m) / s
+        for f, m, s, w in zip(fits.features, fit.means, fit.scales, fit.weights, strict=True)
+    )
+    probability = 1 / (1 + (-z).exp())
+    assert [item["error_rate"] for item in stored["thresholds"]] == [0.1, 0.2, 0.3]
+    assert stored["thresholds"][2]["threshold"] is not None
+    for item in stored["thresholds"]:
+        bar = 2 if item["threshold"] is None else item["threshold"]
+        kept = evaluated.filter(probability >= bar)
+        assert (item["n"], item["kept"]) == (195, kept.height)
+        assert item["wrong"] == (~kept["correct"]).sum()
+        # Single answers: what is guaranteed is estimated by plain shares.
+        assert item["coverage"] == pytest.approx(kept.height / 195)
+        if item["threshold"] is not None:
+            assert item["error"] == pytest.approx(item["wrong"] / item["kept"])
+            assert item["enough"] is None
+
+
+def test_row_order_changes_nothing_and_null_features_are_left_out():
+    frame = answers(np.random.default_rng(5), 200, 2, 0.05)
+    plain = control_frame(frame)
+    assert control_frame(frame.sample(fraction=1, shuffle=True, seed=1)) == plain
+    assert plain["thresholds"][0]["threshold"] is not None
+    holed = frame.with_columns(b=pl.when(pl.int_range(pl.len()) % 4 > 0).then("b"))
+    assert 0 < control_frame(holed)["thresholds"][0]["n"] < 200
+
+
+def test_an_answer_without_a_score_counts_in_its_group_as_not_kept():
+    """As if it had the lowest score and a threshold of its own kept it never."""
+    frame = answers(np.random.default_rng(5), 400, 2, 0.25)
+    second = pl.int_range(pl.len()) % 2 == 1
+    holed = frame.with_columns(a=pl.when(~second).then("a"))
+    lowest = frame.with_columns(a=pl.when(second).then(-50.0).otherwise("a"))
+    without, with_lowest = (control_frame(rows)["thresholds"][0] for rows in (holed, lowest))
+    assert without["n"] == with_lowest["n"] / 2
+    assert (without["threshold"] is None) or without["threshold"] > 0.01
+
+
+def test_risk_against_coverage_is_counted_at_tenths_with_their_ties():
+    rng = np.random.default_rng(5)
+    probability = rng.random(120).round(2)
+    correct = rng.random(120) < probability
+    curve = risk_coverage(probability, ~correct)
+    ranked = sorted(probability, reverse=True)
+    kept = [probability >= ranked[12 * tenth - 1] for tenth in range(1, 11)]
+    expected = [(mask.sum() / 120, (~correct[mask]).sum() / mask.sum()) for mask in kept]
+    assert np.allclose(curve, list(dict.fromkeys(expected)), atol=1e-4)
+    assert curve[-1][0] == 1 and risk_coverage(np.empty(0), np.empty(0, dtype=bool)) == []

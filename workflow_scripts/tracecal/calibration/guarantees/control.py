@@ -1,0 +1,156 @@
+"""The error rates that one estimator of a run guarantees, and why others are missing.
+
+`control_error_rates` takes the estimator's fits, labelled answers and their split, and returns the
+guarantees with the risk-coverage curve as plain JSON.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tracecal.calibration.bets import significance_level
+from tracecal.calibration.estimator_fits import EstimatorFits
+from tracecal.calibration.groups import largest_group as choose_largest_group
+from tracecal.calibration.guarantees.error_rate import (
+    ErrorRateTest,
+    GroupedScores,
+    find_thresholds,
+)
+from tracecal.calibration.guarantees.line import find_places
+from tracecal.calibration.predictions import probabilities
+
+SCOPE = (
+    "the share of wrong answers among all that are kept, of new questions drawn as the "
+    "labelled ones were; each guarantee holds by itself"
+)
+
+
+def control_error_rates(
+    fits: EstimatorFits,
+    answers: pl.DataFrame,
+    split: pl.DataFrame,
+    error_rates: Sequence[float],
+    confidence: float,
+    ungrouped: bool = False,
+    largest_group: int | None = None,
+    forecast: bool = True,
+) -> dict[str, Any]:
+    """Find the thresholds whose error rates one estimator guarantees.
+
+    The calibration part of the split fixes the ranking, and its evaluation part tests thresholds.
+
+    Parameters
+    ----------
+    fits : EstimatorFits
+        The estimator's fits.
+    answers : polars.DataFrame
+        `example_id`, `correct` and the estimator's features.
+    split : polars.DataFrame
+        `example_id`, `split`, `rank` (the random order of groups) and `part` ('calibration' or
+        'evaluation'). The split with the lowest number is used.
+    error_rates : sequence of float
+        Target error rates.
+    confidence : float
+        Confidence of each guarantee.
+    ungrouped : bool
+        Whether every answer of the task is its own group.
+    largest_group : int, optional
+        Answers of larger groups are neither tested nor kept. By default the smallest size for which
+        larger groups hold at most a fifth of the answers.
+    forecast : bool
+        Whether to forecast how many labels would be enough where a guarantee is missing.
+
+    Returns
+    -------
+    dict
+        JSON values. `thresholds` has a row per error rate; without a threshold it says the `reason`
+        and the number of groups that would be `enough`. `groups` is the number of tested groups,
+        `larger_groups` the share of answers in larger ones, `about` the scope of the guarantees and
+        `risk_coverage` the curve of the tested answers. `split`, `confidence` and `largest_group`
+        repeat what was used.
+    """
+    number = int(split["split"].min())
+    split = split.filter(split=number)
+    sizes = np.bincount(split["rank"])
+    if ungrouped:
+        largest_group = 1
+    elif largest_group is None:
+        largest_group = choose_largest_group(sizes[sizes > 0])
+    ranked = _rank(fits, number, split.join(answers, on="example_id", validate="1:1"))
+    parts = ranked.filter(part="evaluation"), ranked.filter(part="calibration")
+    labelled, unlabelled = (_grouped_scores(part, sizes) for part in parts)
+    wrong = ~parts[0]["correct"].to_numpy()
+    tests = find_thresholds(
+        labelled,
+        wrong,
+        unlabelled,
+        error_rates,
+        significance_level(confidence),
+        largest_group,
+        forecast,
+    )
+    tested = (labelled.size <= largest_group) & ~np.isnan(labelled.score)
+    larger = sizes[sizes > largest_group].sum() / sizes.sum()
+    about = SCOPE if larger == 0 else f"{SCOPE}; {_describe_cap(largest_group)}"
+    return {
+        "split": number,
+        "confidence": confidence,
+        "groups": labelled.select(tested).n_groups,
+        "largest_group": largest_group,
+        "larger_groups": round(float(larger), 4),
+        "about": about,
+        "thresholds": [_as_row(test) for test in tests],
+        "risk_coverage": risk_coverage(labelled.score[tested], wrong[tested]),
+    }
+
+
+def _rank(fits: EstimatorFits, number: int, rows: pl.DataFrame) -> pl.DataFrame:
+    """Add the probability of a split's fit, in the order of groups; NaN without all features."""
+    rows = rows.sort("rank", "example_id")
+    (score,) = probabilities(rows.select(fits.features), [fits.splits[number]])
+    return rows.with_columns(score=pl.Series(score, dtype=pl.Float64))
+
+
+def _grouped_scores(rows: pl.DataFrame, sizes: np.ndarray) -> GroupedScores:
+    """The scores of `rows`; `sizes` are those of all groups by rank."""
+    group = rows["rank"].to_numpy()
+    return GroupedScores(rows["score"].to_numpy(), group, sizes[group])
+
+
+def _describe_cap(largest_group: int) -> str:
+    if largest_group == 1:
+        return "answers of groups of several are never kept"
+    return f"answers of groups of more than {largest_group} are never kept"
+
+
+def _as_row(test: ErrorRateTest) -> dict[str, Any]:
+    """The JSON of a test: counts where something is kept."""
+    kept, wrong = (test.kept, test.wrong) if test.guaranteed else (0, 0)
+    return {
+        "error_rate": test.error_rate,
+        "tested_rate": test.tested_rate,
+        "threshold": test.threshold,
+        "n": test.n,
+        "kept": kept,
+        "wrong": wrong,
+        "coverage": kept / test.n if kept else 0.0,
+        "error": wrong / kept if kept else None,
+        "enough": test.enough,
+        "reason": test.reason,
+    }
+
+
+def risk_coverage(score: np.ndarray, wrong: np.ndarray) -> list[tuple[float, float]]:
+    """The share of answers kept and the error rate among them, at up to ten thresholds.
+
+    The thresholds keep a tenth of the answers, two tenths, and so on; tied ones are merged.
+    """
+    places = find_places(score, wrong)
+    tenths = np.ceil(places.n * np.arange(1, 11) / 10)
+    chosen = np.unique(np.searchsorted(places.kept, tenths)) if places.n else []
+    kept, n_wrong = places.kept[chosen], places.wrong[chosen]
+    return [
+        *zip((kept / places.n).round(4).tolist(), (n_wrong / kept).round(4).tolist(), strict=True)
+    ]
