@@ -7,6 +7,7 @@ from contextlib import closing
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tracecal.labelling.annotations import read_annotations
 
 from tracecal.answers.read import read_file
 from tracecal.calibrator.schema import CalibratorFile
@@ -19,7 +20,6 @@ from tracecal.io.input_files import read_python_table, read_yaml
 from tracecal.io.regular_files import read_regular
 from tracecal.io.sqlite_files import limit_steps, require_tables
 from tracecal.io.traces import read_table
-from tracecal.labelling.annotations import read_annotations
 from tracecal.serving.monitoring.database import StateDatabase
 from tracecal.serving.monitoring.state import AlarmSettings
 

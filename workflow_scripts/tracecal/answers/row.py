@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tracecal.answers.decoding import request_of, stated_decoding
+from tracecal.answers.event_stream import is_event_stream, read_events
 from tracecal.answers.formats import columns
 from tracecal.answers.formats.format import Format, Row
 from tracecal.answers.formats.registry import FORMATS, recognise
@@ -180,9 +181,13 @@ def _parsed_answer(value: Any) -> Any:
 
     A text of one's own columns may be JSON, too: it is an answer.
     """
-    if not isinstance(value, str) or not value.lstrip().startswith("{"):
+    if not isinstance(value, str):
         return value
     try:
+        if is_event_stream(value) and len(streamed := read_events(value)) == 1:
+            return streamed[0]
+        if not value.lstrip().startswith("{"):
+            return value
         parsed = parsed_json(value)
         return value if recognise(parsed) is columns.FORMAT else parsed
     except (ValueError, WrongRow):

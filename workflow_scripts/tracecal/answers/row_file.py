@@ -1,7 +1,8 @@
 """The rows of a file of answers, whatever kind of file it is.
 
 `open_rows(path)` gives the rows, each with its place for messages, and the metadata of the file.
-The suffix decides, and anything else is read as JSON Lines or JSON.
+The suffix decides, and anything else is read as JSON Lines, JSON or a saved stream. Texts may be
+packed (`.gz`, `.zst`), and in UTF-16.
 """
 
 import csv
@@ -11,21 +12,33 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from copy import copy
-from io import BytesIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pyarrow as pa
 
-from tracecal.errors import InputError
+from tracecal.answers.event_stream import is_chunk, is_event_stream, join_chunks, read_events
+from tracecal.answers.formats.registry import recognise
+from tracecal.errors import InputError, WrongRow
 from tracecal.io.files import read_sealed
-from tracecal.io.input_files import parsed_json
+from tracecal.io.input_files import parsed_json, parsed_json_sequence
 from tracecal.io.parquet_files import require_bounded
 from tracecal.io.sqlite_files import require_tables
 
 HEADER = "header.json"
-MOST_UNPACKED, LARGEST_RATIO = 2**28, 100  # bytes; of larger logs, those to a packed one
+MOST_UNPACKED, LARGEST_RATIO = 2**28, 100  # bytes; of larger files, those to a packed one
+PIECE = 2**20  # bytes that are unpacked at once
+PACKED = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
+# Marks at the beginning of a text that say how it is encoded; UTF-32's begins with UTF-16's.
+ENCODINGS = {
+    b"\xff\xfe\x00\x00": "utf-32",
+    b"\x00\x00\xfe\xff": "utf-32",
+    b"\xff\xfe": "utf-16",
+    b"\xfe\xff": "utf-16",
+}
+SHARED = ("model", "request")  # what a document may state once for all its rows
 MAGIC = b"SQLite format 3\0"  # first bytes of an SQLite file
 SEPARATORS = ",;\t"  # of the columns of a table
 ZSTANDARD = 93  # zip's code of this compression method
@@ -55,8 +68,12 @@ def open_rows(path: Path) -> tuple[Rows, Metadata]:
         ".tsv": _read_csv,
         ".eval": _read_inspect_log,
     }
+    suffix = path.with_suffix("").suffix if path.suffix in PACKED else path.suffix
+    reader = readers.get(suffix, _read_json)
+    if path.suffix in PACKED and reader not in (_read_csv, _read_json):
+        raise InputError(f"{path} is a packed {suffix} file; unpack it first.")
     try:
-        return _read_state(path) if _is_sqlite(path) else readers.get(path.suffix, _read_json)(path)
+        return _read_state(path) if _is_sqlite(path) else reader(path)
     except UNREADABLE as error:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
         raise InputError(
@@ -68,7 +85,7 @@ def open_rows(path: Path) -> tuple[Rows, Metadata]:
 def json_rows(path: Path) -> Rows:
     """The rows of JSON Lines or of one JSON list, each with its place. Raises `InputError`."""
     try:
-        return _read_json(path)[0]
+        return _rows_of_text(path, _read_text(path), unwrap=False)
     except UNREADABLE as error:
         raise InputError(f"{path} cannot be read ({error}); expected JSON.") from error
 
@@ -139,10 +156,9 @@ def _read_texts(path: Path) -> Iterator[Any]:
 
 def _read_csv(path: Path) -> tuple[Rows, Metadata]:
     """Rows of text, where a cell that holds a JSON list or object counts as that."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        separator = _separator(file.readline())
-        file.seek(0)
-        rows = list(csv.DictReader(file, delimiter=separator, strict=True))
+    text = _read_text(path)
+    separator = _separator(text.partition("\n")[0])
+    rows = list(csv.DictReader(StringIO(text, newline=""), delimiter=separator, strict=True))
     return numbered({name: _cell_value(text) for name, text in row.items()} for row in rows), {}
 
 
@@ -163,21 +179,109 @@ def _cell_value(text: Any) -> Any:
     return text or None
 
 
+def _read_text(path: Path) -> str:
+    """The text of a file, unpacked and decoded. Raises `InputError` for one that is too large."""
+    content = _unpacked(path) if path.suffix in PACKED else path.read_bytes()
+    encoding = next((name for mark, name in ENCODINGS.items() if content.startswith(mark)), None)
+    return content.decode(encoding or "utf-8-sig")
+
+
+def _unpacked(path: Path) -> bytes:
+    """The content of a packed file, of at most MOST_UNPACKED or LARGEST_RATIO times its bytes."""
+    most = max(MOST_UNPACKED, LARGEST_RATIO * path.stat().st_size)
+    content = bytearray()
+    with pa.input_stream(str(path), compression=PACKED[path.suffix]) as stream:
+        while piece := stream.read(PIECE):
+            content += piece
+            if len(content) > most:
+                raise InputError(
+                    f"{path} would unpack to more than {most:,} bytes; unpack it first."
+                )
+    return bytes(content)
+
+
 def _read_json(path: Path) -> tuple[Rows, Metadata]:
-    """JSON Lines; or one JSON document, a list of rows or an Inspect log."""
-    text = path.read_text(encoding="utf-8-sig")
+    """JSON Lines; one JSON document, a list of rows or an object that holds one; or a stream."""
+    return _rows_of_text(path, _read_text(path)), {}
+
+
+def _rows_of_text(path: Path, text: str, unwrap: bool = True) -> Rows:
+    """The rows of a text of JSON; of documents that hold rows only where it may `unwrap` them."""
+    if is_event_stream(text):
+        return numbered(_joined(path, read_events, text))
     # Only "\n" ends a row: texts may hold other line separators.
     lines = [(f"line {n}", line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not lines:
-        return iter(()), {}
-    single = len(lines) == 1 or isinstance(_parse(lines[0][1]), ValueError)
-    document = _parse(text) if single else None
-    if document is None or isinstance(document, ValueError):
-        return ((location, _parse(line)) for location, line in lines), {}
-    rows = document if isinstance(document, list) else [document]
-    if isinstance(document, dict) and isinstance(document.get("samples"), list):
-        rows = [_with_request(sample, document) for sample in document["samples"]]
-    return numbered(rows), {}
+        return iter(())
+    first = _parse(lines[0][1])
+    if len(lines) > 1 and not isinstance(first, ValueError):
+        if is_chunk(first):
+            return numbered(_joined(path, join_chunks, [_parse(line) for _, line in lines]))
+        return ((location, _parse(line)) for location, line in lines)
+    documents = _documents(path, text, [line for _, line in lines])
+    if documents is None:
+        return ((location, _parse(line)) for location, line in lines)
+    rows = [row for document in documents for row in _document_rows(path, document, unwrap)]
+    return numbered(_joined(path, join_chunks, rows) if rows and is_chunk(rows[0]) else rows)
+
+
+def _documents(path: Path, text: str, lines: list[str]) -> list[Any] | None:
+    """The JSON values that follow one another in a text, each over several lines.
+
+    None where the text is rather JSON Lines with invalid rows; raises `InputError` where it is
+    neither.
+    """
+    try:
+        return parsed_json_sequence(text)
+    except ValueError as error:
+        n_rows = sum(isinstance(_parse(line), dict) for line in lines)
+        if 2 * n_rows >= len(lines) or len(lines) == 1:
+            return None
+        raise InputError(
+            f"{path} is neither JSON Lines nor JSON ({error}); give one row a line, or one list."
+        ) from error
+
+
+def _document_rows(path: Path, document: Any, unwrap: bool) -> list[Any]:
+    """The rows of a document: those of a list, of an Inspect log, or under an object's one key."""
+    if isinstance(document, list):
+        return document
+    if not isinstance(document, dict):
+        return [document]
+    if isinstance(document.get("samples"), list):
+        return [_with_request(sample, document) for sample in document["samples"]]
+    lists = {
+        name: rows
+        for name, rows in document.items()
+        if isinstance(rows, list) and rows and all(isinstance(row, dict) for row in rows)
+    }
+    if not unwrap or not lists or _is_row(document):
+        return [document]
+    if len(lists) > 1:
+        raise InputError(
+            f"{path} holds lists under several keys ({', '.join(lists)}); give the one of the "
+            "answers in a file of its own."
+        )
+    shared = {name: document[name] for name in SHARED if name in document}
+    return [shared | row for row in next(iter(lists.values()))]
+
+
+def _is_row(document: dict[str, Any]) -> bool:
+    """Whether a document is one answer, of any format, in an envelope or not."""
+    if "response" in document or "labelled" in document:
+        return True
+    try:
+        recognise(document)
+    except WrongRow:
+        return False
+    return True
+
+
+def _joined(path: Path, join: Callable[[Any], list[Any]], stream: Any) -> list[Any]:
+    try:
+        return join(stream)
+    except WrongRow as error:
+        raise InputError(f"{path} is a stream that cannot be read: {error}.") from error
 
 
 def _read_inspect_log(path: Path) -> tuple[Rows, Metadata]:

@@ -1,6 +1,7 @@
 """Input files of users: of bounded size, JSON and YAML without repeated keys, tables in Python."""
 
 import json
+import re
 import runpy
 from collections import Counter
 from collections.abc import Hashable, Mapping
@@ -13,6 +14,7 @@ from tracecal.errors import InputError
 from tracecal.io.regular_files import read_regular, require_regular
 
 MOST_BYTES = 8 * 2**30  # of a file of rows
+_BLANK = re.compile(r"\s*")
 MOST_SETTINGS = 2**24  # bytes of a file of settings, and values in it with aliases expanded
 
 
@@ -29,6 +31,25 @@ def parsed_json(text: str | bytes, finite: bool = False) -> Any:
         return json.loads(text, object_pairs_hook=_without_repeats, parse_constant=constants)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
+
+
+def parsed_json_sequence(text: str) -> list[Any]:
+    """The values of JSON texts that follow one another, each over several lines or not.
+
+    Raises `ValueError`, also for a repeated key.
+
+    >>> parsed_json_sequence('{"id":\n "a"}\n{"id":\n "b"}')
+    [{'id': 'a'}, {'id': 'b'}]
+    """
+    decoder = json.JSONDecoder(object_pairs_hook=_without_repeats)
+    values, place = [], 0
+    try:
+        while (place := _BLANK.match(text, place).end()) < len(text):  # type: ignore[union-attr]
+            value, place = decoder.raw_decode(text, place)
+            values.append(value)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+    return values
 
 
 def _refuse_constant(name: str) -> Any:

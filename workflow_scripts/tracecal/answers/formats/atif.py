@@ -70,7 +70,7 @@ def split(row: Row) -> dict[str, Row]:
         row = _as_trajectory(row)
     steps = [step for step in row["steps"] if isinstance(step, dict)]
     asked = (step.get("message") for step in steps if step.get("source") == "user")
-    question = next((text for text in asked if isinstance(text, str)), None)
+    question = next((text for text in asked if isinstance(text, str)), row.get("question"))
     rows = {
         f"#step-{step.get('step_id', number)}": row
         | {"steps": [step], "question": question, "timestamp": step.get("timestamp")}
@@ -90,10 +90,11 @@ def _has_tokens(step: Row) -> bool:
 
 def _as_trajectory(trial: Row) -> Row:
     """The result of a trial as a trajectory of the turns of its main rollout."""
-    kept = {name: trial[name] for name in ("id", "task_name", "verifier_result") if name in trial}
+    kept = {name: trial[name] for name in ("id", "verifier_result") if name in trial}
     return kept | {
         "schema_version": "ATIF",
         "session_id": trial["trial_name"],
+        "question": trial.get("task_name"),
         "agent": {"model_name": _at(trial, "agent_info", "model_info", "name")},
         "steps": [*_turns(trial)],
     }

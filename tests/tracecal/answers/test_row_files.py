@@ -1,0 +1,183 @@
+"""Files of answers: packed, in other encodings, over several lines, under a key, as streams."""
+
+import gzip
+import json
+
+import pyarrow as pa
+import pytest
+
+from support.log_rows import token
+from tracecal.answers.read import read_file
+from tracecal.answers.reading import Reading
+from tracecal.errors import InputError
+
+ROWS = [{"id": name, "answer": "Lima", "token_logprobs": [-0.5, -0.25]} for name in "ab"]
+LINES = "".join(json.dumps(row) + "\n" for row in ROWS)
+CSV = 'id,answer,token_logprobs\na,Lima,"[-0.5, -0.25]"\nb,Lima,"[-0.5, -0.25]"\n'
+SEMICOLONS = "id;answer;token_logprobs\na;Lima;[-0.5, -0.25]\nb;Lima;[-0.5, -0.25]\n"
+
+
+def zstd(text):
+    return pa.compress(text.encode(), codec="zstd", asbytes=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.jsonl.gz", gzip.compress(LINES.encode())),
+        ("a.json.gz", gzip.compress(json.dumps(ROWS).encode())),
+        ("a.jsonl.zst", zstd(LINES)),
+        ("a.gz", gzip.compress(LINES.encode("utf-16"))),
+        # Two members, as `cat a.gz b.gz` leaves them.
+        ("a.jsonl.gz", b"".join(gzip.compress(line.encode()) for line in LINES.splitlines(True))),
+        ("a.csv.zst", zstd(CSV)),
+        ("a.jsonl", LINES.encode("utf-8-sig")),
+        ("a.jsonl", LINES.encode("utf-16")),
+        ("a.jsonl", b"\xfe\xff" + LINES.encode("utf-16-be")),
+        ("a.jsonl", LINES.encode("utf-32")),
+        ("a.jsonl", LINES.replace("\n", "\r\n").encode()),
+        ("a.csv", CSV.encode("utf-16")),
+        ("a.csv", SEMICOLONS.encode()),
+        ("a.tsv", SEMICOLONS.replace(";", "\t").encode()),
+        ("a.json", json.dumps(ROWS, indent=1).encode()),
+        ("a.json", "\n".join(json.dumps(row, indent=1) for row in ROWS).encode()),
+        ("a.json", json.dumps({"responses": ROWS}).encode()),
+        ("a.json", json.dumps({"note": "n", "n": 2, "data": ROWS}, indent=1).encode()),
+    ],
+)
+def test_the_same_rows_in_every_file(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    frame = read_file(tmp_path / name).frame
+    assert frame["example_id"].to_list() == ["a", "b"]
+    assert frame["surprisal"].to_list() == [[0.5, 0.25]] * 2
+
+
+def test_a_document_may_state_the_model_of_its_rows(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps({"model": "m", "results": ROWS}))
+    assert read_file(tmp_path / "a.json").frame["model"].to_list() == ["m", "m"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (
+            "a.json",
+            json.dumps({"good": ROWS, "bad": ROWS}).encode(),
+            r"lists under several keys \(good, bad\)",
+        ),
+        ("a.json", b'{\n "id": "a",\n "answer": Lima\n}\n', r"neither JSON Lines nor JSON \(Expec"),
+        ("a.jsonl.gz", b"no gzip", r"a.jsonl.gz cannot be read"),
+        ("a.jsonl.gz", gzip.compress(LINES.encode())[:-12], r"a.jsonl.gz cannot be read"),
+        ("a.parquet.gz", gzip.compress(b"x"), r"a packed .parquet file; unpack it first"),
+        ("a.txt", b"data: {\n\ndata: [DONE]\n\n", r"cannot be read: event 1 is not JSON"),
+        ("a.txt", b'data: {"error": "no"}\n\n', r"its events hold no answer"),
+    ],
+)
+def test_files_that_cannot_be_read_are_one_sentence(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        read_file(tmp_path / name)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lambda content: zstd(content.decode())])
+def test_a_small_file_that_unpacks_to_gigabytes_is_refused(tmp_path, monkeypatch, pack):
+    monkeypatch.setattr("tracecal.answers.row_file.MOST_UNPACKED", 2**20)
+    monkeypatch.setattr("tracecal.answers.row_file.LARGEST_RATIO", 1)
+    suffix = "gz" if pack is gzip.compress else "zst"
+    path = tmp_path / f"a.jsonl.{suffix}"
+    path.write_bytes(pack(b" " * 2**24))
+    with pytest.raises(InputError, match="would unpack to more than 1,048,576 bytes"):
+        read_file(path)
+
+
+def test_one_bad_row_of_many_is_named_by_its_line(tmp_path):
+    (tmp_path / "a.jsonl").write_text("{bad}\n" + LINES)
+    found = read_file(tmp_path / "a.jsonl", Reading(wrong_rows="skip"))
+    assert found.frame["example_id"].to_list() == ["a", "b"]
+    assert found.wrong_rows[0].startswith("line 1: it is not JSON")
+
+
+OSLO = [token("Oslo", -0.2, [("Oslo", -0.2), ("Rome", -2.0)]), token(".", -0.1, [(".", -0.1)])]
+
+
+def chunk(delta, logprobs=None, finish=None, id_="c1", **more):
+    piece = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": logprobs}
+    first = {"id": id_, "object": "chat.completion.chunk", "created": 1790000000, "model": "m"}
+    return first | {"choices": [piece | more]}
+
+
+def chunks(finish="stop", going_on=None, id_="c1"):
+    """The chunks of one answer, and a last one that counts tokens."""
+    begin = chunk({"role": "assistant", "content": ""}, None, going_on, id_)
+    middle = [
+        chunk({"content": each["token"]}, {"content": [each]}, going_on, id_) for each in OSLO
+    ]
+    usage = {"id": id_, "object": "chat.completion.chunk", "choices": [], "usage": {"n": 2}}
+    return [begin, *middle, chunk({}, None, finish, id_), usage]
+
+
+def events(values, end="\n\n"):
+    done = [f"data: {json.dumps(value)}{end}" for value in values] + [f"data: [DONE]{end}"]
+    return "".join(done)
+
+
+def completion_chunk(each):
+    lists = {"tokens": [each["token"]], "token_logprobs": [each["logprob"]]}
+    tops = [{other["token"]: other["logprob"] for other in each["top_logprobs"]}]
+    choice = {"index": 0, "text": each["token"], "logprobs": lists | {"top_logprobs": tops}}
+    return {"id": "c1", "object": "text_completion", "model": "m", "choices": [choice]}
+
+
+RESPONSE = {
+    "id": "c1",
+    "status": "completed",
+    "output": [{"type": "message", "content": [{"text": "Oslo.", "logprobs": OSLO}]}],
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "finish"),
+    [
+        (events(chunks()), "stop"),
+        (events(chunks(going_on="")), "stop"),
+        (events(chunks(going_on="null")), "stop"),
+        (events(chunks(finish=None)), None),
+        (events(chunks(), "\r\n\r\n"), "stop"),
+        (": OPENROUTER PROCESSING\n\n" + events(chunks()), "stop"),
+        ("".join(json.dumps(value) + "\n" for value in chunks()), "stop"),
+        (json.dumps(chunks(), indent=1), "stop"),
+        (events([completion_chunk(each) for each in OSLO]), None),
+        (
+            "event: response.completed\n"
+            + events([{"type": "response.completed", "response": RESPONSE}]),
+            "stop",
+        ),
+        (json.dumps({"id": "c1", "response": events(chunks())}), "stop"),
+    ],
+)
+def test_a_saved_stream_is_the_answer_that_it_spells(tmp_path, text, finish):
+    (tmp_path / "a.txt").write_text(text)
+    (row,) = read_file(tmp_path / "a.txt", Reading(vocabulary=1000)).frame.to_dicts()
+    assert (row["example_id"], row["answer"], row["finish_reason"]) == ("c1", "Oslo.", finish)
+    assert row["surprisal"] == pytest.approx([0.2, 0.1])
+    assert row["entropy"] is not None
+
+
+def test_several_streams_in_a_file_are_several_answers(tmp_path):
+    (tmp_path / "a.txt").write_text(events(chunks()) + events(chunks(id_="c2")))
+    frame = read_file(tmp_path / "a.txt").frame
+    assert frame["example_id"].to_list() == ["c1", "c2"]
+    assert frame["answer"].to_list() == ["Oslo."] * 2
+
+
+def test_choices_and_reasoning_of_a_stream_are_kept_apart(tmp_path):
+    values = [
+        chunk({"reasoning_content": "hm"}, token_ids=[1]),
+        chunk({"content": "a"}, token_ids=[2], stop_reason=5),
+        chunk({"content": "b"}, index=1, token_ids=[3]),
+    ]
+    (tmp_path / "a.txt").write_text(events(values))
+    rows = read_file(tmp_path / "a.txt").frame.to_dicts()
+    assert [row["answer"] for row in rows] == ["a", "b"]
+    assert [row["reasoning"] for row in rows] == ["apart", "none"]
+    assert rows[1]["group_id"] == "c1"
