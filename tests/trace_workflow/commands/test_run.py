@@ -1,12 +1,17 @@
 """The command `run` says in one sentence why a run cannot start."""
 
+import fcntl
+import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
 
 import pytest
 
-from support.checkout import REPOSITORY
+from support.checkout import MADE_FROM, REPOSITORY
+from trace_workflow.commands import run as run_module
+from trace_workflow.commands.run import COPIED, is_copied, opened_log
+from tracecal.errors import InputError
 
 SMOKE = str(REPOSITORY / "config/smoke.yaml")
 
@@ -49,3 +54,76 @@ def test_an_executor_whose_plugin_is_missing(tmp_path, arguments, install):
     assert ended.stderr.startswith("error: Snakemake's plugin for the executor ")
     assert ended.stderr.endswith(f"is not installed here: pip install {install}\n")
     assert ended.stderr.count("\n") == 1
+
+
+def test_a_second_run_leaves_the_first_ones_log(tmp_path):
+    log = tmp_path / "logs/run.log"
+    with opened_log(log) as first:
+        print("of the first", file=first, flush=True)
+        for _ in range(2):
+            with pytest.raises(InputError, match="another run"):
+                opened_log(log)
+        assert log.read_text() == "of the first\n"
+        # A job that a killed run left holds the log too.
+        job = subprocess.Popen([sys.executable, "-c", "input()"], stdin=-1, stdout=first)
+    with pytest.raises(InputError, match="a job that one left"):
+        opened_log(log)
+    job.communicate(b"\n")
+    with opened_log(log):
+        assert log.read_text() == ""
+
+
+def test_a_file_system_without_locks_runs(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with opened_log(tmp_path / "run.log") as log:
+        assert log.name.endswith("run.log")
+
+
+@pytest.mark.parametrize(
+    ("config", "planned", "copied"),
+    [
+        ("run: a\n", run_module.PLANNED, False),  # an edit: Snakemake has a record of what was
+        ("run: a\n", "Nothing to be done", True),
+        ("run: b\n", "Nothing to be done", False),
+        (None, "Nothing to be done", False),
+    ],
+)
+def test_results_of_another_configuration_without_a_record_are_noticed(
+    tmp_path, monkeypatch, config, planned, copied
+):
+    monkeypatch.setattr(run_module, "SNAKEMAKE", [sys.executable, "-c", f"print({planned!r})"])
+    if config:
+        (tmp_path / "config.yaml").write_text(config)
+    arguments = ["--cores", "1", "tables", "--configfile", "b.yaml"]
+    assert is_copied(arguments, tmp_path, "run: b\n") is copied
+    (tmp_path / COPIED).parent.mkdir()
+    (tmp_path / COPIED).touch()
+    assert is_copied([], tmp_path, "run: b\n"), "until all of them were found to be its own"
+
+
+def test_copied_results_are_named_and_verified(tmp_path):
+    """As `cp -a results/a results/b`; only the resolved configuration is made here."""
+    for name in MADE_FROM:
+        (tmp_path / name).symlink_to(REPOSITORY / name)
+    config = tmp_path / "b.yaml"
+    config.write_text(
+        (REPOSITORY / "config/smoke.yaml").read_text().replace("run: smoke", "run: b")
+    )
+    made = tmp_path / "results/smoke/config.yaml"
+    assert start(tmp_path, "--cores", "1", str(made.relative_to(tmp_path))).returncode == 0
+    shutil.copytree(tmp_path / "results/smoke", tmp_path / "results/b")
+    command = [
+        sys.executable,
+        str(REPOSITORY / "workflow_scripts"),
+        "run",
+        "--configfile",
+        "b.yaml",
+    ]
+    target = "results/b/config.yaml"
+    ended = subprocess.run([*command, "-n", target], cwd=tmp_path, capture_output=True, text=True)
+    assert "results/b were made under another name or configuration" in ended.stdout
+    assert f"{target} is made again" in ended.stdout and ended.returncode == 0
+    assert run_module.PLANNED in ended.stdout

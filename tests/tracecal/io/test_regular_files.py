@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from tracecal.labelling.annotations import read_annotations
 
+from tracecal.answers.labels import read_labels
 from tracecal.answers.read import read_file
 from tracecal.calibrator.schema import CalibratorFile
 from tracecal.errors import InputError
@@ -26,7 +27,7 @@ from tracecal.serving.monitoring.state import AlarmSettings
 READERS = {
     "answers": read_file,
     "calibrator": CalibratorFile.read,
-    "labels": read_annotations,
+    "labels": read_labels,
     "json": read_json,
     "yaml": read_yaml,
     "parquet": read_parquet,

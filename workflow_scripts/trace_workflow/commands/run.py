@@ -3,10 +3,13 @@
 python workflow_scripts run [--verify] [--configfile config/mine.yaml] [arguments of snakemake]
 
 The run reads a copy of the configuration, which is made when it starts. --verify looks at every
-result first and makes those again that are missing, damaged, or made by other settings or code.
+result first and makes those again that are missing, damaged, or made by other settings or code. So
+does a run that finds results of another name or configuration, of which Snakemake has no record.
 """
 
 import argparse
+import errno
+import fcntl
 import os
 import signal
 import subprocess
@@ -15,36 +18,42 @@ import tempfile
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TextIO
 
 from trace_workflow.config.frozen import OPTIONS, freeze, merged
-from trace_workflow.config.run import load_run
+from trace_workflow.config.run import Run, load_run
 from tracecal.errors import InputError
 from tracecal.io.files import DOUBTED
 from tracecal.io.input_files import read_yaml
+from tracecal.io.log import printable
 
 ROOT = Path(__file__).resolve().parents[3]
 SNAKEMAKE = [sys.executable, "-m", "snakemake"]
 SNAKEMAKES_EXECUTORS = ("local", "dryrun", "touch")
+# A file below a run's folder whose results may be those of another run.
+COPIED = "work/copied"
+CONFIG_OPTIONS = ("--config", "--configfile")  # in the order in which `frozen` gives them, last
+PLANNED = "Writing the resolved configuration"  # the message of the rule resolve_config
 EXECUTOR = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
 EXECUTOR.add_argument("--executor", "-e")
 EXECUTOR.add_argument("--profile", dest="profiles", action="append", default=[])
 EXECUTOR.add_argument("--workflow-profile", dest="profiles", action="append")
 
 
-def frozen(arguments: Sequence[str]) -> tuple[list[str], Path, str]:
+def frozen(arguments: Sequence[str]) -> tuple[list[str], Path, Run]:
     """Arguments of Snakemake with copies in place of the configuration files, the run's folder, and
-    its main study's model.
+    the run.
 
     Raises `InputError` where the configuration is invalid.
     """
     options, rest = OPTIONS.parse_known_args(arguments)
     files = options.configfile or ["config/config.yaml"]
     value = merged(files, options.config)
-    config = load_run(value, ", ".join(files), ROOT).config
-    folder = Path("results") / config.run
+    run = load_run(value, ", ".join(files), ROOT)
+    folder = Path("results") / run.config.run
     copies = freeze(files, value, ROOT, folder / "work/configs")
     settings = ["--config", *options.config] if options.config else []
-    return [*rest, *settings, "--configfile", *map(str, copies)], folder, config.study.main.model
+    return [*rest, *settings, "--configfile", *map(str, copies)], folder, run
 
 
 def require_executor(arguments: Sequence[str]) -> None:
@@ -79,16 +88,54 @@ def doubted(arguments: Sequence[str]) -> list[str]:
         return sorted(set(paths.read().splitlines()))
 
 
+def is_copied(arguments: Sequence[str], folder: Path, resolved: str) -> bool:
+    """Whether results are there that were made under another name or configuration than `resolved`,
+    and that Snakemake would leave, as a folder that was copied has no records.
+    """
+    config = folder / "config.yaml"
+    if (folder / COPIED).exists():
+        return True
+    if not config.is_file() or is_resolved(folder, resolved):
+        return False
+    settings = arguments[arguments.index(next(filter(arguments.count, CONFIG_OPTIONS))) :]
+    plan = subprocess.run(
+        [*SNAKEMAKE, str(config), "--dry-run", *settings], capture_output=True, text=True
+    )
+    return plan.returncode == 0 and PLANNED not in plan.stdout
+
+
+def is_resolved(folder: Path, resolved: str) -> bool:
+    """Whether the configuration beside the results is this one."""
+    config = folder / "config.yaml"
+    return config.is_file() and config.read_text(encoding="utf-8", errors="replace") == resolved
+
+
+def opened_log(log: Path) -> TextIO:
+    """An empty log, which no other run writes to. Raises `InputError` where one does."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    output = log.open("a", encoding="utf-8")
+    try:
+        # Snakemake and its jobs inherit the lock.
+        fcntl.flock(output, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EAGAIN, errno.EACCES):
+            raise InputError(
+                f"another run, or a job that one left, writes to {log}: wait until it ends, or "
+                "give 'run' another name in the configuration."
+            ) from None  # others: a file system without locks
+    output.truncate(0)
+    return output
+
+
 def run(arguments: Sequence[str], log: Path, model: str) -> int:
     """Snakemake's exit status. It and its jobs write to `log`; its progress is printed, with what
     the first labels of `model` say.
     """
-    log.parent.mkdir(parents=True, exist_ok=True)
     paths = filter(None, [str(ROOT / "workflow_scripts"), os.getenv("PYTHONPATH")])
     reading_end, writing_end = os.pipe()
     logger = ["--logger", "trace", "--logger-trace-descriptor", str(writing_end)]
     logger += ["--logger-trace-model", model]
-    with log.open("w") as output:
+    with opened_log(log) as output:
         process = subprocess.Popen(
             [*SNAKEMAKE, *arguments, *logger],
             env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
@@ -104,10 +151,10 @@ def run(arguments: Sequence[str], log: Path, model: str) -> int:
     with os.fdopen(reading_end, encoding="utf-8") as lines:
         for line in lines:
             printed = True
-            print(line, end="", flush=True)
+            print(printable(line), end="", flush=True)
     if process.wait():
         output = "" if printed else log.read_text(encoding="utf-8")
-        print(f"{output}The run did not finish; its whole output is in {log}.")
+        print(f"{printable(output)}The run did not finish; its whole output is in {log}.")
     return process.returncode
 
 
@@ -115,13 +162,27 @@ if __name__ == "__main__":
     verify = "--verify" in sys.argv
     try:
         require_executor(sys.argv[1:])
-        arguments, folder, model = frozen([text for text in sys.argv[1:] if text != "--verify"])
-        if verify and (again := doubted(arguments)):
+        arguments, folder, made = frozen([text for text in sys.argv[1:] if text != "--verify"])
+        is_dry = bool({"-n", "--dry-run", "--dryrun"}.intersection(arguments))
+        if copied := is_copied(arguments, folder, made.resolved):
+            print(
+                f"The results in {folder} were made under another name or configuration, of which "
+                "Snakemake has no record: all are verified first, as with --verify.",
+                flush=True,
+            )
+            if not is_dry:
+                (folder / COPIED).touch()
+        again = doubted(arguments) if verify or copied else []
+        if copied and not is_resolved(folder, made.resolved):
+            again.append(str(folder / "config.yaml"))  # which holds no hash
+        if again:
             print(*(f"{path} is made again" for path in again), sep="\n", flush=True)
             arguments += ["--forcerun", *again]
-        if {"-n", "--dry-run", "--dryrun"}.intersection(arguments):
+        elif copied and not is_dry:
+            (folder / COPIED).unlink()
+        if is_dry:
             sys.exit(subprocess.call([*SNAKEMAKE, *arguments]))
-        sys.exit(run(arguments, folder / "logs/run.log", model))
+        sys.exit(run(arguments, folder / "logs/run.log", made.config.study.main.model))
     except InputError as error:
         sys.exit(f"error: {error}")
     except OSError as error:  # a full disk, a missing permission
