@@ -1,6 +1,7 @@
 """Prompts: what is really sent, for chat models and for base models."""
 
 import copy
+import signal
 
 import polars as pl
 import pytest
@@ -124,6 +125,20 @@ def test_a_base_model_gets_plain_text_and_the_tokenizers_begin_token(chatty):
         assert asked["prompt"] == expected
         assert asked["prompt_token_ids"][0] == chatty.bos_token_id
         assert chatty.decode(asked["prompt_token_ids"][1:]) == expected
+
+
+def test_a_template_that_loops_without_end_is_said(chatty, monkeypatch):
+    """The sandbox bounds a loop, but not a loop in a loop."""
+    monkeypatch.setattr("trace_workflow.models.prompts.PATIENCE", 0.2)
+    loop = "{% for i in range(99999) %}"
+    chatty.chat_template = loop * 2 + "{% endfor %}" * 2 + CHAT
+    before = signal.getsignal(signal.SIGVTALRM), signal.getsignal(signal.SIGALRM)
+    with pytest.raises(InputError, match=r"the chat template of .* takes over 0\.2 s"):
+        ask(chatty, TASK, ASKING)
+    assert (signal.getsignal(signal.SIGVTALRM), signal.getsignal(signal.SIGALRM)) == before
+    assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0, 0)
+    chatty.chat_template = CHAT
+    assert len(ask(chatty, TASK, ASKING)) == 1
 
 
 def test_chat_without_a_template_is_said(tokenizer):

@@ -7,7 +7,6 @@ from contextlib import closing
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tracecal.labelling.annotations import read_annotations
 
 from tracecal.answers.labels import read_labels
 from tracecal.answers.read import read_file

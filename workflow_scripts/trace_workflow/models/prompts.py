@@ -1,6 +1,9 @@
 """From examples to prompts and their token ids."""
 
-from collections.abc import Iterable, Mapping
+import signal
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime, tzinfo
 from functools import cache
 from math import inf
@@ -18,6 +21,8 @@ from tracecal.capture.model import loaded
 from tracecal.errors import InputError
 from tracecal.io.evaluated import evaluation_ids
 
+# Seconds that a chat template may take: by the processor's clock, and at all.
+PATIENCE, LAST_RESORT = 10.0, 120.0
 TODAY = datetime(2024, 7, 26)  # what templates with a clock are told, whenever they are asked
 
 
@@ -56,7 +61,7 @@ def render(tokenizer: PreTrainedTokenizerBase, turns: list[dict[str, str]], chat
     if not chat:
         return _plain(turns)
     try:
-        with mock.patch.object(chat_template_utils, "datetime", _Today):
+        with mock.patch.object(chat_template_utils, "datetime", _Today), _limited_time():
             text = tokenizer.apply_chat_template(
                 turns, tokenize=False, add_generation_prompt=True, enable_thinking=False
             )
@@ -77,6 +82,36 @@ def render(tokenizer: PreTrainedTokenizerBase, turns: list[dict[str, str]], chat
             f"{lost['content'][:60]!r} into {text[-60:]!r}; {USE_PLAIN_TEXT}."
         )
     return text
+
+
+@contextmanager
+def _limited_time() -> Iterator[None]:
+    """Raise `TimeoutError` after PATIENCE seconds of work; end the process after LAST_RESORT.
+
+    The latter is for a single operation without end, such as a power, in which Python sees no
+    signal. Only the main thread can be interrupted.
+    """
+
+    def interrupt(*_: Any) -> None:
+        raise TimeoutError(f"it takes over {PATIENCE:g} s")
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    timers = [
+        (signal.SIGVTALRM, interrupt, signal.ITIMER_VIRTUAL, PATIENCE),
+        (signal.SIGALRM, signal.SIG_DFL, signal.ITIMER_REAL, LAST_RESORT),
+    ]
+    before = [
+        (number, signal.signal(number, handler), timer, signal.setitimer(timer, seconds))
+        for number, handler, timer, seconds in timers
+    ]
+    try:
+        yield
+    finally:
+        for number, handler, timer, remaining in before:
+            signal.setitimer(timer, *remaining)
+            signal.signal(number, handler)
 
 
 def _first_lost(turns: list[dict[str, str]], text: str) -> dict[str, str] | None:
