@@ -251,7 +251,8 @@ def test_a_kill_loses_nothing_and_a_new_start_goes_on(files):
             assert httpx.post(f"{address}verdict", json=verdict).status_code == 200
         if not start:
             with output.open("a") as file:
-                file.write('{"example_id": "a0001", "labelled": {"exam')  # cut by the kill
+                row = json.loads((files / "pick.jsonl").read_text().splitlines()[1])
+                file.write(json.dumps(row, ensure_ascii=False)[:60])  # cut by the kill
     assert read_file(output).frame["correct"].to_list() == [False, True]
 
 
@@ -369,10 +370,47 @@ def test_a_verdict_counts_whatever_else_a_row_says(verdicts):
     assert path.read_bytes() == b""
 
 
+def replace(path):
+    path.with_name("other").write_bytes(path.read_bytes())
+    path.with_name("other").rename(path)
+
+
+def rewrite(path):
+    path.write_text(path.read_text().replace("true", "TRUE"))
+
+
+CHANGES = {
+    "deleted": lambda path: path.unlink(),
+    "replaced": replace,
+    "added": lambda path: path.write_bytes(path.read_bytes() + b"a line of another hand\n"),
+    "emptied": lambda path: path.write_bytes(b""),
+    "rewritten": rewrite,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_file_that_another_program_changed_is_not_written_or_cut(files, content, change):
+    path = files / "out.jsonl"
+    with served(files, content) as address:
+        assert httpx.post(f"{address}verdict", json={"answer": 0, "correct": True}).is_success
+        change(path)
+        left = path.read_bytes() if path.exists() else None
+        for reply in (
+            httpx.post(f"{address}verdict", json={"answer": 1, "correct": True}),
+            httpx.post(f"{address}undo"),
+        ):
+            assert reply.status_code == 507
+            assert "by another program; end 'tracecal label' and start it again" in reply.text
+    assert (path.read_bytes() if path.exists() else None) == left
+
+
 def test_two_at_once_are_refused(verdicts):
     _, rows, path = verdicts
     with pytest.raises(InputError, match="in use by another"):
         VerdictFile(path, rows)
+
+
+GOOD = '{"id": "a", "labelled": {"example_id": "a", "correct": true}}\n'
 
 
 @pytest.mark.parametrize(
@@ -382,14 +420,28 @@ def test_two_at_once_are_refused(verdicts):
         ('{"answer": 3}\n', "line 1 is not a verdict"),
         ("nonsense\n", "line 1 is not a verdict"),
         ('{"labelled": {"example_id": "a", "correct": true}}\n' * 2, "line 2: a second verdict"),
+        ("one line of someone", "line 1 is not a whole verdict"),
+        ('{"id": "a", "labelled": {"exa', "line 1 is not a whole verdict"),  # behind no verdict
+        ("lines\rof\ran old\rprogram\r", "line 1 is not a whole verdict"),
+        (GOOD + "one line of someone", "line 2 is not a whole verdict"),
+        (GOOD + '{"id": "z", "labelled": {"exa', "line 2 is not a whole verdict"),
     ],
 )
 def test_another_file_is_not_written_into(tmp_path, line, message):
     path = tmp_path / "out.jsonl"
-    path.write_text(line)
+    path.write_bytes(line.encode())
     with pytest.raises(InputError, match=message):
         VerdictFile(path, {"a": {"id": "a"}})
-    assert path.read_text() == line
+    assert path.read_bytes() == line.encode()
+
+
+@pytest.mark.parametrize("output", ["pipe", "/dev/zero", "/dev/null"])
+def test_a_device_takes_no_verdicts(tmp_path, output):
+    path = tmp_path / output
+    if output == "pipe":
+        os.mkfifo(path)
+    with pytest.raises(InputError, match="is not a file"):
+        VerdictFile(path, {"a": {"id": "a"}})
 
 
 def test_labels_go_straight_into_calibrate(tmp_path, monkeypatch):

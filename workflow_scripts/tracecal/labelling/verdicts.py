@@ -1,15 +1,18 @@
 """The file of verdicts: JSON Lines, an answer's row and its verdict a line, on disk at once."""
 
+import errno
 import fcntl
+import hashlib
 import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from tracecal.errors import InputError
-from tracecal.io.input_files import parsed_json
+from tracecal.io.input_files import MOST_BYTES, parsed_json, require_regular
 from tracecal.io.log import LOGGER
 
 Row = Mapping[str, Any]
@@ -41,12 +44,15 @@ class VerdictFile:
         """Open or create the file.
 
         `rows` are the rows to judge by id, `part_names` the names of parts by id. A last line that
-        a kill left incomplete is removed. Raises `InputError` where the file is in use, or holds
-        anything else than verdicts on these answers.
+        a kill left incomplete behind a verdict is removed. Raises `InputError` where the file is in
+        use, or holds anything else than verdicts on these answers.
         """
         self.path, self._rows, self._part_names = Path(path), rows, part_names or {}
         self.verdicts: dict[str, Verdict] = {}
         self._ends = [0]  # the file's length before and after each verdict
+        self._line_hashes: list[bytes] = []  # hashes of the verdicts' lines
+        if self.path.exists():
+            require_regular(path, MOST_BYTES)
         try:
             self._file: BinaryIO = self.path.open("a+b", buffering=0)
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -66,20 +72,36 @@ class VerdictFile:
 
     def _read(self) -> None:
         self._file.seek(0)
-        content = self._file.read()
-        for number, line in enumerate(content.splitlines(keepends=True), 1):
-            if not line.endswith(b"\n"):
-                if _is_json(line):  # maybe another file's, which must not be cut
-                    self._parse(line, number)
+        for number, line in enumerate(BytesIO(self._file.read()), 1):
+            if not line.endswith(b"\n") and self.verdicts and self._begins_verdict(line):
                 LOGGER.warning("%s: its last line is incomplete and is removed", self.path)
                 self._truncate()
                 return
             example_id, verdict = self._parse(line, number)
-            self.verdicts[example_id] = verdict
-            self._ends.append(self._ends[-1] + len(line))
+            self._note(example_id, verdict, line)
+
+    def _note(self, example_id: str, verdict: Verdict, line: bytes) -> None:
+        self.verdicts[example_id] = verdict
+        self._ends.append(self._ends[-1] + len(line))
+        self._line_hashes.append(hashlib.sha256(line).digest())
+
+    def _begins_verdict(self, line: bytes) -> bool:
+        """Whether an incomplete line is the beginning of a verdict on one of the rows."""
+        mark = '"labelled": {'
+        for row in self._rows.values():
+            text = json.dumps({**row, "labelled": {}}, ensure_ascii=False)
+            begun = text[: text.rindex(mark) + len(mark)].encode()
+            if begun.startswith(line) or line.startswith(begun):
+                return True
+        return False
 
     def _parse(self, line: bytes, number: int) -> tuple[str, Verdict]:
         where = f"{self.path}, line {number}"
+        if not line.endswith(b"\n"):
+            raise InputError(
+                f"{where} is not a whole verdict as 'tracecal label' writes it: name another "
+                "--output, or remove the line if a kill left it."
+            )
         try:
             labelled = parsed_json(line)["labelled"]
             example_id = labelled["example_id"]
@@ -98,7 +120,10 @@ class VerdictFile:
         return example_id, verdict
 
     def append(self, example_id: str, verdict: Verdict) -> None:
-        """Append a verdict. It is on disk on return, and not in the file after an `OSError`."""
+        """Append a verdict. It is on disk on return, and not in the file after an `OSError`.
+
+        That is raised, too, where another program replaced or changed the file.
+        """
         if example_id in self.verdicts:
             raise ValueError(f"{example_id!r} has a verdict already")
         labelled = {"example_id": example_id, "correct": verdict.correct}
@@ -108,6 +133,7 @@ class VerdictFile:
             labelled["note"] = verdict.note
         row = {**self._rows[example_id], "labelled": labelled}
         content = f"{json.dumps(row, ensure_ascii=False)}\n".encode()
+        self._require_unchanged()
         try:
             written = self._file.write(content)
             if written != len(content):
@@ -116,8 +142,7 @@ class VerdictFile:
         except OSError:
             self._truncate()
             raise
-        self._ends.append(self._ends[-1] + len(content))
-        self.verdicts[example_id] = verdict
+        self._note(example_id, verdict, content)
 
     def import_labels(self, labels: Mapping[str, bool | None]) -> int:
         """Append labels from elsewhere, in the order of the answers.
@@ -144,13 +169,37 @@ class VerdictFile:
         return len(labels) - len(ids)
 
     def undo(self) -> str | None:
-        """Take the last verdict back and return its answer's id; None without verdicts."""
+        """Take the last verdict back and return its answer's id; None without verdicts.
+
+        Raises `OSError` as `append`: nothing is cut that another program wrote.
+        """
         if not self.verdicts:
             return None
+        self._require_unchanged()
         self._ends.pop()
+        self._line_hashes.pop()
         self._truncate()
         example_id, _ = self.verdicts.popitem()
         return example_id
+
+    def _require_unchanged(self) -> None:
+        """Raise `OSError` unless the file at the path is the open one, as it was left."""
+        own = os.fstat(self._file.fileno())
+        try:
+            there = self.path.stat()
+        except FileNotFoundError:
+            raise self._stale("was deleted") from None
+        if (there.st_dev, there.st_ino) != (own.st_dev, own.st_ino):
+            raise self._stale("was replaced")
+        start, end = self._ends[-2:] if self.verdicts else (0, 0)
+        line = os.pread(self._file.fileno(), end - start, start)
+        is_own = not self.verdicts or hashlib.sha256(line).digest() == self._line_hashes[-1]
+        if own.st_size != self._ends[-1] or not is_own:
+            raise self._stale("was changed")
+
+    def _stale(self, what: str) -> OSError:
+        reason = f"it {what} by another program; end 'tracecal label' and start it again"
+        return OSError(errno.ESTALE, reason, str(self.path))
 
     def _truncate(self) -> None:
         """Cut the file after the last complete verdict."""
@@ -160,11 +209,3 @@ class VerdictFile:
     def close(self) -> None:
         """Close the file for other processes."""
         self._file.close()
-
-
-def _is_json(line: bytes) -> bool:
-    try:
-        parsed_json(line)
-    except ValueError:
-        return False
-    return True
