@@ -4,7 +4,6 @@ Formats make them (`formats.logprobs` for most), and `step_logprobs` computes su
 entropies from them.
 """
 
-import math
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
@@ -19,18 +18,9 @@ SAME = 1e-4
 MARKS = str.maketrans({"▁": " ", "Ġ": " ", "Ċ": "\n"})
 
 
-class TokenKey(NamedTuple):
-    """What identifies a token: its id, else its bytes, else its text."""
-
-    token_id: int | None = None
-    spelling: tuple[int, ...] = ()
-    text: str | None = None
-
-    @property
-    def plain_text(self) -> str:
-        """The text without blanks at its ends, which programs strip on one side."""
-        text = bytes(self.spelling).decode(errors="replace") if self.spelling else self.text or ""
-        return text.translate(MARKS).strip()
+# What identifies a token: its id, else its bytes (empty where unknown), else its text. A plain
+# tuple, as an answer has thousands.
+TokenKey = tuple[int | None, tuple[int, ...], str | None]
 
 
 class Step(NamedTuple):
@@ -51,16 +41,28 @@ class Step(NamedTuple):
 def is_same_token(key: Hashable, other: Hashable) -> bool:
     """Whether two keys are of one token: by ids where both are known, else by bytes, else by text.
 
-    >>> is_same_token(TokenKey(text="Oslo"), TokenKey(spelling=tuple(b" Oslo")))
+    >>> is_same_token(token_key(text="Oslo"), (None, tuple(b" Oslo"), None))
     True
     """
-    if not (isinstance(key, TokenKey) and isinstance(other, TokenKey)):
+    if not (isinstance(key, tuple) and isinstance(other, tuple)):
         return key == other
-    if key.token_id is not None and other.token_id is not None:
-        return key.token_id == other.token_id
-    if key.spelling and other.spelling:
-        return key.spelling == other.spelling
-    return key.plain_text == other.plain_text
+    (token_id, spelling, text), (other_id, other_spelling, other_text) = key, other
+    if token_id is not None and other_id is not None:
+        return token_id == other_id
+    if spelling and other_spelling:
+        return spelling == other_spelling
+    return _plain_text(spelling, text) == _plain_text(other_spelling, other_text)
+
+
+def token_key(token_id: int | None = None, text: str | None = None) -> TokenKey:
+    """The key of a token whose bytes are unknown."""
+    return token_id, (), text
+
+
+def _plain_text(spelling: tuple[int, ...], text: str | None) -> str:
+    """The text of a token without blanks at its ends, which programs strip on one side."""
+    text = bytes(spelling).decode(errors="replace") if spelling else text or ""
+    return text.translate(MARKS).strip()
 
 
 def is_same_logprob(logprob: float, other: float) -> bool:
@@ -69,7 +71,7 @@ def is_same_logprob(logprob: float, other: float) -> bool:
     >>> is_same_logprob(-1.203973, -1.20397)
     True
     """
-    return math.isclose(logprob, other, rel_tol=SAME, abs_tol=SAME)
+    return abs(logprob - other) <= SAME * max(1.0, -logprob)
 
 
 def generated_entries(step: Step) -> list[tuple[Hashable, float | None]]:
@@ -84,12 +86,12 @@ def generated_entries(step: Step) -> list[tuple[Hashable, float | None]]:
     logprob = step.logprob
     if logprob is None:
         return [pair for pair in step.top if pair == (step.key, None)]
+    allowance = SAME * max(1.0, -logprob)  # as `is_same_logprob`, which is slow for thousands
+    low, high = logprob - allowance, logprob + allowance
     return [
-        (key, listed)
-        for key, listed in step.top
-        if listed is not None
-        and (listed == logprob or is_same_logprob(listed, logprob))
-        and is_same_token(key, step.key)
+        pair
+        for pair in step.top
+        if pair[1] is not None and low <= pair[1] <= high and is_same_token(pair[0], step.key)
     ]
 
 

@@ -38,7 +38,7 @@ def parsed_json_sequence(text: str) -> list[Any]:
 
     Raises `ValueError`, also for a repeated key.
 
-    >>> parsed_json_sequence('{"id":\n "a"}\n{"id":\n "b"}')
+    >>> parsed_json_sequence('{"id": "a"} {"id": "b"}')
     [{'id': 'a'}, {'id': 'b'}]
     """
     decoder = json.JSONDecoder(object_pairs_hook=_without_repeats)

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from tracecal.answers.formats.format import Format, Row
 from tracecal.answers.formats.logprobs import read_logprobs
 from tracecal.answers.raw_answer import Known, RawAnswer, StopToken, infer_stop_token
-from tracecal.answers.step import SLACK, Step, TokenKey, is_same_logprob
+from tracecal.answers.step import SLACK, Step, is_same_logprob, token_key
 from tracecal.errors import WrongRow
 
 Floats = list[float | None]
@@ -132,7 +132,7 @@ def _steps(columns: Columns, logprobs: Floats) -> list[Step]:
 
 
 def _key(text: str | None) -> object:
-    return OWN if text is None else TokenKey(text=text)
+    return OWN if text is None else token_key(text=text)
 
 
 def _logprobs(row: Row) -> Floats | None:
@@ -209,12 +209,12 @@ def _with_keys(
     """
     pairs: list[tuple[Hashable, float | None]]
     if isinstance(top, dict):
-        pairs = [(TokenKey(text=other), value) for other, value in top.items()]
+        pairs = [(token_key(text=other), value) for other, value in top.items()]
     elif top and isinstance(top[0], dict):
-        pairs = [(TokenKey(text=other.get("token")), other.get("logprob")) for other in top]
+        pairs = [(token_key(text=other.get("token")), other.get("logprob")) for other in top]
     else:
         pairs = [(f"#{index}", value) for index, value in enumerate(top or ())]
-    if text is not None and pairs and isinstance(pairs[0][0], TokenKey):
+    if text is not None and pairs and isinstance(pairs[0][0], tuple):
         return pairs
     for place, (_, value) in enumerate(pairs):
         if logprob is not None and value is not None and is_same_logprob(value, logprob):

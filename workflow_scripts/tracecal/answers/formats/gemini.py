@@ -12,7 +12,7 @@ from pydantic.alias_generators import to_camel
 from tracecal.answers.formats.format import Format, Row, split_list
 from tracecal.answers.raw_answer import RawAnswer, infer_stop_token
 from tracecal.answers.reasoning import split_content
-from tracecal.answers.step import Step, TokenKey, step_token_ids
+from tracecal.answers.step import Step, TokenKey, step_token_ids, token_key
 from tracecal.errors import WrongRow
 
 
@@ -27,7 +27,7 @@ class LogprobsCandidate(Camel):
 
     @property
     def key(self) -> TokenKey:
-        return TokenKey(self.token_id, text=self.token)
+        return token_key(self.token_id, self.token)
 
 
 class TopCandidates(Camel):

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from tracecal.answers.formats.format import Format, Row
 from tracecal.answers.formats.logprobs import Token, read_step
 from tracecal.answers.raw_answer import Known, RawAnswer, infer_stop_token
-from tracecal.answers.step import Step, TokenKey, step_token_ids
+from tracecal.answers.step import Step, step_token_ids, token_key
 from tracecal.errors import WrongRow
 
 
@@ -54,9 +54,9 @@ def _step(token: Token) -> Step:
             top = token.get("top_logprobs") or token.get("top_probs") or ()
             return read_step(_with_logprob(token), [_with_logprob(candidate) for candidate in top])
         # They state the probability of the generated token only in the list of the likeliest ones.
-        top = [(TokenKey(text=other["tok_str"]), _log(other["prob"])) for other in probs]
-        key = TokenKey(text=token["content"])
-        return Step(key.text, None, dict(top).get(key), top, key)
+        top = [(token_key(text=other["tok_str"]), _log(other["prob"])) for other in probs]
+        key = token_key(text=token["content"])
+        return Step(token["content"], None, dict(top).get(key), top, key)
     except (AttributeError, KeyError, TypeError) as error:
         raise WrongRow("its probabilities are no objects with 'content' and 'probs'") from error
 

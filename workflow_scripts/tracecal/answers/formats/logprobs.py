@@ -11,12 +11,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tracecal.answers.step import Step, TokenKey, require_id_per_step
+from tracecal.answers.step import Step, TokenKey, require_id_per_step, token_key
 from tracecal.errors import WrongRow
 
 # Most of an answer: checked while it is read, since a model per token takes longest.
 Token = dict[str, Any]
 ID_PREFIX = "token_id:"  # vLLM's, of a token that it returns as an id instead of text
+NAMELESS: TokenKey = (None, (), None)
 FORMS = (
     "a list of objects with 'token' and 'logprob', an object with such a list as 'content', one "
     "with 'tokens' and 'token_logprobs', or objects by token id beside 'token_ids'"
@@ -84,8 +85,16 @@ def read_step(token: Token, top: Iterable[Token]) -> Step:
         text, token_id = token.get("token") or "", token.get("id")
         if token_id is not None and _is_merged(token, top):
             return Step(text, None, None)
-        key = _key({"token": text} | token)
-        likeliest = [(_key(other), other.get("logprob")) for other in top]
+        key = token_id, tuple(token.get("bytes") or ()), text
+        likeliest = [
+            (
+                (other.get("id"), tuple(other.get("bytes") or ()), other.get("token")),
+                other.get("logprob"),
+            )
+            for other in top
+        ]
+        if any(other == NAMELESS for other, _ in likeliest):
+            raise KeyError("token")
         if text.startswith(ID_PREFIX) and (number := text.removeprefix(ID_PREFIX)).isdecimal():
             token_id = int(number)
         return Step(text, token_id, token.get("logprob"), likeliest, key)
@@ -93,12 +102,6 @@ def read_step(token: Token, top: Iterable[Token]) -> Step:
         raise WrongRow(
             "its log-probabilities are no list of objects with 'token' and 'logprob'"
         ) from error
-
-
-def _key(token: Token) -> TokenKey:
-    token_id, spelling = token.get("id"), tuple(token.get("bytes") or ())
-    is_named = token_id is not None or spelling
-    return TokenKey(token_id, spelling, token.get("token") if is_named else token["token"])
 
 
 def _is_token(value: Any) -> bool:
@@ -146,8 +149,8 @@ def _read_lists(logprobs: Mapping[str, Any]) -> list[Step]:
             text,
             None,
             value,
-            [(TokenKey(text=other), listed) for other, listed in (top or {}).items()],
-            TokenKey(text=text),
+            [(token_key(text=other), listed) for other, listed in (top or {}).items()],
+            token_key(text=text),
             len(top or ()) < width,
         )
         for text, value, top in zip(texts, values, tops, strict=True)
@@ -171,9 +174,9 @@ def _read_by_id(
     for token_id, listed in zip(token_ids, logprobs, strict=True):
         tokens = {int(key): token for key, token in (listed or {}).items()}
         chosen = tokens.get(token_id, {})
-        top = [(TokenKey(key), token["logprob"]) for key, token in tokens.items()]
+        top = [(token_key(key), token["logprob"]) for key, token in tokens.items()]
         text = chosen.get("decoded_token")
-        steps.append(Step(text, token_id, chosen.get("logprob"), top, TokenKey(token_id)))
+        steps.append(Step(text, token_id, chosen.get("logprob"), top, token_key(token_id)))
     return steps
 
 

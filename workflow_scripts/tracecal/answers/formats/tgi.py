@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from tracecal.answers.formats.format import Format, Row
 from tracecal.answers.raw_answer import RawAnswer, StopToken, infer_stop_token
-from tracecal.answers.step import Step, TokenKey, step_token_ids
+from tracecal.answers.step import Step, step_token_ids, token_key
 from tracecal.errors import WrongRow
 
 
@@ -59,8 +59,8 @@ def read(row: Row) -> RawAnswer:
 
 
 def _step(token: TGIToken, top: Sequence[TGIToken]) -> Step:
-    likeliest = [(TokenKey(other.id), other.logprob) for other in top]
-    return Step(token.text, token.id, token.logprob, likeliest, TokenKey(token.id))
+    likeliest = [(token_key(other.id), other.logprob) for other in top]
+    return Step(token.text, token.id, token.logprob, likeliest, token_key(token.id))
 
 
 def recognises(row: Row) -> bool:
