@@ -20,6 +20,7 @@ with job(snakemake):
             features = features.join(codes, on="example_id", validate="1:1")
         splits = read_parquet(inputs.splits, ["example_id", "split", "rank", "part"])
         control = control_error_rates(
+            "trace_plus",
             file.estimators["trace_plus"],
             answers.join(features, on="example_id", how="left", validate="1:1"),
             splits.filter(split=splits["split"].min()),

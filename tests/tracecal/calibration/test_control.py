@@ -10,6 +10,7 @@ from tracecal.calibration.estimator_fits import EstimatorFits
 from tracecal.calibration.fits import Logistic
 from tracecal.calibration.guarantees.control import control_error_rates, risk_coverage
 from tracecal.calibration.splits import make_splits
+from tracecal.calibrator.schema import ErrorRateControl
 
 
 def logistic(features=("a", "b"), n_splits=1):
@@ -39,7 +40,9 @@ def make_split(frame, seed=0):
 
 
 def control_frame(frame, seed=0, rates=(0.3,), confidence=0.9):
-    return control_error_rates(logistic(), frame, make_split(frame, seed), rates, confidence)
+    return control_error_rates(
+        "trace_plus", logistic(), frame, make_split(frame, seed), rates, confidence
+    )
 
 
 def test_few_large_groups_never_kept_and_said():
@@ -64,7 +67,7 @@ def test_few_large_groups_never_kept_and_said():
         item["wrong"] / item["kept"],
     )
     capped = control_error_rates(
-        logistic(), large, make_split(large), (0.3,), 0.9, largest_group=40
+        "trace_plus", logistic(), large, make_split(large), (0.3,), 0.9, largest_group=40
     )
     assert capped["larger_groups"] == 0 and capped["thresholds"][0]["threshold"] is None
 
@@ -75,12 +78,14 @@ def test_the_first_split_has_the_guarantees():
     fits = logistic(n_splits=4)
     controls = [
         control_error_rates(
-            fits, frame, splits.filter(pl.col("split") >= number), (0.2,), 0.9, True
+            "trace_plus", fits, frame, splits.filter(pl.col("split") >= number), (0.2,), 0.9, True
         )
         for number in range(4)
     ]
     assert [control["split"] for control in controls] == [0, 1, 2, 3]
-    first = control_error_rates(fits, frame, splits.filter(split=0), (0.2,), 0.9, ungrouped=True)
+    first = control_error_rates(
+        "trace_plus", fits, frame, splits.filter(split=0), (0.2,), 0.9, ungrouped=True
+    )
     assert controls[0] == first != controls[1] | {"split": 0}
 
 
@@ -92,6 +97,7 @@ def test_a_user_can_apply_the_json_by_hand():
     split = make_split(frame)
     stored = json.loads(json.dumps(control_frame(frame, rates=(0.1, 0.2, 0.3))))
     assert (stored["split"], stored["confidence"]) == (0, 0.9)
+    ErrorRateControl.model_validate(stored)
     evaluated = frame.join(split.filter(part="evaluation"), on="example_id")
     fits = logistic()
     fit = fits.splits[0]
@@ -110,6 +116,7 @@ def test_a_user_can_apply_the_json_by_hand():
         # Single answers: what is guaranteed is estimated by plain shares.
         assert item["coverage"] == pytest.approx(kept.height / 195)
         if item["threshold"] is not None:
+            assert item["wrong"] <= item["allowed"]
             assert item["error"] == pytest.approx(item["wrong"] / item["kept"])
             assert item["enough"] is None
 

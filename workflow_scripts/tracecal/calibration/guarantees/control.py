@@ -12,6 +12,7 @@ import polars as pl
 
 from tracecal.calibration.bets import significance_level
 from tracecal.calibration.estimator_fits import EstimatorFits
+from tracecal.calibration.fits import as_json
 from tracecal.calibration.groups import largest_group as choose_largest_group
 from tracecal.calibration.guarantees.error_rate import (
     ErrorRateTest,
@@ -28,6 +29,7 @@ SCOPE = (
 
 
 def control_error_rates(
+    estimator: str,
     fits: EstimatorFits,
     answers: pl.DataFrame,
     split: pl.DataFrame,
@@ -43,6 +45,8 @@ def control_error_rates(
 
     Parameters
     ----------
+    estimator : str
+        The estimator's id.
     fits : EstimatorFits
         The estimator's fits.
     answers : polars.DataFrame
@@ -68,8 +72,8 @@ def control_error_rates(
         JSON values. `thresholds` has a row per error rate; without a threshold it says the `reason`
         and the number of groups that would be `enough`. `groups` is the number of tested groups,
         `larger_groups` the share of answers in larger ones, `about` the scope of the guarantees and
-        `risk_coverage` the curve of the tested answers. `split`, `confidence` and `largest_group`
-        repeat what was used.
+        `risk_coverage` the curve of the tested answers. `ranked_by`, `features` and `fit` say what
+        ranks; `split`, `confidence` and `largest_group` repeat what was used.
     """
     number = int(split["split"].min())
     split = split.filter(split=number)
@@ -95,6 +99,9 @@ def control_error_rates(
     larger = sizes[sizes > largest_group].sum() / sizes.sum()
     about = SCOPE if larger == 0 else f"{SCOPE}; {_describe_cap(largest_group)}"
     return {
+        "ranked_by": estimator,
+        "features": list(fits.features),
+        "fit": as_json(fits.splits[number]),
         "split": number,
         "confidence": confidence,
         "groups": labelled.select(tested).n_groups,
@@ -135,6 +142,7 @@ def _as_row(test: ErrorRateTest) -> dict[str, Any]:
         "n": test.n,
         "kept": kept,
         "wrong": wrong,
+        "allowed": test.allowed if test.guaranteed else None,
         "coverage": kept / test.n if kept else 0.0,
         "error": wrong / kept if kept else None,
         "enough": test.enough,
