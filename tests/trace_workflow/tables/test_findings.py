@@ -257,7 +257,8 @@ def test_the_guarantee_is_that_of_the_task_and_rate_fixed_beforehand():
         "Model M gets 68 of 100 wrong on SVAMP. Keep the 20 that TRACE+ is surest of: at most 30 of "
         "100 such answers are wrong, with 90% confidence (task and rate were fixed beforehand).",
     ]
-    assert "counts with at most 4)" in guarantee(largest_group=4)[0]
+    capped = guarantee(largest_group=4, larger_groups=0.1)[0]
+    assert "; answers of groups of more than 4 are never kept)" in capped
 
 
 def test_a_guarantee_that_cannot_be_given_is_told_of():

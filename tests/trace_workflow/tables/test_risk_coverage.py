@@ -24,7 +24,7 @@ def control(*found, n=50):
     for one in found:
         row = dict(zip(names, one, strict=True)) | {"n": n, "enough": None if one[1] else 992}
         row["coverage"] = row["kept"] / n if n else 0.0
-        row["error"] = row["wrong"] / row["kept"] if row["kept"] else None
+        row["allowed"] = row["wrong"] + 1 if row["kept"] else None
         row["reason"] = None if row["threshold"] else "too few"
         thresholds.append(row)
     return {"split": 0, "confidence": 0.9, "groups": n // 2, "thresholds": thresholds}
@@ -60,17 +60,16 @@ def test_rows_go_by_model_and_task_and_shares_by_the_tested_answers():
         "50",
     )
     assert float(line["coverage_0.05"]) == pytest.approx(0.9)
-    assert float(line["error_0.05"]) == pytest.approx(1 / 45)
-    assert float(line["error_0.2"]) == pytest.approx(0.1)
+    assert (line["wrong_0.05"], line["allowed_0.05"], line["wrong_0.2"]) == ("1", "2", "5")
 
 
 def test_that_there_is_no_guarantee_is_said():
     table = risk_coverage(CONTROLS, MODELS, TASKS)
     line = read(table)["m2", "t"]
-    wanted = [line[f"{name}_0.05"] for name in ("threshold", "coverage", "error", "kept")]
+    wanted = [line[f"{name}_0.05"] for name in ("threshold", "coverage", "allowed", "kept")]
     assert wanted == ["", "0.0", "", "0"]
     assert any(note.startswith("none (m): no threshold guarantees") for note in table.footnotes)
-    assert "0.600 & none (992) & 0.000 & -- & 0.710 & 0.400 & 0.150" in render_latex(table)
+    assert "0.600 & none (992) & 0.000 & -- & 0.710 & 0.400 & 3/20" in render_latex(table)
     all_kept = {("m1", "u"): CONTROLS["m1", "u"]}
     assert risk_coverage(all_kept, MODELS, TASKS).footnotes == ()
     assert line["reason_0.05"] == "too few"

@@ -10,7 +10,7 @@ from tracecal.io.files import read_json
 # Columns that may hold None throughout.
 OPTIONAL = {
     "threshold": pl.Float64,
-    "error": pl.Float64,
+    "allowed": pl.Int64,
     "enough": pl.Int64,
     "reason": pl.String,
 }

@@ -113,8 +113,8 @@ def find_guarantee(thresholds: pl.DataFrame, study: StudyResults) -> list[Findin
 
 def _guarantee(row: Mapping) -> str:
     terms = "task and rate were fixed beforehand"
-    if (largest_group := row["largest_group"]) > 1:
-        terms += f"; a group of questions counts with at most {largest_group}"
+    if row.get("larger_groups"):
+        terms += f"; answers of groups of more than {row['largest_group']} are never kept"
     sentence = GIVEN if row["threshold"] is not None else REFUSED
     rate, percent = f"{100 * row['error_rate']:g} of 100", 100 * row["coverage"]
     return sentence.format(**dict(row) | {"terms": terms, "rate": rate, "percent": percent})

@@ -1,6 +1,6 @@
 """Thresholds on TRACE+ that guarantee the error rate of what they keep, for each pair."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -10,7 +10,7 @@ from trace_workflow.tables.table import ABSENT, Column, Table, format_number
 from trace_workflow.tables.wording import join_names
 
 NONE = "none"
-QUANTITIES = ("threshold", "coverage", "error", "kept", "enough", "reason")
+QUANTITIES = ("threshold", "coverage", "kept", "wrong", "allowed", "enough", "reason")
 
 
 def table(study: StudyResults) -> Table:
@@ -60,7 +60,14 @@ def _columns(rate: float) -> tuple[Column, ...]:
     return (
         Column((names["threshold"],), "Threshold", group, printed=printed),
         Column((names["coverage"],), "Coverage", group),
-        Column((names["error"],), "Error", group, added=True),
+        Column((names["wrong"],), "Wrong", group, printed=_counts(names), added=True),
+    )
+
+
+def _counts(names: Mapping[str, str]) -> pl.Expr:
+    """Wrong of kept answers: their ratio is no estimate, as they chose the threshold."""
+    return pl.when(pl.col(names["kept"]) > 0).then(
+        pl.format("{}/{}", names["wrong"], names["kept"])
     )
 
 

@@ -67,8 +67,10 @@ class RiskControl(Strict):
     )
     largest_group: PositiveInt | None = Field(
         None,
-        description="how many answers a group (variants of a question, parts of an answer) counts "
-        "with at most; null: as many as the largest that calibrates has",
+        description="answers of larger groups (variants of a question, parts of an answer) are "
+        "never kept; null: the smallest size for which these are at most a fifth of the answers. "
+        "Cascades: how many answers a group counts with at most; null: as many as the largest that "
+        "calibrates has",
     )
     cascades: CascadeGuarantees = CascadeGuarantees()
 
