@@ -18,6 +18,10 @@ class WrongRow(ValueError):
     """A row of a file is invalid; the message says why, without naming the row."""
 
 
+class FailedRequest(WrongRow):
+    """A row is of a request that failed, so it holds no answer."""
+
+
 def require_columns(present: Sequence[str], needed: Sequence[str], path: str | Path) -> None:
     """Raise `InputError` where `needed` columns are missing from the file's `present` ones."""
     if missing := [name for name in needed if name not in present]:

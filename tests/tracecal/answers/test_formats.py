@@ -224,6 +224,37 @@ def test_one_verdict_on_several_choices_is_refused(tmp_path):
         read_file(path)
 
 
+@pytest.mark.parametrize("correct", [False, [False, True]])
+def test_of_several_choices_the_first_may_be_read_alone(tmp_path, caplog, correct):
+    path = write(tmp_path / "a.jsonl", [two_choices(correct=correct)])
+    (answer,) = read_file(path, Reading(choices="first")).frame.to_dicts()
+    assert (answer["example_id"], answer["answer"]) == ("q", "a")
+    assert (answer["group_id"], answer["correct"]) == (None, False)
+    assert "the first of several choices is read in 1 rows" in caplog.text
+
+
+FAILURES = [
+    {"id": "f", "error": {"message": "no"}},
+    {"id": "f", "response": {"status_code": 429, "body": {"error": {"message": "slow down"}}}},
+    {"id": "f", "response": {"status_code": 200, "body": {"error": {"message": "no"}}}},
+    {"id": "f", "response": {"error": {"message": "no"}}},
+]
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_requests_that_failed_stop_or_are_skipped_or_count_as_incorrect(tmp_path, failure):
+    path = write(tmp_path / "a.jsonl", [OWN | {"logprobs": OBJECTS}, failure])
+    with pytest.raises(InputError, match=r"the request failed.*--failed skip or incorrect"):
+        read_file(path)
+    skipped = read_file(path, Reading(failed="skip"))
+    assert skipped.frame["example_id"].to_list() == ["q"]
+    assert skipped.wrong_rows[0].startswith("line 2: the request failed")
+    counted = read_file(path, Reading(failed="incorrect")).frame.row(1, named=True)
+    assert (counted["example_id"], counted["correct"]) == ("f", False)
+    assert counted["surprisal"] is counted["answer"] is None
+    assert counted["lacks"].startswith("the request failed")
+
+
 def test_rows_of_choices_are_read_again_as_the_same_answers(tmp_path, read):
     path = write(tmp_path / "b.jsonl", [two_choices(correct=[True, False])])
     kept = read_file(path, keep_rows=True)

@@ -18,7 +18,7 @@ from tracecal.answers.record import Record, as_frame
 from tracecal.answers.requests import Requests
 from tracecal.answers.row import has_verdict_at, read_row, split_row
 from tracecal.answers.row_file import numbered, open_rows
-from tracecal.errors import InputError, WrongRow, describe_wrong_rows
+from tracecal.errors import FailedRequest, InputError, WrongRow, describe_wrong_rows
 from tracecal.io.input_files import MOST_BYTES, require_regular
 from tracecal.io.log import LOGGER
 
@@ -109,8 +109,10 @@ def _read(
     records: dict[str, Record] = {}
     part_labels: dict[str, PartLabels] = {}
     wrong_rows, rows_of_records, has_label = [], [], False
-    # Examples of a task have one answer each: of several choices, the first.
-    for location, row in rows if ids is not None else _single_answers(rows, reading):
+    if ids is not None:  # examples of a task have one answer each
+        reading = reading.model_copy(update={"choices": "first"})
+    failed_rows: list[str] = []
+    for location, row in _single_answers(rows, reading, source):
         try:
             if isinstance(row, WrongRow):
                 raise row
@@ -135,12 +137,18 @@ def _read(
             if keep_rows:
                 rows_of_records.append(row if keep_rows is True else keep_rows(example_id, row))
         except WrongRow as error:
-            wrong_rows.append(f"{location}: {error}")
-    if wrong_rows and reading.wrong_rows == "stop":
+            is_failed = isinstance(error, FailedRequest)
+            (failed_rows if is_failed else wrong_rows).append(f"{location}: {error}")
+    stopping = wrong_rows if reading.wrong_rows == "stop" else []
+    if reading.failed == "stop" and reading.wrong_rows == "stop":
+        stopping = stopping + failed_rows
+    if stopping:
+        remedy = " Requests that failed: --failed skip or incorrect." if failed_rows else ""
         raise InputError(
-            f"{source}: {describe_wrong_rows(wrong_rows)}. Correct them, or leave them out with "
-            "--wrong-rows skip."
+            f"{source}: {describe_wrong_rows(stopping)}. Correct them, or leave them out with "
+            f"--wrong-rows skip.{remedy}"
         )
+    wrong_rows += failed_rows
     if not records:
         raise InputError(f"{source} holds no usable answer. {describe_wrong_rows(wrong_rows)}")
     frame = as_frame(records.values())
@@ -151,14 +159,30 @@ def _read(
     return Answers(frame, wrong_rows, metadata, part_labels, rows_of_records, source)
 
 
-def _single_answers(rows: Iterable[tuple[str, Any]], reading: Reading) -> Iterator[tuple[str, Any]]:
+def _single_answers(
+    rows: Iterable[tuple[str, Any]], reading: Reading, source: str
+) -> Iterator[tuple[str, Any]]:
     """Rows of one answer each, or the `WrongRow` that says why a row cannot be split."""
+    n_split = n_answers = 0
     for location, row in rows:
         try:
-            for single in split_row(row, reading):
-                yield location, single
+            singles, n_choices = split_row(row, reading)
         except WrongRow as error:
             yield location, error
+            continue
+        if n_choices > 1:
+            n_split, n_answers = n_split + 1, n_answers + n_choices
+        for single in singles:
+            yield location, single
+    if n_split and reading.choices == "first":
+        LOGGER.warning("%s: the first of several choices is read in %d rows", source, n_split)
+    elif n_split:
+        LOGGER.info(
+            "%s: %d rows hold %d answers, choices or steps of an agent; those of a row are a group",
+            source,
+            n_split,
+            n_answers,
+        )
 
 
 def _require_new_id(

@@ -92,6 +92,14 @@ class Reading(Strict):
     filter: str | None = Field(
         default=None, description="read only this filter of lm-evaluation-harness"
     )
+    choices: Literal["all", "first"] = Field(
+        default="all",
+        description="of several choices of a request, read all, as one group, or the first",
+    )
+    failed: Literal["stop", "skip", "incorrect"] = Field(
+        default="stop",
+        description="stop at requests that failed, skip them, or count them as incorrect answers",
+    )
     wrong_rows: Literal["stop", "skip"] = Field(
         default="stop", description="stop at invalid rows, or skip them"
     )

@@ -22,7 +22,7 @@ from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record
 from tracecal.answers.trace import make_record
 from tracecal.answers.verdict import WORDS, agreed_verdict, is_unsure
-from tracecal.errors import WrongRow
+from tracecal.errors import FailedRequest, WrongRow
 from tracecal.io.input_files import parsed_json
 
 LABELS = ("correct", "label")
@@ -47,16 +47,19 @@ CENTURY = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 def read_row(row: Any, reading: Reading) -> Record:
     """Read the answer of a row: the object of a format, or an object with it as `response`.
 
-    Raises `WrongRow`.
+    Raises `WrongRow`, and `FailedRequest` unless `reading` counts failed requests as incorrect.
 
     >>> read_row({"id": "sum", "answer": "5", "logprobs": [-0.25, -0.5]}, Reading()).surprisal
     [0.25, 0.5]
     """
     if not isinstance(row, dict):
         raise WrongRow("it is not a JSON object")
-    if row.get("error"):
-        raise WrongRow("the request failed")
-    body = _body(row)
+    try:
+        body = _body(row)
+    except FailedRequest as error:
+        if reading.failed != "incorrect":
+            raise
+        return Record(_example_id(row, row, reading), correct=False, lacks=str(error))
     if reading.columns:
         body = {name: value_at(row, path) for name, path in reading.columns.items()}
     answer_format = _format(body, reading)
@@ -88,49 +91,58 @@ def read_row(row: Any, reading: Reading) -> Record:
     return record
 
 
-def split_row(row: Any, reading: Reading) -> list[Row]:
-    """The rows of the answers that a row holds: several choices, or the steps of an agent.
+def split_row(row: Any, reading: Reading) -> tuple[list[Row], int]:
+    """The rows of the answers that a row holds, and how many choices or steps of an agent it holds.
 
     Each has an id of its own, and the row's id as its `group_id` unless the row states one. A row
     that cannot be read is given back, for `read_row` to say why.
 
     >>> choices = [{"index": 0, "text": "5"}, {"index": 1, "text": "7"}]
-    >>> [row["custom_id"] for row in split_row({"id": "sum", "choices": choices}, Reading())]
-    ['sum', 'sum#choice-2']
+    >>> rows, n_choices = split_row({"id": "sum", "choices": choices}, Reading())
+    >>> [row["custom_id"] for row in rows], n_choices
+    (['sum', 'sum#choice-2'], 2)
     """
-    if not isinstance(row, dict) or row.get("error") or reading.columns:
-        return [row]
+    if not isinstance(row, dict) or reading.columns:
+        return [row], 1
     try:
         body = _body(row)
         bodies = _format(body, reading).split(body)
         first = next(iter(bodies.values()))
-        if len(bodies) == 1 and first is body:
-            return [row]
+        n_choices = len(bodies)
+        if n_choices == 1 and first is body:
+            return [row], 1
         example_id = _example_id(_with_body(row, body, first), first, reading)
     except WrongRow:
-        return [row]
+        return [row], 1
+    verdicts: list[Row] = [{}] * n_choices
+    if "" in bodies and n_choices > 1:
+        is_first = reading.choices == "first"
+        verdicts = _choice_verdicts(row, n_choices, is_first)
+        bodies = {"": first} if is_first else bodies
     is_grouped = len(bodies) == 1 or isinstance(row.get("group_id"), str | int)
     group = {} if is_grouped else {"group_id": example_id}
-    verdicts = _choice_verdicts(row, len(bodies)) if "" in bodies else [{}] * len(bodies)
     if "epoch" in body:  # the id states it
         bodies = {ending: part | {"epoch": None} for ending, part in bodies.items()}
-    return [
+    rows = [
         _with_id(_with_body(row, body, part) | group | verdict, example_id + ending, reading)
-        for (ending, part), verdict in zip(bodies.items(), verdicts, strict=True)
+        for (ending, part), verdict in zip(bodies.items(), verdicts, strict=False)
     ]
+    return rows, n_choices
 
 
-def _choice_verdicts(row: Row, n_choices: int) -> list[Row]:
-    """The verdicts of choices, which a row lists. Raises `WrongRow` for one verdict on several."""
+def _choice_verdicts(row: Row, n_choices: int, is_first: bool) -> list[Row]:
+    """The verdicts of choices, which a row lists; a single one is of the first, where only that
+    `is_first` read. Raises `WrongRow` for one verdict on several.
+    """
     verdicts: list[Row] = [{} for _ in range(n_choices)]
     for name in (*LABELS, "labelled"):
         values = row.get(name)
-        if values is None:
+        if values is None or (is_first and not isinstance(values, list)):
             continue
         if not isinstance(values, list) or len(values) != n_choices:
             raise WrongRow(
                 f"it has {n_choices} choices, and {name} is not a list of as many verdicts; give "
-                "such a list, or one choice"
+                "such a list, or read the first (--choices first)"
             )
         for verdict, value in zip(verdicts, values, strict=True):
             verdict[name] = value
@@ -162,17 +174,26 @@ def _with_id(row: Row, example_id: str, reading: Reading) -> Row:
 
 
 def _body(row: Row) -> Row:
-    """The answer itself, without the envelope of a batch file; either may be JSON in a text."""
+    """The answer itself, without the envelope of a batch file; either may be JSON in a text.
+
+    Raises `FailedRequest` where there is an error instead.
+    """
+    if row.get("error"):
+        raise FailedRequest("the request failed")
     response = _parsed_answer(row.get("response"))
     if not isinstance(response, dict):
         return row
     if "body" not in response:
+        if response.get("error"):
+            raise FailedRequest("the request failed")
         return response
     status, body = response.get("status_code"), _parsed_answer(response["body"])
     if status not in (None, 200):
-        raise WrongRow(f"the request failed with status {status}")
+        raise FailedRequest(f"the request failed with status {status}")
     if not isinstance(body, dict):
         raise WrongRow("its response.body is no JSON object with an answer")
+    if body.get("error"):
+        raise FailedRequest("the request failed")
     return body
 
 
