@@ -45,6 +45,18 @@ WRONG = {
         {"splits": {"calibration_share": 1.5}},
         r"c: splits\.calibration_share: .*less than 1",
     ),
+    "a label that steers a terminal": (
+        {"models": [{"slug": "m", "label": "\x1b[2J\x1b[31mM", "source": {"repo": "a/b"}}]},
+        r"c: models\[0\]\.label: holds the control character '\\x1b', which would steer",
+    ),
+    "no number": (
+        {"risk_control": {"confidence": float("nan")}},
+        r"c: risk_control\.confidence: Input should be a finite number",
+    ),
+    "endless resamples": (
+        {"bootstrap": {"resamples": 10**12}},
+        r"c: bootstrap\.resamples: Input should be less than or equal to 1000000",
+    ),
     "a label that is a script": (
         {"models": [MODEL | {"label": "A </SCRIPT> tag"}]},
         r"c: models\[0\]\.label: '</SCRIPT' would run in the report's page",

@@ -103,14 +103,15 @@ def test_a_plan_counts_groups_as_the_calibrator_does(content, monkeypatch):
 @pytest.mark.parametrize(
     "options, reason",
     [
-        (["--accuracy", "0.9"], "give either --calibrator, or"),
-        (["--calibrator", "C.json", "--auroc", "0.9"], "give either --calibrator, or"),
-        (["--accuracy", "0.9", "--auroc", "0.8", "--error-rate", "1.5"], "--error-rate 1.5"),
-        (["--accuracy", "0.9", "--auroc", "0.8", "--most", "10"], "--most must be 50"),
+        ("0.2 --accuracy 0.9", "give either --calibrator, or"),
+        ("0.2 --calibrator C.json --auroc 0.9", "give either --calibrator, or"),
+        ("1.5 --accuracy 0.9 --auroc 0.8", "--error-rate 1.5"),
+        ("1e-300 --accuracy 0.9 --auroc 0.8", "--error-rate 1e-300"),
+        ("0.2 --accuracy 0.9 --auroc 0.8 --most 10", "--most must be 50"),
     ],
 )
 def test_what_cannot_be_planned_is_refused(options, reason, caplog):
-    assert main(["plan", "--error-rate", "0.2", *options]) == 1
+    assert main(["plan", "--error-rate", *options.split()]) == 1
     assert reason in caplog.text
 
 

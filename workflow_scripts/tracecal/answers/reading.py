@@ -46,11 +46,13 @@ class Reading(Strict):
 
     format: FormatName = Field(default="auto", description="auto: recognise each row")
     vocabulary: PositiveInt | None = Field(
-        default=None, description="size of the model's vocabulary, which entropies from top-k need"
+        default=None,
+        le=10**9,
+        description="size of the model's vocabulary, which entropies from top-k need",
     )
     greedy: bool = Field(default=False, description="the answers were decoded greedily")
     rounding: NonNegativeFloat | None = Field(
-        default=None, description="largest log-probability error in nats, detected by default"
+        default=None, le=1, description="largest log-probability error in nats, detected by default"
     )
     stop_token: Literal["auto", "included", "absent"] = Field(
         default="auto",

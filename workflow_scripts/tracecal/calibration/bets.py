@@ -21,7 +21,7 @@ def significance_level(confidence: float) -> float:
 
 def min_groups(error_rate: float, level: float) -> int:
     """How many groups guarantee an error rate if no answer is wrong."""
-    return math.ceil(math.log(level) / math.log(1 - error_rate))
+    return math.ceil(math.log(level) / math.log1p(-error_rate))
 
 
 @dataclass(frozen=True)

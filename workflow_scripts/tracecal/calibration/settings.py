@@ -11,7 +11,9 @@ from tracecal.io.settings import Strict
 
 
 class Splits(Strict):
-    count: PositiveInt = Field(20, description="random calibration/evaluation splits per task")
+    count: PositiveInt = Field(
+        20, le=10_000, description="random calibration/evaluation splits per task"
+    )
     calibration_share: float = Field(
         0.35, gt=0, lt=1, description="share of a task's examples that calibrators are fitted on"
     )
@@ -23,11 +25,12 @@ class Calibration(Strict):
         description="platt: logistic regression on standardised scores; platt_raw: on raw ones",
     )
     ece_bins: PositiveInt = Field(
-        15, description="equal-width bins of the expected calibration error"
+        15, le=10_000, description="equal-width bins of the expected calibration error"
     )
 
 
-Share = Annotated[float, Field(gt=0, lt=1)]
+SMALLEST_RATE = 1e-6
+Share = Annotated[float, Field(ge=SMALLEST_RATE, lt=1)]
 
 
 class CascadeGuarantees(Strict):
@@ -67,6 +70,7 @@ class RiskControl(Strict):
     )
     largest_group: PositiveInt | None = Field(
         None,
+        le=10**9,
         description="answers of larger groups (variants of a question, parts of an answer) are "
         "never kept; null: the smallest size for which these are at most a fifth of the answers. "
         "Cascades: how many answers a group counts with at most; null: as many as the largest that "
@@ -83,5 +87,7 @@ class RiskControl(Strict):
 class Bootstrap(Strict):
     """Intervals of differences between estimators."""
 
-    resamples: PositiveInt = Field(1000, description="resamples of each task's groups of examples")
+    resamples: PositiveInt = Field(
+        1000, le=1_000_000, description="resamples of each task's groups of examples"
+    )
     level: float = Field(0.95, gt=0, lt=1, description="share of the resamples in an interval")

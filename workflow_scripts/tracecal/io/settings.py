@@ -22,13 +22,14 @@ from tracecal.errors import InputError, listed
 from tracecal.io.input_files import require_small
 
 UNKNOWN = "unknown_key"  # an error type beside pydantic's own
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # all but tabs and line ends
 LONGEST_NAME = 100  # of the 255 bytes of most file systems, to leave room for suffixes
 
 
 class Strict(BaseModel):
-    """A frozen model whose error for an unknown key lists the allowed ones."""
+    """A frozen model of finite numbers, whose error for an unknown key lists the allowed ones."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False, allow_inf_nan=False)
 
     @model_validator(mode="wrap")
     @classmethod
@@ -156,7 +157,8 @@ def _once(sentences: Iterable[str]) -> Iterator[str]:
 
 
 def _refuse_markup(value: Any, where: str) -> None:
-    """Raise `InputError` for text that opens or ends a script, or holds a lone surrogate.
+    """Raise `InputError` for text that opens or ends a script, or holds a lone surrogate or a
+    character that controls a terminal.
 
     Snakemake's report writes rules' parameters, and so these texts, into a script unescaped.
     Prompts may hold other tags.
@@ -164,6 +166,11 @@ def _refuse_markup(value: Any, where: str) -> None:
     for keys, text in _texts(value):
         if any("\ud800" <= letter <= "\udfff" for letter in text):
             raise InputError(f"{where}: {_path(keys)}: holds an unpaired surrogate")
+        if control := CONTROL.search(text):
+            raise InputError(
+                f"{where}: {_path(keys)}: holds the control character {control[0]!r}, which would "
+                "steer the terminal that shows it"
+            )
         if tag := re.search(r"</?script|<!--", text, re.IGNORECASE):
             raise InputError(
                 f"{where}: {_path(keys)}: {tag[0]!r} would run in the report's page; leave it out"

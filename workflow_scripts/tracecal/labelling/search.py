@@ -20,6 +20,7 @@ from tracecal.answers.reading import Reading
 from tracecal.answers.sources import Answers
 from tracecal.calibration.bets import significance_level
 from tracecal.calibration.groups import group_answers
+from tracecal.calibration.settings import SMALLEST_RATE
 from tracecal.calibrator.calibrator import Calibrator
 from tracecal.calibrator.settings import SEED
 from tracecal.errors import InputError
@@ -58,8 +59,8 @@ class SearchSettings:
             ("--error-rate", self.error_rate),
             ("--confidence", self.confidence),
         ):
-            if not 0 < value < 1:
-                raise InputError(f"{option} {value:g}: expected a number between 0 and 1.")
+            if not SMALLEST_RATE <= value < 1:
+                raise InputError(f"{option} {value:g}: expected a number from 1e-06 to below 1.")
         if self.largest_group is not None and self.population == "finite":
             raise InputError(
                 "--largest-group is for --population further: how the answers of this file are "
