@@ -17,6 +17,7 @@ from tracecal.calibration.guarantees.error_rate import (
     threshold_by_values,
 )
 from tracecal.calibration.guarantees.line import MAX_LABELS, error_line
+from tracecal.calibration.guarantees.sequence import fitted_sequence
 
 LEVEL = 0.1
 NONE = GroupedScores.of_single([])
@@ -171,6 +172,26 @@ def test_unlabelled_answers_alone_say_whether_values_are_few(n_values, n_unlabel
     expected = other(*arguments, 0.2, LEVEL)
     assert test.guaranteed == pytest.approx(expected.guaranteed)
     assert replace(test, guaranteed=()) == replace(expected, guaranteed=())
+
+
+def test_with_many_labels_those_of_the_fit_choose_the_start():
+    rng = np.random.default_rng(2)
+    score, fitted_score = rng.random(520), rng.random(100)
+    wrong, fitted_wrong = (rng.random(len(x)) > 0.6 + 0.4 * x for x in (score, fitted_score))
+    fitted = fitted_score, fitted_wrong
+    test = find_thresholds(single(score), wrong, NONE, [0.2], LEVEL, fitted=fitted)[0]
+    guaranteed = []
+    for value in fitted_sequence(*fitted, 520, 0.2, LEVEL):
+        kept = score >= value
+        if binomtest(int(wrong[kept].sum()), int(kept.sum()), 0.2, "less").pvalue > LEVEL:
+            break
+        guaranteed.append(value)
+    assert test.guaranteed == pytest.approx(guaranteed) and len(guaranteed) > 3
+    by_line = find_thresholds(single(score), wrong, NONE, [0.2], LEVEL)[0]
+    few = fitted_score[:79], fitted_wrong[:79]
+    assert (
+        find_thresholds(single(score), wrong, NONE, [0.2], LEVEL, fitted=few)[0] == by_line != test
+    )
 
 
 def grouped(sizes, score, labelled=None):

@@ -5,9 +5,10 @@
 - single answers by the line (`threshold_by_line`);
 - single answers with few distinct scores, such as stated confidences, value by value from the top
   (`threshold_by_values`);
+- many single answers from a start that the labels of a fit choose (`threshold_by_sequence`);
 - groups of answers by bets on whole groups (`threshold_by_groups`).
 
-What is tested, and in which order, is fixed by unlabelled answers alone.
+What is tested, and in which order, is fixed without the labels that test.
 """
 
 import math
@@ -27,6 +28,7 @@ from tracecal.calibration.guarantees.line import (
     free_of_errors,
     labels_needed,
 )
+from tracecal.calibration.guarantees.sequence import fitted_sequence
 
 # Fewer distinct scores than this, of MIN_UNLABELLED answers or more, are tested value by value.
 FEW_VALUES = 20
@@ -36,6 +38,8 @@ MIN_QUANTILES = 20  # groups: at least so many unlabelled scores choose the thre
 START, START_FEW, FEW_LABELS = 3.0, 1.5, 10
 # Scores that agree in so many digits are ties, as their last bits depend on how they are computed.
 DIGITS = 14
+# From so many labels on, a start that some of them choose keeps more than the line.
+MANY_LABELS = 600
 STEP = 0.02  # groups: each threshold keeps this share of the answers more than the one before
 
 
@@ -139,6 +143,7 @@ def find_thresholds(
     level: float,
     largest_group: int = 1,
     with_forecast: bool = True,
+    fitted: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> list[ErrorRateTest]:
     """Find the thresholds of each error rate, smallest rate first.
 
@@ -161,6 +166,9 @@ def find_thresholds(
         Answers of larger groups are neither tested nor ever kept.
     with_forecast : bool
         Whether to forecast how many labels would be enough, which takes longer than the tests.
+    fitted : pair of arrays [m], optional
+        Scores of the labelled answers that the score was fitted on, and whether each is wrong. With
+        MANY_LABELS in all they choose where single answers' tests start.
 
     Examples
     --------
@@ -179,6 +187,8 @@ def find_thresholds(
     finite = unlabelled.score[~np.isnan(unlabelled.score)]
     few_values = len(finite) >= MIN_UNLABELLED and len(np.unique(finite)) < FEW_VALUES
     scores = labelled.score, wrong
+    chooses = None if fitted is None else _rounded_answers(*fitted)
+    many = chooses is not None and len(chooses[0]) + len(wrong) >= MANY_LABELS
     tests: list[ErrorRateTest] = []
     for rate in sorted(error_rates):
         target = rate, level, with_forecast
@@ -186,6 +196,8 @@ def find_thresholds(
             test = threshold_by_groups(labelled, wrong, unlabelled, largest_group, *target)
         elif few_values:
             test = threshold_by_values(*scores, unlabelled.score, *target)
+        elif many and len(chooses[0]):
+            test = threshold_by_sequence(*scores, *chooses, *target)
         else:
             test = threshold_by_line(*scores, *target)
         test = replace(test, guaranteed=tuple(lowered(np.array(test.guaranteed)).tolist()))
@@ -194,6 +206,12 @@ def find_thresholds(
             test = replace(stricter, error_rate=rate)
         tests.append(test)
     return tests
+
+
+def _rounded_answers(score: np.ndarray, wrong: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rounded scores, and whether each answer is wrong, of the answers with a score."""
+    ranked = ~np.isnan(score)
+    return GroupedScores.of_single(score[ranked]).rounded().score, wrong[ranked]
 
 
 def lowered(score: np.ndarray) -> np.ndarray:
@@ -248,21 +266,56 @@ def threshold_by_values(
     ranked = ~np.isnan(score)
     score, wrong, n = score[ranked], wrong[ranked], int(ranked.sum())
     test = ErrorRateTest(error_rate, error_rate, (), n, n)
+    if reason := _too_few(n, "answers", error_rate, level):
+        return replace(test, reason=reason)
     suffice = free_of_errors(error_rate, level)
-    if n < suffice:
-        return replace(test, reason=_too_few(n, "answers", error_rate, level))
     values = np.unique(unlabelled[~np.isnan(unlabelled)])[::-1]
     start = (START_FEW if n < FEW_LABELS * suffice else START) * suffice / n
     share = (unlabelled[:, None] >= values).sum(axis=0) / (~np.isnan(unlabelled)).sum()
     values = values[min(int(np.searchsorted(share, start)), len(values) - 1) :]
-    is_kept = score[:, None] >= values
+    return _test_in_order(test, score, wrong, values, level, with_forecast)
+
+
+def threshold_by_sequence(
+    score: np.ndarray,
+    wrong: np.ndarray,
+    fitted_score: np.ndarray,
+    fitted_wrong: np.ndarray,
+    error_rate: float,
+    level: float,
+    with_forecast: bool = True,
+) -> ErrorRateTest:
+    """Test single answers at thresholds that the answers of a fit and their labels choose.
+
+    Each threshold has an exact binomial test, and the first that fails is the last.
+    """
+    ranked = ~np.isnan(score)
+    score, wrong, n = score[ranked], wrong[ranked], int(ranked.sum())
+    test = ErrorRateTest(error_rate, error_rate, (), n, n)
+    if reason := _too_few(n, "answers", error_rate, level):
+        return replace(test, reason=reason)
+    sequence = fitted_sequence(fitted_score, fitted_wrong, n, error_rate, level)
+    return _test_in_order(test, score, wrong, sequence, level, with_forecast)
+
+
+def _test_in_order(
+    test: ErrorRateTest,
+    score: np.ndarray,
+    wrong: np.ndarray,
+    thresholds: np.ndarray,
+    level: float,
+    with_forecast: bool,
+) -> ErrorRateTest:
+    """Complete a test by exact binomial tests of falling thresholds, up to the first that fails."""
+    n, error_rate = test.n, test.tested_rate
+    is_kept = score[:, None] >= thresholds
     kept, n_wrong = is_kept.sum(axis=0), (is_kept & wrong[:, None]).sum(axis=0)
     n_passed = int(np.cumprod(bdtr(n_wrong, kept, error_rate) <= level).sum())
     kept, n_wrong = (int(counts[max(n_passed - 1, 0)]) for counts in (kept, n_wrong))
     allowed = int((bdtr(np.arange(kept + 1), kept, error_rate) <= level).sum()) - 1
     test = replace(test, kept=kept, wrong=n_wrong, allowed=allowed)
     if n_passed:
-        return replace(test, guaranteed=tuple(values[:n_passed].tolist()))
+        return replace(test, guaranteed=tuple(thresholds[:n_passed].tolist()))
     shares = kept / n, n_wrong / n
 
     def suffices(size: int) -> bool:
