@@ -14,6 +14,7 @@ from tracecal.answers.formats.registry import recognise
 from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
 from tracecal.errors import InputError
+from tracecal.explorer.questions import find_questions
 
 REAL = Path(__file__).with_name("real") / "oslo.jsonl"
 OSLO = [("Oslo", -0.2), ("Bergen", -2.5)]
@@ -71,10 +72,19 @@ def test_what_programs_really_wrote_is_read(read, program, form, top_k, model):
     assert answer["stop_token"] == ("included" if form == "tgi" else "absent")
 
 
-def test_a_spend_log_without_the_response_is_one_sentence(tmp_path):
-    row = {"request_id": "r", "call_type": "acompletion", "response": "{}", "messages": "{}"}
-    with pytest.raises(InputError, match="its format is unknown"):
-        read_file(write(tmp_path / "a.jsonl", [row]))
+def test_a_spend_log_has_its_request_and_its_question(tmp_path):
+    asked = {
+        "model": "m",
+        "temperature": 0.7,
+        "messages": [{"role": "user", "content": "Capital?"}],
+    }
+    row = {"request_id": "r", "messages": "{}", "proxy_server_request": json.dumps(asked)}
+    path = write(tmp_path / "a.jsonl", [row | {"response": json.dumps(chat(LISTS))}])
+    found = read_file(path, keep_rows=True)
+    assert found.frame["decoding"].to_list() == ["temperature 0.7"]
+    assert find_questions(found.rows, [None])["question"].to_list() == ["Capital?"]
+    with pytest.raises(InputError, match="LiteLLM kept no response .store_prompts_in_spend_logs"):
+        read_file(write(tmp_path / "a.jsonl", [row | {"response": "{}"}]))
 
 
 OWN = {"id": "q", "answer": "Oslo."}
@@ -375,3 +385,5 @@ def test_every_eval_ever_gives_text_and_verdict(read):
     assert (single["example_id"], single["answer"], single["model"]) == ("s1", "Oslo.", "org/m")
     assert (single["prompt"], single["correct"]) == ("Q: Capital?\nA:", True)
     assert (agentic["answer"], agentic["lacks"]) == ("A", "no log-probabilities are given")
+    (question,) = find_questions([eee()], [None]).to_dicts()
+    assert (question["question"], question["references"]) == ("Capital?", ["Oslo"])

@@ -25,7 +25,7 @@ NEUTRAL: dict[str, tuple[object, ...]] = {
 }
 # Where a row keeps the settings of its request.
 REQUESTS = ("request", "generation_settings", "sampling_params", "parameters", "generation_config")
-REQUESTS += ("model_parameters", "modelParameters")
+REQUESTS += ("model_parameters", "modelParameters", "kwargs")
 # A row's own `top_k` may be how many tokens it lists.
 FLAT = tuple(name for name in NEUTRAL if name != "top_k")
 

@@ -104,6 +104,7 @@ def split_row(row: Any, reading: Reading) -> tuple[list[Row], int]:
     """
     if not isinstance(row, dict) or reading.columns:
         return [row], 1
+    row = _with_parsed_texts(row)
     try:
         body = _body(row)
         bodies = _format(body, reading).split(body)
@@ -151,6 +152,24 @@ def _choice_verdicts(row: Row, n_choices: int, is_first: bool) -> list[Row]:
 
 def _format(body: Row, reading: Reading) -> Format:
     return recognise(body) if reading.format == "auto" else FORMATS[reading.format]
+
+
+def _with_parsed_texts(row: Row) -> Row:
+    """A row of LiteLLM's spend logs with objects in place of JSON texts; any other as it is.
+
+    The proxy keeps a request and its response where `store_prompts_in_spend_logs` is set.
+    """
+    if not isinstance(row.get("proxy_server_request"), str):
+        return row
+    objects = {}
+    for name in ("messages", "response", "proxy_server_request"):
+        try:
+            objects[name] = parsed_json(row[name]) if isinstance(row.get(name), str) else row[name]
+        except (KeyError, ValueError):
+            continue
+    if not objects.get("response"):
+        raise WrongRow("LiteLLM kept no response (store_prompts_in_spend_logs)")
+    return row | objects | {"request": objects.get("proxy_server_request") or row.get("request")}
 
 
 def _with_body(row: Row, body: Row, part: Row) -> Row:

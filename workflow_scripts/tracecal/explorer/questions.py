@@ -39,8 +39,9 @@ def find_question(row: Mapping[str, Any], prompt: str | None) -> dict[str, Any]:
     question = next(filter(None, map(_words, questions)), None) or prompt or ""
     if _is_text(row.get("part")):
         question += f"\nPart: {row['part']}"
+    inputs = filter(_is_object, [row.get("input")])
     references, distractors = (
-        next(filter(None, map(_texts, _values(objects, names))), [])
+        next(filter(None, map(_texts, _values([*objects, *inputs], names))), [])
         for names in (REFERENCES, ["distractors"])
     )
     return {
@@ -63,9 +64,11 @@ def _within(row: Any, *path: str) -> Any:
 
 
 def _words(value: Any) -> str | None:
-    """A text, or the text of the user's last message in a list of messages."""
+    """A text, the raw text of an input, or the text of the user's last message in a list."""
     if isinstance(value, str):
         return value
+    if _is_object(value):  # as Every Eval Ever has it
+        return value["raw"] if _is_text(value.get("raw")) else None
     for message in reversed(value) if isinstance(value, list) else ():
         if _is_object(message) and message.get("role") == "user":
             content = message.get("content")
