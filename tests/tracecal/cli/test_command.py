@@ -314,8 +314,7 @@ def test_help_fits_on_a_page(capsys, monkeypatch):
 def test_options_of_reading_are_described_on_a_page_of_their_own_and_accepted_everywhere(
     files, capsys
 ):
-    assert main(["reading"]) == 0
-    page = capsys.readouterr().out
+    page = help_of(capsys, "reading")
     options = [f"--{name.replace('_', '-')} " for name in Reading.model_fields]
     assert all(option in page for option in options)
     assert "Options" in page and "[default: auto]" in page

@@ -25,7 +25,7 @@ OPTION_PAGES = {
         "Options: operation and replay",
         ("In operation", "Answers without log-probabilities"),
     ),
-    "options_reading.md": ("Options: reading and settings", ("More help",)),
+    "options_reading.md": ("Options: reading and settings", ("Your answers", "More help")),
 }
 REFERENCE = Path(__file__).resolve().parents[3] / "docs/reference"
 BEGIN = "<!-- written by `python workflow_scripts describe_api` -->"

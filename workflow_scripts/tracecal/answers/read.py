@@ -112,7 +112,7 @@ def _read(
     if ids is not None:  # examples of a task have one answer each
         reading = reading.model_copy(update={"choices": "first"})
     failed_rows: list[str] = []
-    for location, row in _single_answers(rows, reading, source):
+    for location, row in single_answers(rows, reading, source):
         try:
             if isinstance(row, WrongRow):
                 raise row
@@ -159,7 +159,7 @@ def _read(
     return Answers(frame, wrong_rows, metadata, part_labels, rows_of_records, source)
 
 
-def _single_answers(
+def single_answers(
     rows: Iterable[tuple[str, Any]], reading: Reading, source: str
 ) -> Iterator[tuple[str, Any]]:
     """Rows of one answer each, or the `WrongRow` that says why a row cannot be split."""

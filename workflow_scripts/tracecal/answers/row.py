@@ -55,14 +55,11 @@ def read_row(row: Any, reading: Reading) -> Record:
     if not isinstance(row, dict):
         raise WrongRow("it is not a JSON object")
     try:
-        body = _body(row)
+        answer_format, body = format_and_answer(row, reading)
     except FailedRequest as error:
         if reading.failed != "incorrect":
             raise
         return Record(_example_id(row, row, reading), correct=False, lacks=str(error))
-    if reading.columns:
-        body = {name: value_at(row, path) for name, path in reading.columns.items()}
-    answer_format = _format(body, reading)
     request = request_of(row, body)
     if request.get("temperature") == 0:
         reading = reading.model_copy(update={"greedy": True})
@@ -89,6 +86,14 @@ def read_row(row: Any, reading: Reading) -> Record:
         record = replace(record, also=_own_columns(row, body, reading.also))
     _require_encodable(record)
     return record
+
+
+def format_and_answer(row: Row, reading: Reading) -> tuple[Format, Row]:
+    """The format of a row's answer, and the answer without its envelope. Raises `WrongRow`."""
+    body = _body(row)
+    if reading.columns:
+        body = {name: value_at(row, path) for name, path in reading.columns.items()}
+    return _format(body, reading), body
 
 
 def split_row(row: Any, reading: Reading) -> tuple[list[Row], int]:

@@ -119,7 +119,10 @@ def answers_in(
     else:
         result = read.read_rows(frame.iter_rows(named=True), settings, keep_rows, progress)
     if result.wrong_rows:
-        LOGGER.warning("%s: left out %s", result.source, describe_wrong_rows(result.wrong_rows))
+        LOGGER.warning(
+            "%s: left out %s; 'tracecal reading %s' shows how rows are read",
+            *(result.source, describe_wrong_rows(result.wrong_rows), result.source),
+        )
     return result if settings.labels is None else _labelled(result, settings)
 
 

@@ -31,7 +31,7 @@ def calibrate(
     """Fit a calibrator on labelled answers.
 
     Prints how well each estimator predicts, and which error rates are guaranteed. Answers whose
-    entropies come from listed log-probabilities need --vocabulary: 'tracecal reading'. With
+    entropies come from listed log-probabilities need --vocabulary. With
     --also judge=PATH the fit takes a further number or verdict of each row beside the trace.
 
     Parameters

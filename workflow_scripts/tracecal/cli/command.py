@@ -34,7 +34,7 @@ from tracecal.errors import InputError
 from tracecal.io.settings import parse
 
 HIDDEN = ModelOptions(hidden=True)
-READING = "'tracecal reading'"
+READING = "'tracecal reading --help'"
 
 
 class ListTyperCommand(TyperCommand):

@@ -1,27 +1,36 @@
-"""`tracecal reading` and `tracecal settings`: options and keys that several commands share."""
+"""`tracecal reading` and `tracecal settings`: how answers are read, and settings of a fit."""
 
 import json
 import textwrap
 from collections.abc import Iterator
 
-import typer
 from pydantic import BaseModel
 
+import tracecal
 from tracecal.answers.reading import Reading
 from tracecal.cli.command import ModelOptions, command
+from tracecal.io.log import printable
 
 
 @command(
-    "know how files of answers are read", "tracecal reading", models={"reading": ModelOptions()}
+    "know how your answers are read, and what they lack",
+    "tracecal reading log.jsonl",
+    arguments=["answers"],
+    models={"reading": ModelOptions()},
 )
-def reading(*, context: typer.Context, reading: Reading) -> None:
-    """Say how files of answers are read.
+def reading(*, answers: str, reading: Reading) -> None:
+    """Say how a file of answers is read, and what it lacks.
 
-    It may be JSON Lines, JSON, CSV, Arrow, Parquet, an Inspect log, or a state of 'serve
+    It may be JSON Lines, JSON, CSV, TSV, Arrow, Parquet, an Inspect log, or a state of 'serve
     --keep-texts'. All commands that read answers take these options; a file mostly says itself what
     they do (docs/reference/formats.md).
+
+    Parameters
+    ----------
+    answers : path
+        The file of answers.
     """
-    context.get_help()  # typer writes it
+    print(printable(tracecal.explain_reading(answers, reading=reading).text))
 
 
 @command("know what can be set of a fit", "tracecal settings")

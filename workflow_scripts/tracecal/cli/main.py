@@ -26,12 +26,13 @@ from tracecal.io.log import LOGGER, Printable
 
 # In the order of their use.
 PANELS: dict[str, tuple[Command, ...]] = {
+    "Your answers": (reading,),
     "Labels": (pick, label, agree, plan),
     "Calibrated confidence": (calibrate, score, explore, card),
     "A small and a large model": (cascade,),
     "In operation": (serve, watch),
     "Answers without log-probabilities": (replay,),
-    "More help": (reading, settings),
+    "More help": (settings,),
 }
 COMMANDS = {command.name: command for commands in PANELS.values() for command in commands}
 

@@ -38,7 +38,7 @@ def serve(
     """Run a proxy that adds confidence to a server's answers.
 
     Clients use it in place of the server. --vocabulary, --model, --stop-token and --processed say
-    how its answers are read: 'tracecal reading'.
+    how its answers are read: 'tracecal reading --help'.
 
     Parameters
     ----------

@@ -1,0 +1,338 @@
+"""How a file of answers is read: what `tracecal reading FILE` prints.
+
+1. `explain_reading("log.jsonl")` reads the rows, whatever is wrong with some of them.
+2. Its `ReadingSummary` counts formats and what is missing, shows one answer as it was understood,
+   and lists the fields that nothing reads; `str` is the text.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from textwrap import shorten, wrap
+from typing import Any, get_args
+
+import polars as pl
+from pydantic import BaseModel
+
+from tracecal.answers.formats.format import Format, Row
+from tracecal.answers.labels import read_labels, with_labels
+from tracecal.answers.parts.labels import split_part_labels
+from tracecal.answers.read import single_answers
+from tracecal.answers.reading import Reading
+from tracecal.answers.record import Record, as_frame
+from tracecal.answers.requests import Requests
+from tracecal.answers.row import (
+    IDS,
+    LABELS,
+    OTHER_IDS,
+    TIMES,
+    format_and_answer,
+    read_row,
+)
+from tracecal.answers.row_file import numbered, open_rows
+from tracecal.answers.step import Step, TokenKey
+from tracecal.errors import InputError, WrongRow, describe_wrong_rows, some_of
+from tracecal.explorer.questions import CONTEXT, QUESTION, REFERENCES, find_question
+from tracecal.io.input_files import MOST_BYTES, require_regular
+
+WIDTH = 80  # of the text
+SHOWN_TOKENS, SHOWN_ALTERNATIVES, SHOWN_FIELDS = 6, 3, 12
+MOST_ROWS_OF_FIELDS = 1000  # whose fields are compared with those that are read
+# Fields of a row that are read whatever its format is.
+ENVELOPE = {
+    *(*IDS, *OTHER_IDS, *TIMES, *LABELS, *QUESTION, *CONTEXT, *REFERENCES),
+    *("labelled", "wrong_spans", "response", "request", "group_id", "task", "error", "filter"),
+    *("distractors", "language", "part", "doc", "metadata", "generation_settings", "epoch"),
+}
+TOKEN_FIELDS = {"token", "logprob", "bytes", "id", "top_logprobs", "topLogprobs", "text_offset"}
+# Parts of names of fields that may hold what is missed.
+TELLING = ("prob", "top", "token", "entrop", "score", "correct", "label", "verdict", "logits")
+
+
+@dataclass(frozen=True)
+class ReadingSummary:
+    """How the rows of a file are read.
+
+    Attributes
+    ----------
+    formats : dict
+        How many rows were read as each format; ``unknown`` are those of none.
+    answers : polars.DataFrame
+        The answers, as `read_answers` returns them.
+    wrong_rows : list of str
+        Why the other rows cannot be read, each with its place.
+    unread : dict
+        Fields that are there and that nothing reads, with how many of the rows have them.
+    missing : list of str
+        What the answers lack, and for what it is needed.
+    """
+
+    formats: Mapping[str, int]
+    answers: pl.DataFrame = field(repr=False)
+    wrong_rows: Sequence[str] = field(repr=False)
+    unread: Mapping[str, int] = field(repr=False)
+    missing: Sequence[str] = field(repr=False)
+    source: str
+    example: Sequence[tuple[str, str]] = field(default=(), repr=False)
+    notes: Sequence[str] = field(default=(), repr=False)
+
+    @property
+    def text(self) -> str:
+        """The summary for a terminal."""
+        counts = ", ".join(f"{count:,} as {name}" for name, count in self.formats.items())
+        lines = [f"{self.source}: {self.answers.height:,} answers; rows read: {counts or 'none'}."]
+        if self.wrong_rows:
+            lines.append(f"Not read: {describe_wrong_rows(self.wrong_rows)}.")
+        lines += self.notes
+        if self.example:
+            lines += ["", "One answer as it was understood:"]
+            lines += [f"  {name:<10}{text}" for name, text in self.example]
+        lines += ["", "Missing:" if self.missing else "Nothing is missing."]
+        lines += [f"- {sentence}" for sentence in self.missing]
+        if self.unread:
+            names = sorted(self.unread, key=_is_incidental)
+            lines += ["", f"There and not read: {some_of(names, SHOWN_FIELDS)}"]
+        return "\n".join(_wrapped(lines))
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def explain_reading(answers: Any, *, reading: Reading | None = None) -> ReadingSummary:
+    """Say how rows of answers are read, and what they lack.
+
+    Parameters
+    ----------
+    answers : path or rows
+        A file of any format of `read_answers`, or rows as such a file holds them.
+    reading : Reading, optional
+        How the answers are read.
+
+    Returns
+    -------
+    ReadingSummary
+        Its text is what ``tracecal reading`` prints.
+
+    Raises
+    ------
+    InputError
+        Where the file cannot be read, or holds no row.
+
+    Examples
+    --------
+    >>> import tracecal
+    >>> rows = [{"id": "sum", "answer": "5", "logprobs": [-0.25, -0.5], "top_probs": [0.1]}]
+    >>> summary = tracecal.explain_reading(rows)
+    >>> summary.formats, summary.unread
+    ({'columns': 1}, {'top_probs': 1})
+    """
+    reading = reading or Reading()
+    if isinstance(answers, str | Path):
+        require_regular(answers, MOST_BYTES)
+        rows, source = open_rows(Path(answers))[0], str(answers)
+    else:
+        rows, source = numbered(answers), "the data"
+    requests = None if reading.requests is None else Requests.read(reading.requests)
+    if requests is not None:
+        rows = requests.added_to(rows)
+    formats, unread = Counter[str](), Counter[str]()
+    records: dict[str, Record] = {}
+    errors, example, n_questions = [], list[tuple[str, str]](), 0
+    for number, (place, row) in enumerate(single_answers(rows, reading, source)):
+        try:
+            if isinstance(row, Exception):
+                raise WrongRow(f"it is not JSON ({row})" if isinstance(row, ValueError) else row)
+            if reading.filter is not None and row.get("filter", reading.filter) != reading.filter:
+                continue
+            answer_format, body = _recognised(row, reading, formats)
+            if number < MOST_ROWS_OF_FIELDS:
+                unread.update(_unread(row, body, answer_format, reading))
+            record = read_row(split_part_labels(row)[0], reading)
+            if record.example_id in records:
+                raise WrongRow(f"duplicate id {record.example_id!r}")
+            records[record.example_id] = record
+            question = find_question(row, record.prompt)["question"]
+            n_questions += bool(question)
+            if not example:
+                steps = answer_format.read_row(body).steps
+                example = [*_describe_record(record, question, steps, place)]
+        except WrongRow as error:
+            errors.append(f"{place}: {error}")
+    if not (records or errors):
+        raise InputError(f"{source} holds no row.")
+    frame, notes = as_frame(records.values()), []
+    if requests is not None:
+        notes.append(requests.describe(frame.height))
+    if reading.labels is not None:
+        options = reading.right_from, reading.question, reading.wrong_rows == "skip"
+        frame, matched = with_labels(frame, read_labels(reading.labels, *options))
+        notes.append(matched)
+    missing = [*_missing(frame, n_questions, reading)] if frame.height else []
+    return ReadingSummary(formats, frame, errors, dict(unread), missing, source, example, notes)
+
+
+def _recognised(row: Any, reading: Reading, formats: Counter[str]) -> tuple[Format, Row]:
+    """The format and the answer of a row, counted among the `formats`."""
+    if not isinstance(row, dict):
+        raise WrongRow("it is not a JSON object")
+    try:
+        answer_format, body = format_and_answer(row, reading)
+    except WrongRow:
+        formats["unknown"] += 1
+        raise
+    formats[answer_format.name] += 1
+    return answer_format, body
+
+
+def _unread(row: Row, body: Row, answer_format: Format, reading: Reading) -> Iterator[str]:
+    """The paths of fields with a value that nothing reads."""
+    paths = [reading.id, reading.label, *reading.columns.values(), *reading.also.values()]
+    stated = {path.split(".")[0] for path in paths if path}
+    if body is not row:
+        yield from (name for name in row if name not in ENVELOPE | stated and _is_there(row[name]))
+    known = ENVELOPE | stated | {*answer_format.alternatives}
+    for path in _unread_fields(answer_format.model, body):
+        if path.split(".")[0].removesuffix("[]") not in known and not reading.columns:
+            yield path
+
+
+def _unread_fields(model: type[BaseModel], value: Mapping[str, Any]) -> Iterator[str]:
+    """The paths of fields that a pydantic model does not have; those of lists once."""
+    fields = {field.alias or name: field for name, field in model.model_fields.items()}
+    for name, item in value.items():
+        if not _is_there(item):
+            continue
+        if name not in fields:
+            yield name
+            continue
+        inner = next(_models(fields[name].annotation), None)
+        items = item if isinstance(item, list) else [item]
+        if inner is not None:
+            marks = "[]" if isinstance(item, list) else ""
+            objects = (each for each in items if isinstance(each, dict))
+            paths = dict.fromkeys(path for each in objects for path in _unread_fields(inner, each))
+            yield from (f"{name}{marks}.{path}" for path in paths)
+        else:
+            yield from dict.fromkeys(_unread_of_tokens(item, name))
+
+
+def _unread_of_tokens(value: Any, path: str) -> Iterator[str]:
+    """The paths of what an object of a token holds besides what is read; of lists the first."""
+    if isinstance(value, list):
+        yield from _unread_of_tokens(next(filter(_is_there, value), None), f"{path}[]")
+    elif isinstance(value, dict):
+        is_token = "logprob" in value and "token" in value
+        for name, item in value.items():
+            if is_token and name not in TOKEN_FIELDS and _is_there(item):
+                yield f"{path}.{name}"
+            else:
+                yield from _unread_of_tokens(item, f"{path}.{name}")
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The pydantic models in a type."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _models(argument)
+
+
+def _is_incidental(name: str) -> bool:
+    """Whether a field's name does not look like that of a number or verdict that is missed."""
+    return not any(part in name.lower() for part in TELLING)
+
+
+def _is_there(value: Any) -> bool:
+    return value not in (None, "", [], {})
+
+
+def _describe_record(
+    record: Record, question: str, steps: Sequence[Step], place: str
+) -> Iterator[tuple[str, str]]:
+    """The names and values of an answer, a line each."""
+    width = WIDTH - 14
+    yield "id", f"{record.example_id} ({place})"
+    yield "question", shorten(question, width, placeholder=" ...") if question else "none"
+    answer = shorten(record.answer or "", width - 2, placeholder=" ...")
+    yield "answer", f'"{answer}"' if record.answer is not None else "none"
+    n_tokens = len(record.surprisal or record.tokens or record.token_ids or steps or ())
+    stop = {"included": ", the last one is the stop token", "absent": ", without the stop token"}
+    yield "tokens", f"{n_tokens}{stop.get(record.stop_token, '')}"
+    for step in steps[:SHOWN_TOKENS]:
+        yield "", _describe_step(step)
+    processed = {"no": "raw", "yes": "changed by sampling settings"}
+    yield "numbers", f"probabilities are {processed.get(record.processed, 'perhaps changed')}"
+    yield "finish", record.finish_reason or "not stated"
+    yield "model", record.model or "not stated"
+    verdict = {True: "right", False: "wrong"}.get(record.correct, "none")
+    yield "verdict", "unsure (counts as wrong)" if record.unsure else verdict
+
+
+def _describe_step(step: Step) -> str:
+    """A token with its probability and the likeliest others."""
+    others = [(key, value) for key, value in step.top if value is not None and key != step.key]
+    others = sorted(others, key=lambda pair: -pair[1])[:SHOWN_ALTERNATIVES]
+    named = [f"{_token_text(key)} {math.exp(value):.2f}" for key, value in others]
+    proba = "no probability" if step.logprob is None else f"{math.exp(min(step.logprob, 0)):.2f}"
+    text = "?" if step.text is None else repr(step.text)
+    return f"{text} {proba}" + (f"; other tokens {', '.join(named)}" if named else "")
+
+
+def _token_text(key: Any) -> str:
+    if not isinstance(key, TokenKey):
+        return str(key)
+    text = key.text if key.text is not None else key.plain_text
+    return repr(text) if text else f"token {key.token_id}"
+
+
+def _missing(answers: pl.DataFrame, n_questions: int, reading: Reading) -> Iterator[str]:
+    """What answers lack, with how many, and for what it is needed."""
+    n = answers.height
+
+    def of(count: int) -> str:
+        return "all answers" if count == n else f"{count:,} of {n:,} answers"
+
+    def reasons(column: str, among: pl.DataFrame) -> str:
+        lacks = among.filter(pl.col(column).is_null())["lacks"].drop_nulls()
+        return some_of(lacks.unique().sort().to_list())
+
+    traced = answers.filter(pl.col("surprisal").is_not_null())
+    if count := n - traced.height:
+        yield (
+            f"log-probabilities of {of(count)} ({reasons('surprisal', answers)}): they get no "
+            "probability; 'tracecal replay' computes them where the model is at hand."
+        )
+    if count := traced["entropy"].null_count():
+        remedy = "" if reading.vocabulary else " (state --vocabulary)"
+        yield (
+            f"entropies of {of(count)} ({reasons('entropy', traced)}): they need the likeliest "
+            f"tokens, such as top_logprobs{remedy}; a fit on log-probabilities alone is used."
+        )
+    if count := traced.filter(stop_token="unknown").height:
+        yield f"whether traces include the stop token, of {of(count)}: say it with --stop-token."
+    if count := traced.filter(processed="unknown").height:
+        yield (
+            f"whether temperature or penalties changed the probabilities, of {of(count)}: say it "
+            "with --processed, or give the requests with --requests."
+        )
+    if count := answers["model"].null_count():
+        yield f"the model's name, of {of(count)}: give it with --model."
+    if count := n - n_questions:
+        yield (
+            f"the question, of {of(count)}: pages show none, and equal questions are not seen as "
+            "such; --requests reads the file that was sent as a batch."
+        )
+    if count := answers["correct"].null_count():
+        yield (
+            f"a verdict on {of(count)}: 'tracecal calibrate' needs at least 20, by --labels, "
+            "--label or a column 'correct'."
+        )
+
+
+def _wrapped(lines: Sequence[str]) -> Iterator[str]:
+    """Lines of at most WIDTH characters; long ones go on below their text."""
+    for line in lines:
+        indent = len(line) - len(line.lstrip(" -"))
+        yield from wrap(line, WIDTH, subsequent_indent=" " * indent, break_on_hyphens=False) or [""]
