@@ -13,7 +13,6 @@ CONTENT = [{"token": "Oslo", "logprob": -0.5, "topLogits": [1.0], "top_logprobs"
 CHAT = {
     "custom_id": "q-1",
     "model": "m",
-    "usage": {"total_tokens": 3},
     "choices": [{"message": {"content": "Oslo"}, "logprobs": {"content": CONTENT}}],
 }
 PLAIN = {"id": "q-2", "answer": "Rome", "probs": [0.25], "correct": "unsure", "scores": {"x": 1}}
@@ -28,7 +27,7 @@ def test_formats_are_counted_and_fields_that_nothing_reads_are_named():
     assert summary.unread[path] == 1 and summary.unread["scores"] == 2
     assert [error.partition(":")[0] for error in summary.wrong_rows] == ["row 4", "row 5"]
     # What looks like a number that is missed stands first.
-    assert f"There and not read: {path}, scores, usage" in summary.text
+    assert f"There and not read: {path}, scores" in summary.text
 
 
 def test_one_answer_is_shown_as_it_was_understood():

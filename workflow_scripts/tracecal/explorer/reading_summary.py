@@ -169,6 +169,8 @@ def explain_reading(answers: Any, *, reading: Reading | None = None) -> ReadingS
         options = reading.right_from, reading.question, reading.wrong_rows == "skip"
         frame, matched = with_labels(frame, read_labels(reading.labels, *options))
         notes.append(matched)
+    if example:
+        example.append(("verdict", _verdict_of(frame.row(0, named=True))))
     missing = [*_missing(frame, n_questions, reading)] if frame.height else []
     return ReadingSummary(formats, frame, errors, dict(unread), missing, source, example, notes)
 
@@ -266,8 +268,12 @@ def _describe_record(
     yield "numbers", f"probabilities are {processed.get(record.processed, 'perhaps changed')}"
     yield "finish", record.finish_reason or "not stated"
     yield "model", record.model or "not stated"
-    verdict = {True: "right", False: "wrong"}.get(record.correct, "none")
-    yield "verdict", "unsure (counts as wrong)" if record.unsure else verdict
+
+
+def _verdict_of(answer: Mapping[str, Any]) -> str:
+    if answer["unsure"]:
+        return "unsure (counts as wrong)"
+    return {True: "right", False: "wrong"}.get(answer["correct"], "none")
 
 
 def _describe_step(step: Step) -> str:
