@@ -32,7 +32,7 @@ from tracecal.answers.row import (
     read_row,
 )
 from tracecal.answers.row_file import numbered, open_rows
-from tracecal.answers.step import Step, TokenKey
+from tracecal.answers.step import Step, is_same_token
 from tracecal.errors import InputError, WrongRow, describe_wrong_rows, some_of
 from tracecal.explorer.questions import CONTEXT, QUESTION, REFERENCES, find_question
 from tracecal.io.input_files import MOST_BYTES, require_regular
@@ -278,7 +278,11 @@ def _verdict_of(answer: Mapping[str, Any]) -> str:
 
 def _describe_step(step: Step) -> str:
     """A token with its probability and the likeliest others."""
-    others = [(key, value) for key, value in step.top if value is not None and key != step.key]
+    others = [
+        (key, value)
+        for key, value in step.top
+        if value is not None and not is_same_token(key, step.key)
+    ]
     others = sorted(others, key=lambda pair: -pair[1])[:SHOWN_ALTERNATIVES]
     named = [f"{_token_text(key)} {math.exp(value):.2f}" for key, value in others]
     proba = "no probability" if step.logprob is None else f"{math.exp(min(step.logprob, 0)):.2f}"
@@ -287,10 +291,11 @@ def _describe_step(step: Step) -> str:
 
 
 def _token_text(key: Any) -> str:
-    if not isinstance(key, TokenKey):
+    if not isinstance(key, tuple):
         return str(key)
-    text = key.text if key.text is not None else key.plain_text
-    return repr(text) if text else f"token {key.token_id}"
+    token_id, spelling, text = key
+    text = bytes(spelling).decode(errors="replace") if text is None and spelling else text
+    return repr(text) if text else f"token {token_id}"
 
 
 def _missing(answers: pl.DataFrame, n_questions: int, reading: Reading) -> Iterator[str]:
