@@ -92,6 +92,14 @@ BY_ID = [
     {"7": {"logprob": -0.2, "rank": 1, "decoded_token": "Oslo"}, "8": {"logprob": -2.5}},
     {"9": {"logprob": -0.1, "rank": 1, "decoded_token": "."}, "5": {"logprob": -2.9}},
 ]
+FLAT = {  # vLLM 0.32's FlatLogprobs
+    "start_indices": [0, 2],
+    "end_indices": [2, 4],
+    "token_ids": [7, 8, 9, 5],
+    "logprobs": [-0.2, -2.5, -0.1, -2.9],
+    "ranks": [1, 2, 1, 2],
+    "decoded_tokens": ["Oslo", "Bergen", ".", "!"],
+}
 CAMEL = [
     {"topLogprobs" if name == "top_logprobs" else name: value for name, value in each.items()}
     for each in OBJECTS
@@ -120,6 +128,7 @@ RESPONSES = {
         | {"stop_token": "absent"},  # which no texts of tokens tell
         {"id": "q", "output": "Oslo.", "gold": "Oslo", "logprobs": OBJECTS},
         {"id": "q", "outputs": [{"text": "Oslo.", "token_ids": [7, 9], "logprobs": BY_ID}]},
+        {"id": "q", "outputs": [{"text": "Oslo.", "token_ids": [7, 9], "logprobs": FLAT}]},
         {"id": "q", "response": {"status_code": 200, "body": json.dumps(chat(LISTS))}},
         {"id": 3.0, "response": json.dumps(chat(LISTS))},
         RESPONSES,
@@ -165,6 +174,8 @@ def test_content_in_parts(read, parts, answer, reasoning):
             "an entry of its logprobs is an object with 'rank_1_token', 'rank_1_logprob'; expected",
         ),
         (OWN | {"logprobs": BY_ID}, "no token_ids say which of the tokens were generated"),
+        (OWN | {"logprobs": FLAT | {"ranks": [], "logprobs": []}}, "not vLLM's FlatLogprobs, in"),
+        (OWN | {"logprobs": LISTS | {"tokens": ["Oslo", 5]}}, "one of its tokens is 5, no text"),
         (OWN | {"logprobs": {"values": [1]}}, "its logprobs are an object with 'values'"),
         (chat(LISTS | {"tokens": ["Oslo"]}), "it has 1 tokens and 2 log-probabilities"),
         (chat(LISTS | {"top_logprobs": [{}]}), "it has 1 lists of the likeliest and 2 tokens"),

@@ -89,7 +89,7 @@ def _add_chunk(answer: Row, chunk: Row) -> None:
     answer.pop("object", None)
     choices = {choice["index"]: choice for choice in answer["choices"]}
     for piece in filter(lambda piece: isinstance(piece, dict), chunk["choices"]):
-        index = piece.get("index", 0)
+        index = piece["index"] if isinstance(piece.get("index"), int) else 0
         if index not in choices:
             choices[index] = {"index": index, "finish_reason": None}
             answer["choices"].append(choices[index])

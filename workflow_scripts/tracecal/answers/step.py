@@ -61,7 +61,7 @@ def token_key(token_id: int | None = None, text: str | None = None) -> TokenKey:
 
 def _plain_text(spelling: tuple[int, ...], text: str | None) -> str:
     """The text of a token without blanks at its ends, which programs strip on one side."""
-    text = bytes(spelling).decode(errors="replace") if spelling else text or ""
+    text = bytes(spelling).decode(errors="replace") if spelling else str(text or "")
     return text.translate(MARKS).strip()
 
 

@@ -10,6 +10,7 @@ The tokens of a step are those of its reasoning, message and calls of tools toge
 
 import json
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import Any
 
 from pydantic import BaseModel
@@ -100,18 +101,16 @@ def _as_trajectory(trial: Row) -> Row:
     }
 
 
-def _turns(row: Row) -> Iterator[Row]:
+def _turns(trial: Row) -> Iterator[Row]:
     """The turns of a trial's main rollout, as steps; their texts are not stated."""
-    rollouts = _at(row, "agent_result", "rollout_details")
-    rollout = rollouts[0] if isinstance(rollouts, list) and rollouts else {}
+    rollouts = _at(trial, "agent_result", "rollout_details")
+    rollout = rollouts[0] if isinstance(rollouts, list) and rollouts else None
     names = ("prompt_token_ids", "completion_token_ids", "logprobs")
-    turns = [rollout.get(name) or [] for name in names]
-    for turn in range(len(turns[-1])):
-        metrics = {
-            name: values[turn] if turn < len(values) else None
-            for name, values in zip(names, turns, strict=True)
-        }
-        yield {"step_id": turn + 1, "source": "agent", "metrics": metrics}
+    lists = [_at(rollout, name) for name in names]
+    turns = [values if isinstance(values, list) else [] for values in lists]
+    for number, turn in enumerate(zip_longest(*turns), 1):
+        metrics = dict(zip(names, turn, strict=True))
+        yield {"step_id": number, "source": "agent", "metrics": metrics}
 
 
 def read(row: Row) -> RawAnswer:

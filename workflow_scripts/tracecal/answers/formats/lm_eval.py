@@ -28,7 +28,7 @@ def read(row: Row) -> RawAnswer:
     It has log-probabilities where the model that answered kept the response of its server.
     """
     sample = LmEvalSample.model_validate(row)
-    text = sample.resps[0][0]
+    text = next(iter(sample.resps[0]), None)
     if not isinstance(text, str):
         raise WrongRow("its response is not text: its task generates none")
     arguments = _arguments(sample.arguments)

@@ -3,7 +3,8 @@
 1. Objects, as OpenAI's chats have: `{"token", "logprob", "top_logprobs": [the same of others]}`,
    perhaps with `id` and `bytes`, in a list or as `content`. TypeScript clients write `topLogprobs`.
 2. Lists, as OpenAI's older completions have: `tokens`, `token_logprobs` and `top_logprobs`.
-3. Objects by token id, as vLLM has offline: `{"7": {"logprob", "rank", "decoded_token"}, …}`.
+3. Objects by token id, as vLLM has offline: `{"7": {"logprob", "rank", "decoded_token"}, …}`; or
+   its `FlatLogprobs`, the same in lists.
 
 `read_logprobs(value, token_ids)` reads any of them, `read_steps` the first.
 """
@@ -43,6 +44,8 @@ def read_logprobs(logprobs: Any, token_ids: Sequence[int] | None = None) -> list
             steps = _read_lists(logprobs)
             require_id_per_step(steps, token_ids)
             return steps
+        if "start_indices" in logprobs:
+            return _read_by_id(_unflattened(logprobs), token_ids)
         if any(value is not None for value in logprobs.values()):
             raise WrongRow(f"its logprobs are {_described(logprobs)}; expected {FORMS}")
         return []
@@ -83,6 +86,8 @@ def read_step(token: Token, top: Iterable[Token]) -> Step:
     """
     try:
         text, token_id = token.get("token") or "", token.get("id")
+        if not isinstance(token_id, int | None):
+            raise TypeError
         if token_id is not None and _is_merged(token, top):
             return Step(text, None, None)
         key = token_id, tuple(token.get("bytes") or ()), text
@@ -141,6 +146,7 @@ def _read_lists(logprobs: Mapping[str, Any]) -> list[Step]:
     if not isinstance(tops, list) or len(tops) != len(values):
         n_tops = len(tops) if isinstance(tops, list) else "no list of"
         raise WrongRow(f"it has {n_tops} lists of the likeliest and {len(values)} tokens")
+    _require_texts(texts)
     if not all(top is None or isinstance(top, dict) for top in tops):
         raise WrongRow("its top_logprobs are no objects with a log-probability by text")
     width = max((len(top) for top in tops if top), default=0)
@@ -155,6 +161,29 @@ def _read_lists(logprobs: Mapping[str, Any]) -> list[Step]:
         )
         for text, value, top in zip(texts, values, tops, strict=True)
     ]
+
+
+def _unflattened(flat: Mapping[str, Any]) -> list[dict[str, Token]]:
+    """The objects by token id that vLLM's `FlatLogprobs` holds in lists."""
+    try:
+        tokens = [
+            (token_id, {"logprob": logprob, "decoded_token": text})
+            for token_id, logprob, text in zip(
+                flat["token_ids"], flat["logprobs"], flat["decoded_tokens"], strict=True
+            )
+        ]
+        ranges = zip(flat["start_indices"], flat["end_indices"], strict=True)
+        return [dict(tokens[start:end]) for start, end in ranges]
+    except (KeyError, TypeError, ValueError) as error:
+        raise WrongRow(
+            "its logprobs are not vLLM's FlatLogprobs, in lists of one length"
+        ) from error
+
+
+def _require_texts(values: Iterable[Any]) -> None:
+    for value in values:
+        if not isinstance(value, str | None):
+            raise WrongRow(f"one of its tokens is {value!r:.40}, no text")
 
 
 def _read_by_id(
@@ -176,6 +205,7 @@ def _read_by_id(
         chosen = tokens.get(token_id, {})
         top = [(token_key(key), token["logprob"]) for key, token in tokens.items()]
         text = chosen.get("decoded_token")
+        _require_texts([text])
         steps.append(Step(text, token_id, chosen.get("logprob"), top, token_key(token_id)))
     return steps
 
