@@ -20,14 +20,14 @@ from tracecal.calibration.bets import significance_level
 from tracecal.calibration.guarantee import find_guarantee
 from tracecal.calibration.rated_answers import LabelledAnswers
 from tracecal.calibration.ridge import fit_ridge
-from tracecal.calibrator.catalogue import DEFAULT
+from tracecal.calibrator.catalogue import LOG_RIDGE
 from tracecal.estimators.registry import ESTIMATORS
 from tracecal.estimators.trace_inputs import compute_inputs
 
 CONFIDENCE, RATE, LABELS, CALIBRATION_SHARE = 0.9, 0.2, 100, 0.35
 KAPPA = 0.6
 POOL = 6000
-COLUMNS = next(entry.inputs for entry in ESTIMATORS if entry.id == DEFAULT)
+COLUMNS = next(entry.inputs for entry in ESTIMATORS if entry.id == LOG_RIDGE)
 NAMES = [name.split(".", 1)[1] for name in COLUMNS]
 # Level and slope of the log odds of a right answer over the trace's uncertainty. They give an accuracy
 # of .65 and an AUROC of at most .89, and of .76 and .67.
