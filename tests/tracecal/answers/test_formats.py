@@ -292,7 +292,9 @@ def test_generations_of_langchain_are_choices(read):
         }
         for text in "ab"
     ]
-    answers = read({"generations": [[{"text": "", "message": each} for each in messages]]})
+    batch = [{"text": "", "message": each} for each in messages]
+    answers = read({"generations": [batch], "llm_output": {"model_name": "m"}})
+    assert {answer["model"] for answer in answers} == {"m"}
     assert [answer["example_id"] for answer in answers] == ["run-a", "run-a#choice-2"]
     assert [answer["answer"] for answer in answers] == ["a", "b"]
 

@@ -2,7 +2,9 @@
 
 import gzip
 import json
+from pathlib import Path
 
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -11,6 +13,7 @@ from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
 from tracecal.errors import InputError
 
+ROOT = Path(__file__).resolve().parents[3]
 ROWS = [{"id": name, "answer": "Lima", "token_logprobs": [-0.5, -0.25]} for name in "ab"]
 LINES = "".join(json.dumps(row) + "\n" for row in ROWS)
 CSV = 'id,answer,token_logprobs\na,Lima,"[-0.5, -0.25]"\nb,Lima,"[-0.5, -0.25]"\n'
@@ -181,3 +184,16 @@ def test_choices_and_reasoning_of_a_stream_are_kept_apart(tmp_path):
     assert [row["answer"] for row in rows] == ["a", "b"]
     assert [row["reasoning"] for row in rows] == ["apart", "none"]
     assert rows[1]["group_id"] == "c1"
+
+
+def test_rows_that_a_table_gave_empty_bytes_keep_their_entropies(tmp_path):
+    """A frame gives every token all fields, so the bytes of some become None on one side."""
+    lines = (ROOT / "examples" / "labelled.jsonl").read_text().splitlines()[120:140]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    pl.read_ndjson(tmp_path / "a.jsonl").write_parquet(tmp_path / "a.parquet")
+    reading = Reading(vocabulary=49152)
+    plain, table = (
+        read_file(tmp_path / f"a.{kind}", reading).frame for kind in ("jsonl", "parquet")
+    )
+    assert table.equals(plain)
+    assert plain["entropy"].null_count() == 0

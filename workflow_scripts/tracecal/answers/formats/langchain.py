@@ -24,12 +24,14 @@ class AIMessage(BaseModel):
     content: Content = None
     additional_kwargs: dict[str, Any] = {}
     response_metadata: dict[str, Any]
+    model: str | None = None  # of the result that held the message
 
 
 class LangChain(BaseModel):
     """The fields of a message, and those of the objects in which it is wrapped."""
 
     generations: Any = None
+    llm_output: Any = None
     kwargs: Any = None
     data: Any = None
     message: Any = None
@@ -60,7 +62,7 @@ def read(row: Row) -> RawAnswer:
         steps=steps,
         finish_reason=_text(metadata, "finish_reason", "stop_reason", "done_reason"),
         stop_token=infer_stop_token(answer if thoughts is None else None, steps),
-        model=_text(metadata, "model_name", "model"),
+        model=_text(metadata, "model_name", "model") or message.model,
     )
 
 
@@ -69,6 +71,8 @@ def split(row: Row) -> dict[str, Row]:
     messages = [_message(value) for value in _generations(row) or [row]]
     if None in messages:
         return {"": row}
+    if isinstance(output := row.get("llm_output"), dict) and output.get("model_name"):
+        messages = [message | {"model": output["model_name"]} for message in messages if message]
     return {
         f"#choice-{number}" if number > 1 else "": message
         for number, message in enumerate(filter(None, messages), 1)

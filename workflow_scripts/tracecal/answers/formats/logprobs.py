@@ -203,7 +203,10 @@ def _read_by_id(
     for token_id, listed in zip(token_ids, logprobs, strict=True):
         tokens = {int(key): token for key, token in (listed or {}).items()}
         chosen = tokens.get(token_id, {})
-        top = [(token_key(key), token["logprob"]) for key, token in tokens.items()]
+        top = [
+            (token_key(key, token.get("decoded_token")), token["logprob"])
+            for key, token in tokens.items()
+        ]
         text = chosen.get("decoded_token")
         _require_texts([text])
         steps.append(Step(text, token_id, chosen.get("logprob"), top, token_key(token_id)))

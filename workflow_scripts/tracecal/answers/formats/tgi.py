@@ -59,7 +59,7 @@ def read(row: Row) -> RawAnswer:
 
 
 def _step(token: TGIToken, top: Sequence[TGIToken]) -> Step:
-    likeliest = [(token_key(other.id), other.logprob) for other in top]
+    likeliest = [(token_key(other.id, other.text), other.logprob) for other in top]
     return Step(token.text, token.id, token.logprob, likeliest, token_key(token.id))
 
 
