@@ -122,6 +122,7 @@ RESPONSES = {
         OWN | {"logprobs": {"content": OBJECTS, "refusal": None}},
         OWN | {"logprobs": LISTS},
         OWN | {"logprobs": CAMEL},
+        OWN | {"tokens": OBJECTS},
         OWN | {"token_ids": [7, 9], "logprobs": BY_ID},
         OWN
         | {"token_logprobs": [-0.2, -0.1], "top_logprobs": [dict(OSLO), dict(DOT)]}

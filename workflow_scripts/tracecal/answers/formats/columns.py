@@ -1,6 +1,7 @@
 """Answers in plain columns, named as in the traces or by common alternatives.
 
-`logprobs` may hold numbers, or a choice's log-probabilities as another format has them.
+`logprobs` may hold numbers, or a choice's log-probabilities as another format has them; `tokens`
+may hold texts, or objects with log-probabilities.
 """
 
 import math
@@ -33,6 +34,7 @@ THOUGHTS = ("reasoning_content", "thinking")
 LOGPROBS = ("logprobs", "token_logprobs", "logprob")
 PROBABILITIES = ("probabilities", "token_probabilities", "probs")
 OWN = "generated"  # the key of a generated token whose text is unknown
+OBJECTS = ("logprobs", "token_logprobs", "tokens")  # that may hold objects
 TRACES = ("surprisal", *LOGPROBS, *PROBABILITIES)
 ENTROPIES = ("entropy_lower", "entropy", "entropy_upper")
 
@@ -64,28 +66,31 @@ class Numbers(BaseModel):
 
 def recognises(row: Row) -> bool:
     """Whether a row has a trace, token ids or a text."""
-    return any(name in row for name in (*TRACES, "token_ids", "answer", "text"))
+    names = (*TRACES, "token_ids", "answer", "text")
+    return any(name in row for name in names) or _are_objects(row.get("tokens"))
 
 
 def read(row: Row) -> RawAnswer:
     """Read an answer and the lists of its trace; every list has an entry per token."""
+    holders = [name for name in OBJECTS if _are_objects(row.get(name))]
     columns = Columns.model_validate(
-        {key: value for key, value in row.items() if value is not None}
+        {key: value for key, value in row.items() if value is not None and key not in holders}
     )
-    objects = row.get("logprobs") if _are_objects(row.get("logprobs")) else None
-    if objects is not None:
-        steps = read_logprobs(objects, columns.token_ids)
+    objects = row[holders[0]] if holders else None
+    steps = read_logprobs(objects, columns.token_ids)
+    if steps:
         logprobs: Floats | None = [step.logprob for step in steps]
         columns.top_logprobs = None
         _require_equal_lengths(columns, logprobs)
     else:
+        row = {name: value for name, value in row.items() if name not in holders}
         logprobs = _logprobs(row)
         _require_equal_lengths(columns, logprobs)
         steps = _steps(columns, logprobs or [])
     answer = _text(row, columns.tokens or [step.text for step in steps])
-    thoughts = next((row[name] for name in THOUGHTS if row.get(name)), None) if objects else None
+    thoughts = next((row[name] for name in THOUGHTS if row.get(name)), None) if holders else None
     stop_token = columns.stop_token
-    if objects and stop_token == "unknown":
+    if holders and stop_token == "unknown":
         stop_token = infer_stop_token(answer if thoughts is None else None, steps)
     return RawAnswer(
         answer=answer,
