@@ -207,6 +207,20 @@ def test_an_answer_that_is_json_itself_is_no_response_in_a_text(read):
     assert answer["answer"] == text
 
 
+@pytest.mark.parametrize(
+    ("asked", "decoding"),
+    [
+        ({"generationConfig": {"temperature": 1, "topP": 0.7}}, "top_p 0.7"),  # Gemini
+        ({"inputs": "?", "parameters": {"temperature": 0.7}}, "temperature 0.7"),  # TGI
+        ({"options": {"temperature": 0}}, ""),  # Ollama
+        ({"text": "?", "sampling_params": {"min_p": 0.1}}, "min_p 0.1"),  # SGLang
+    ],
+)
+def test_settings_within_a_request_are_found(read, asked, decoding):
+    (answer,) = read(OWN | {"logprobs": OBJECTS, "request": asked})
+    assert answer["decoding"] == decoding
+
+
 def test_messages_of_a_responses_object(read):
     def message(text, logprobs, **more):
         return {"type": "message", "content": [{"text": text, "logprobs": logprobs}]} | more

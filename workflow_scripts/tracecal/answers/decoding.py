@@ -26,6 +26,14 @@ NEUTRAL: dict[str, tuple[object, ...]] = {
 # Where a row keeps the settings of its request.
 REQUESTS = ("request", "generation_settings", "sampling_params", "parameters", "generation_config")
 REQUESTS += ("model_parameters", "modelParameters", "kwargs")
+# Where Gemini, TGI, Ollama and SGLang keep the settings within a request; Gemini's in camel case.
+NESTED = ("generationConfig", "generation_config", "parameters", "options", "sampling_params")
+CAMEL_CASE = {
+    "topP": "top_p",
+    "topK": "top_k",
+    "frequencyPenalty": "frequency_penalty",
+    "presencePenalty": "presence_penalty",
+}
 # A row's own `top_k` may be how many tokens it lists.
 FLAT = tuple(name for name in NEUTRAL if name != "top_k")
 
@@ -37,8 +45,15 @@ def request_of(row: Row, body: Row) -> Row:
             request = source.get(name)
             request = request.get("body", request) if isinstance(request, dict) else None
             if isinstance(request, dict) and request:
-                return request
+                return _with_nested(request)
     return {name: source[name] for source in (body, row) for name in FLAT if name in source}
+
+
+def _with_nested(request: Row) -> Row:
+    """A request with the settings that it keeps in an object of their own."""
+    nested = [request[name] for name in NESTED if isinstance(request.get(name), dict)]
+    settings = {name: value for settings in (request, *nested) for name, value in settings.items()}
+    return {CAMEL_CASE.get(name, name): value for name, value in settings.items()}
 
 
 def stated_decoding(request: Mapping[str, Any]) -> str | None:
