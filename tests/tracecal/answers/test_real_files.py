@@ -1,4 +1,4 @@
-"""Files as the real programs wrote them: vLLM 0.32's server, llama.cpp's of llama-cpp-python
+"""Files as the real programs wrote them: vLLM 0.32's server and `LLM`, llama.cpp's of llama-cpp-python
 0.3.36, Inspect AI 0.3.285 and lm-evaluation-harness 0.4.13, all of SmolLM2-135M-Instruct.
 """
 
@@ -33,6 +33,18 @@ def test_vllms_server_counts_what_ended_an_answer():
     assert frame["tokens"][2].to_list() == [" ", "5", "\n"]
     assert frame["token_ids"][0].len() == frame["tokens"][0].len() == 8
     assert (frame["entropy_lower"].list.min() >= 0).all()
+
+
+def test_vllms_outputs_offline_hold_the_same_as_dictionaries_and_as_flat_lists():
+    """Two choices of vLLM 0.32's `LLM`, of a random model; the flat lists name tokens twice."""
+    frame = read("vllm_offline.jsonl").frame
+    assert frame["group_id"].to_list() == ["dictionaries"] * 2 + ["flat"] * 2
+    numbers = frame.drop("example_id", "group_id")
+    assert numbers[:2].equals(numbers[2:])
+    outputs = json.loads((REAL / "vllm_offline.jsonl").read_text().splitlines()[0])["outputs"]
+    totals = [-output["cumulative_logprob"] for output in outputs]
+    assert numbers["surprisal"][:2].list.sum().to_list() == pytest.approx(totals, rel=1e-6)
+    assert set(numbers["top_k"]) == {4}  # the three likeliest, and the token that was drawn
 
 
 @pytest.mark.parametrize("name", ["vllm.jsonl", "llama_cpp.jsonl"])
