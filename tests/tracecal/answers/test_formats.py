@@ -291,12 +291,6 @@ def test_requests_that_failed_stop_or_are_skipped_or_count_as_incorrect(tmp_path
     assert counted["lacks"].startswith("the request failed")
 
 
-def test_rows_of_choices_are_read_again_as_the_same_answers(tmp_path, read):
-    path = write(tmp_path / "b.jsonl", [two_choices(correct=[True, False])])
-    kept = read_file(path, keep_rows=True)
-    assert read(*kept.rows) == kept.frame.to_dicts()
-
-
 def test_generations_of_langchain_are_choices(read):
     messages = [
         {
@@ -373,6 +367,43 @@ def test_the_result_of_a_trial_of_harbor_has_its_turns_and_its_reward(read):
     assert [answer["example_id"] for answer in answers] == ["u#step-1", "u#step-2"]
     assert [answer["correct"] for answer in answers] == [False, False]
     assert answers[1]["surprisal"] == pytest.approx([0.3])
+
+
+def test_steps_of_an_embedded_subagent_belong_to_the_run(read):
+    inner = trajectory()["steps"][3] | {"step_id": 1}
+    agent = {"agent": {"model_name": "small"}, "trajectory_id": "t", "steps": [inner]}
+    answers = read(trajectory(subagent_trajectories=[agent]))
+    assert [answer["example_id"] for answer in answers][2:] == ["run#agent-1-step-1"]
+    assert {answer["group_id"] for answer in answers} == {"run"}
+    assert [answer["model"] for answer in answers] == ["m", "m", "small"]
+
+
+TWO_OUTPUTS = [{"text": text, "logprobs": None} for text in "ab"]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        two_choices(correct=[True, False]),
+        two_choices(epoch=2),
+        trajectory(reward=1),
+        trajectory(steps=trajectory()["steps"][:2]),
+        {"request_id": "q", "outputs": TWO_OUTPUTS},
+        {"id": "q", "response": {"candidates": [{"content": {"parts": [{"text": "a"}]}}] * 2}},
+        {
+            "id": 1,
+            "epoch": 2,
+            "input": "?",
+            "output": {"choices": [{"message": {"content": text}} for text in "ab"]},
+            "scores": {"match": {"value": "C"}},
+        },
+        *map(json.loads, REAL.read_text().splitlines()[:4]),
+    ],
+)
+def test_rows_that_were_kept_are_read_again_as_the_same_answers(tmp_path, read, row):
+    """As `tracecal pick` and `tracecal label` write them."""
+    kept = read_file(write(tmp_path / "b.jsonl", [row]), Reading(vocabulary=1000), keep_rows=True)
+    assert read(*kept.rows) == kept.frame.to_dicts()
 
 
 @pytest.mark.parametrize(

@@ -173,9 +173,16 @@ def test_several_streams_in_a_file_are_several_answers(tmp_path):
     assert frame["answer"].to_list() == ["Oslo."] * 2
 
 
-def test_choices_and_reasoning_of_a_stream_are_kept_apart(tmp_path):
+@pytest.mark.parametrize(
+    "thought",
+    [
+        {"reasoning_content": "hm"},
+        {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}]},
+    ],
+)
+def test_choices_and_reasoning_of_a_stream_are_kept_apart(tmp_path, thought):
     values = [
-        chunk({"reasoning_content": "hm"}, token_ids=[1]),
+        chunk(thought, token_ids=[1]),
         chunk({"content": "a"}, token_ids=[2], stop_reason=5),
         chunk({"content": "b"}, index=1, token_ids=[3]),
     ]

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tracecal.answers.formats.format import Row
+from tracecal.answers.reasoning import split_content
 from tracecal.errors import WrongRow
 from tracecal.io.input_files import parsed_json
 
@@ -100,6 +101,9 @@ def _add_piece(choice: Row, piece: Row) -> None:
     """Add a piece to a choice: texts are joined, lists extended."""
     if isinstance(delta := piece.get("delta"), dict):
         message = choice.setdefault("message", {"content": ""})
+        if isinstance(parts := delta.get("content"), list):  # as Mistral has it
+            text, thoughts = split_content(parts)
+            delta = delta | {"content": text, "reasoning_content": thoughts}
         for name in ("content", "reasoning_content", "reasoning"):
             if isinstance(text := delta.get(name), str):
                 message[name] = message.get(name, "") + text

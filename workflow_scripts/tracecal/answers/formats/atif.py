@@ -52,6 +52,7 @@ class Trajectory(BaseModel):
     verifier_result: Any = None
     extra: Any = None
     final_metrics: Any = None
+    subagent_trajectories: Any = None
 
 
 def recognises(row: Row) -> bool:
@@ -66,19 +67,38 @@ def _is_trial(row: Row) -> bool:
 
 
 def split(row: Row) -> dict[str, Row]:
-    """A row with one step for each step that has log-probabilities, by the step's number."""
+    """A row with one step for each step that has log-probabilities, by the step's number.
+
+    The steps of embedded subagents follow, by the number of the subagent and the step's.
+    """
     if _is_trial(row):
         row = _as_trajectory(row)
-    steps = [step for step in row["steps"] if isinstance(step, dict)]
+    elif len(row["steps"]) == 1 and not row.get("subagent_trajectories"):
+        return {"": row}
+    steps = _steps(row)
     asked = (step.get("message") for step in steps if step.get("source") == "user")
     question = next((text for text in asked if isinstance(text, str)), row.get("question"))
-    rows = {
-        f"#step-{step.get('step_id', number)}": row
-        | {"steps": [step], "question": question, "timestamp": step.get("timestamp")}
-        for number, step in enumerate(steps, 1)
-        if _has_tokens(step)
-    }
-    return rows or {"": row}
+    rows = {f"#step-{step['step_id']}": {"steps": [step]} for step in steps if _has_tokens(step)}
+    agents = row.get("subagent_trajectories")
+    for number, agent in enumerate(agents if isinstance(agents, list) else (), 1):
+        name = {"agent": _at(agent, "agent") or {}}
+        rows |= {
+            f"#agent-{number}-step-{step['step_id']}": name | {"steps": [step]}
+            for step in _steps(agent)
+            if _has_tokens(step)
+        }
+    shared = row | {"question": question, "subagent_trajectories": None}
+    return {
+        ending: shared | part | {"timestamp": part["steps"][0].get("timestamp")}
+        for ending, part in rows.items()
+    } or {"": row}
+
+
+def _steps(trajectory: Any) -> list[Row]:
+    """The steps of a trajectory, each with its number."""
+    steps = _at(trajectory, "steps")
+    listed = [step for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []
+    return [{"step_id": number} | step for number, step in enumerate(listed, 1)]
 
 
 def _has_tokens(step: Row) -> bool:
@@ -116,9 +136,10 @@ def _turns(trial: Row) -> Iterator[Row]:
 def read(row: Row) -> RawAnswer:
     """Read the first step with log-probabilities. Raises `WrongRow` where no step has any."""
     row = next(iter(split(row).values()))
-    if len(row["steps"]) != 1 or not _has_tokens(row["steps"][0]):
+    steps_of_row = _steps(row)
+    if len(steps_of_row) != 1 or not _has_tokens(steps_of_row[0]):
         raise WrongRow(
-            f"none of its {len(row['steps'])} steps has the log-probabilities of its tokens "
+            f"none of its {len(steps_of_row)} steps has the log-probabilities of its tokens "
             "(metrics.logprobs) from one call of a model"
         )
     trajectory = Trajectory.model_validate(row)

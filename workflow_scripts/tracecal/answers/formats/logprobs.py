@@ -86,7 +86,7 @@ def read_step(token: Token, top: Iterable[Token]) -> Step:
     """
     try:
         text, token_id = token.get("token") or "", token.get("id")
-        if not isinstance(token_id, int | None):
+        if type(token_id) not in (int, type(None)):
             raise TypeError
         if token_id is not None and _is_merged(token, top):
             return Step(text, None, None)
