@@ -8,8 +8,8 @@ from support.labelled_answers import answers, fitted_file
 from tracecal.calibrator.recommendation import (
     choose_default,
     count_traces,
-    describe_default,
     describe_labels,
+    describe_log,
 )
 from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.training_set import make_training_set
@@ -38,12 +38,22 @@ def test_the_default_follows_from_the_number_of_labels_and_the_kind_of_log(n, n_
     training = make_training_set(without_entropies(answers(n), n_without), "t", SETTINGS)
     assert choose_default(training) == default
     assert count_traces(training) == (n, n - n_without)
-    said = describe_default(training)
+    said = describe_log(training)
     if n_without in (0, n):
-        assert said is None
+        assert said == []
     else:
-        assert said.startswith(f"{n_without} of {n} labelled answers have no alternatives")
-        assert ("Surprisal ridge, which needs none" in said) == (default == "surprisal_ridge")
+        assert said[0].startswith(f"{n_without} of {n} answers list no alternatives")
+        assert ("Surprisal ridge, which needs none" in said[0]) == (default == "surprisal_ridge")
+
+
+def test_labelled_answers_without_a_trace_are_counted():
+    frame = answers(90).with_columns(
+        surprisal=pl.when(pl.int_range(pl.len()) >= 12).then("surprisal")
+    )
+    training = make_training_set(frame, "t", SETTINGS)
+    assert count_traces(training) == (78, 78)
+    (said,) = describe_log(training)
+    assert said.startswith("12 of 90 labelled answers have no log-probabilities")
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,7 @@ import pytest
 from support.labelled_answers import answers
 from tracecal.calibration import forecast
 from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
-from tracecal.calibrator.guarantee_text import guarantee_table
 from tracecal.calibrator.population import labelled_population
-from tracecal.calibrator.quality import QUALITY
-from tracecal.calibrator.report import Report
 from tracecal.calibrator.schema import CalibratorFile
 from tracecal.cli.main import main
 from tracecal.labelling import plan
@@ -122,43 +119,3 @@ def test_a_runs_calibrator_has_no_answers_to_draw_from(content, calibrator_file,
     options = ["--calibrator", str(calibrator_file.with_name("R.json")), "--error-rate", "0.2"]
     assert main(["plan", *options]) == 1
     assert "give --accuracy and --auroc" in caplog.text
-
-
-def test_a_report_ends_with_what_plan_says_of_what_is_not_guaranteed(content, monkeypatch):
-    monkeypatch.setattr(forecast, "DRAWS", 5)
-    monkeypatch.setattr(forecast, "MOST", 400)
-    file = CalibratorFile.parse(content, "C.json")
-    estimator = file.estimators[DEFAULT]
-    guarantees = guarantee_table(estimator.risk_control)
-    is_missing = guarantees["threshold"].is_null()
-    assert is_missing.any() and not is_missing.all()
-    population = labelled_population(estimator, "C.json")
-    outlook = forecast.describe_outlook(population, 0.9, guarantees, 0.35, 1)
-    rate = max(guarantees.filter(is_missing)["error_rate"])
-    assert f"{rate:.0%}" in outlook
-    planned = forecast.forecast_table(population, 0.35, rate, 0.9, forecast.MOST, forecast.DRAWS, 1)
-    assert outlook.startswith(plan.format_plan(population, planned, rate, 0.9).splitlines()[-1])
-    tables = pl.DataFrame(schema=QUALITY), guarantees, pl.DataFrame()
-    assert Report(file, DEFAULT, *tables, {}, 0.95, outlook, DEFAULT).text.endswith(outlook)
-    certain = guarantees.filter(~is_missing)
-    assert forecast.describe_outlook(population, 0.9, certain, 0.35, 1) is None
-
-
-@pytest.mark.parametrize(
-    ("number", "sentence"),
-    [
-        (400.0, "About 400 labelled questions are needed"),
-        (250.0, "The 300 at hand happen not to be enough."),
-        (100.0, "The 300 labelled questions at hand do not guarantee"),
-    ],
-)
-def test_a_number_far_below_what_was_not_enough_is_not_told(content, monkeypatch, number, sentence):
-    monkeypatch.setattr(forecast, "DRAWS", 1)
-    monkeypatch.setattr(forecast, "MOST", 50)
-    monkeypatch.setattr(forecast, "questions_needed", lambda share, table: number)
-    estimator = CalibratorFile.parse(content, "C.json").estimators[DEFAULT]
-    guarantees = guarantee_table(estimator.risk_control)
-    population = labelled_population(estimator, "C.json")
-    outlook = forecast.describe_outlook(population, 0.9, guarantees, 0.35, 1)
-    assert sentence in outlook
-    assert ("are needed" in outlook) == (number > 150)

@@ -2,7 +2,7 @@
 
 1. `forecast_table` simulates labelled questions of a `Population`, for growing numbers of them.
 2. `questions_needed` reads off the number at which a share of the draws has a guarantee.
-3. `describe_forecast` and `describe_outlook` say it in a sentence.
+3. `describe_forecast` says it in a sentence.
 """
 
 import math
@@ -13,7 +13,7 @@ import polars as pl
 
 from tracecal.calibration.bets import Evidence, betting_test, significance_level
 from tracecal.calibration.guarantee import resolve_largest_group, threshold_sequence
-from tracecal.calibration.populations import LabelledPopulation, Population
+from tracecal.calibration.populations import Population
 from tracecal.calibration.rated_answers import LabelledAnswers
 from tracecal.calibration.settings import SMALLEST_RATE
 from tracecal.errors import InputError
@@ -215,47 +215,3 @@ def format_count(number: float) -> str:
     '1,200'
     """
     return f"{float(f'{number:.1e}'):,.0f}"
-
-
-def describe_outlook(
-    population: LabelledPopulation,
-    confidence: float,
-    error_rates: pl.DataFrame,
-    calibration_share: float,
-    seed: int,
-) -> str | None:
-    """Say what the largest missing error rate needs; None where all are guaranteed.
-
-    `error_rates` has a row per guarantee with its `threshold`.
-    """
-    missing = error_rates.filter(pl.col("threshold").is_null())["error_rate"].to_list()
-    if not missing:
-        return None
-    error_rate = max(missing)
-    simulated = pl.DataFrame(schema=DRAW_SCHEMA)
-    for size in doubling_sizes(MIN_QUESTIONS, MOST):
-        draws = simulate_draws(
-            population,
-            [size],
-            DRAWS,
-            error_rate,
-            confidence,
-            calibration_share,
-            seed,
-            first_only=True,
-        )
-        simulated = simulated.vstack(draws)
-        if (draws["coverage"] > 0).mean() >= max(OTHER_POWERS):
-            break  # larger numbers change nothing
-    table, n_questions = summarise_draws(simulated), len(np.unique(population.group))
-    needed = questions_needed(POWER, table)
-    sentence = describe_forecast(population, table, error_rate)
-    if needed is None or needed > n_questions:
-        return sentence
-    if needed <= n_questions / 2:  # the simulation misses what makes this rate so hard
-        return (
-            f"The {n_questions:,} labelled questions at hand do not guarantee an error rate of at "
-            f"most {error_rate:.0%}, and they do not tell how many would: allow a larger error "
-            "rate, or use another estimator."
-        )
-    return f"{sentence} The {n_questions:,} at hand happen not to be enough."

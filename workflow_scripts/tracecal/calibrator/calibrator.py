@@ -42,6 +42,7 @@ class Training(NamedTuple):
 
     answers: TrainingSet
     settings: FitSettings
+    error_rates: Sequence[float] = ()
 
 
 class Calibrator:
@@ -410,7 +411,7 @@ class Calibrator:
         >>> import tracecal
         >>> report = tracecal.calibrate("labelled.jsonl", "t").report()
         >>> str(report).splitlines()[0]
-        '120 labelled answers of m to t, 54.2% correct; entropies: exact'
+        '120 answers by m to "t"; all labelled, 46 % wrong.'
         """
         training = self._read_training(answers, config, reading)
         return make_report(self.file, *training)
@@ -496,6 +497,7 @@ def calibrate(
     config: str | Path | Mapping[str, Any] | None = None,
     parts: str | Path | Mapping[str, Any] | None = None,
     estimators: CustomSource = None,
+    error_rates: Sequence[float] = (),
     revision: str | None = None,
     reading: Reading | None = None,
     progress: bool = False,
@@ -515,6 +517,9 @@ def calibrate(
     estimators : path or mapping, optional
         Estimators of your own: a file of Python, or what its ``ESTIMATORS`` would hold. See
         docs/guides/custom.md.
+    error_rates : sequence of float
+        Target error rates of the answers to keep; the decision is about the first one. By default
+        those of the settings, and 20 % decides.
     revision : str, optional
         Revision of the model; by default as the file states it.
     progress : bool
@@ -541,7 +546,8 @@ def calibrate(
     <Calibrator of m for t: 120 labelled answers, ... estimators, log_ridge recommended>
     >>> calibrator.save("C.json")
     """
-    settings, custom = read_fit_settings(config), custom_scores(estimators)
+    settings = read_fit_settings(config).with_error_rates(error_rates)
+    custom = custom_scores(estimators)
     with tqdm(total=2, desc="Calibrating", unit=" steps", disable=not progress) as bar:
         source = answers_in(answers, reading, progress=progress)
         bar.update()
@@ -560,7 +566,7 @@ def calibrate(
             training=training,
         )
         bar.update()
-    return Calibrator(file, custom=custom, training=Training(training, settings))
+    return Calibrator(file, custom=custom, training=Training(training, settings, error_rates))
 
 
 def _text_of(parts: str | Path | Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from tracecal.answers.record import ALSO
-from tracecal.estimators.registry import OF_FILES
+from tracecal.estimators.registry import LOG_RIDGE_ALSO, OF_FILES
 
 # The default fits: of few labels, of more, and of logs without alternatives.
 LOG_RIDGE, MEAN_OF_THREE, SURPRISAL_RIDGE = "log_ridge", "mean_of_three", "surprisal_ridge"
@@ -17,7 +17,28 @@ class _Labels(dict[str, str]):
 
 
 LABELS = _Labels({entry.id: entry.label for entry in OF_FILES})
+# The fits that may be recommended; other variants are ablations of TRACE, in tables apart.
+FITS = {
+    "trace_plus",
+    "entropy_sentinel",
+    "trace_profile",
+    "likelihood_and_length",
+    "log_trace_plus",
+    "log_ridge",
+    "stack_of_six",
+    "mean_of_three",
+    "surprisal_ridge",
+    LOG_RIDGE_ALSO.id,
+}
+ABLATIONS = {entry.id for entry in OF_FILES if entry.role == "variant"} - FITS
 INPUTS = {entry.id: entry.inputs for entry in OF_FILES}
+
+
+def group_of(estimator: str) -> str:
+    """The group in which `calibrate` lists an estimator; a custom one is a score."""
+    if estimator in FITS:
+        return "fits"
+    return "ablations" if estimator in ABLATIONS else "scores"
 
 
 def inputs_with_columns(trace_inputs: Iterable[str], columns: Iterable[str]) -> list[str]:

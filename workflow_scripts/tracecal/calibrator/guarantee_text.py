@@ -12,6 +12,7 @@ GUARANTEES = {
     "threshold": pl.Float64,
     "coverage": pl.Float64,
     "error": pl.Float64,
+    "enough": pl.Int64,
 }
 
 
@@ -23,6 +24,7 @@ def guarantee_table(control: ErrorRateControl) -> pl.DataFrame:
             "threshold": entry.threshold,
             "coverage": None if entry.threshold is None else entry.coverage,
             "error": entry.error,
+            "enough": entry.enough,
         }
         for entry in control.thresholds
     ]

@@ -4,29 +4,19 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-import polars as pl
-
 from tracecal.answers.reading import Reading
 from tracecal.calibrator.schema import CalibrationData
 from tracecal.estimators.registry import LOG_RIDGE_ALSO
 
-USUAL_RATE = 0.2  # the error rate that is recommended where it is guaranteed
+SCORED_FILE = "scored.jsonl"
 SERVED = ("vocabulary", "model", "stop_token", "processed")  # options that a proxy takes
-
-
-def recommended_rate(guarantees: pl.DataFrame) -> float | None:
-    """The usual rate where it is guaranteed, else the nearest laxer one that is, else a stricter.
-
-    None where none is. The strictest of several would be chosen by what came out.
-    """
-    rates = guarantees.filter(pl.col("threshold").is_not_null())["error_rate"]
-    return rates.filter(rates >= USUAL_RATE).min() or rates.max()
 
 
 def next_commands(
     fitted_on: CalibrationData,
     estimator: str,
-    guarantees: pl.DataFrame,
+    error_rate: float | None,
+    is_guaranteed: bool,
     answers: str,
     calibrator: str,
     reading: Reading,
@@ -35,11 +25,11 @@ def next_commands(
 ) -> list[tuple[str, str]]:
     """What may be typed next, as pairs of what it does and the command.
 
+    `error_rate` is that of the decision; where it is not guaranteed, labels are asked for first.
     `answers`, `calibrator` and `explorer` are the files' paths as they were typed; `task` is the
     one that the answers state.
     """
-    rate = recommended_rate(guarantees)
-    keep = [] if rate is None else ["--error-rate", f"{rate:g}"]
+    keep = ["--error-rate", f"{error_rate:g}"] if is_guaranteed else []
     name_task = [] if task in (None, fitted_on.task) else ["--task", fitted_on.task]
     new = f"new{Path(answers).suffix or '.jsonl'}"
     by = ["--calibrator", calibrator]
@@ -47,16 +37,15 @@ def next_commands(
     read_new = flags(reading.for_new_answers())
     page = explorer or f"{Path(answers).stem}.answers.html"
     rows = []
-    if rate is None:
-        missing = guarantees["error_rate"].max()
-        plan = ["plan", *by, "--error-rate", f"{missing or 0.1:g}"]
+    if not is_guaranteed:
         label = ["label", new, *read_new, *by, *name_task]
-        rows += [("how many labels a guarantee needs", plan), ("label further answers", label)]
+        plan = ["plan", *by, "--error-rate", f"{error_rate or 0.1:g}"]
+        rows += [("label further answers", label), ("how many labels a guarantee needs", plan)]
     score = ["score", "--answers", new, *read_new, *by, *name_task, *keep]
     explore = ["explore", "--answers", answers, *read_labelled, *by, *name_task, "--output", page]
     what = "a probability for each new answer" + (", and whether to keep it" if keep else "")
     rows += [
-        (what, [*score, "--output", "scored.jsonl"]),
+        (what, [*score, "--output", SCORED_FILE]),
         ("look at the labelled answers", explore),
     ]
     if not fitted_on.parts:

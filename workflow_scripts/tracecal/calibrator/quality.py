@@ -21,9 +21,10 @@ QUALITY = {
     "n": pl.Int64,
     **{
         f"{metric}{end}": pl.Float64
-        for metric in ("brier", "auroc", "gap", "ece")
+        for metric in ("brier", "auroc", "gap")
         for end in ("", "_low", "_high")
     },
+    "ece": pl.Float64,
     "distinct": pl.Int64,
 }
 
@@ -71,9 +72,10 @@ def _row(
         "brier": weighted_brier(proba, correct, counts),
         "auroc": auroc_within(answers["score"].to_numpy(), correct, counts, fold),
         "gap": -gaps.sum(axis=1) / np.maximum(totals, 1),
-        "ece": np.abs(gaps).sum(axis=1) / np.maximum(totals, 1),
     }
-    row: dict[str, Any] = {"estimator": name, "n": answers.height}
+    # Without an interval: that of resamples does not contain it, as each adds to the error.
+    ece = float(np.abs(gaps[0]).sum() / max(totals[0], 1))
+    row: dict[str, Any] = {"estimator": name, "n": answers.height, "ece": ece}
     for metric, (observed, *resampled) in values.items():
         ends = _ranking_interval if metric == "auroc" else _interval
         low, high = ends(observed, resampled, settings.bootstrap.level)

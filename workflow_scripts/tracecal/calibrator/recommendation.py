@@ -124,21 +124,24 @@ def describe_labels(training: TrainingSet, fits: Mapping[str, EstimatorFits]) ->
     return None
 
 
-def describe_default(training: TrainingSet) -> str | None:
-    """Which default holds where only some answers have entropies; None elsewhere."""
-    n_traces, n_entropies = count_traces(training)
-    if n_entropies in (0, n_traces):
-        return None
+def describe_log(training: TrainingSet) -> list[str]:
+    """What must be known of labelled answers that lack a trace or entropies, a sentence each."""
+    n, (n_traces, n_entropies) = training.frame.height, count_traces(training)
     default = choose_default(training)
-    why = (
-        "which leaves the others without a probability"
-        if default in (MEAN_OF_THREE, LOG_RIDGE)
-        else "which needs none"
-    )
-    return (
-        f"{n_traces - n_entropies} of {n_traces} labelled answers have no alternatives and so no "
-        f"entropies: the default fit is {LABELS[default]}, {why}."
-    )
+    sentences = []
+    if n_traces < n:
+        sentences.append(
+            f"{n - n_traces:,} of {n:,} labelled answers have no log-probabilities, and so enter "
+            "no fit and no test: 'tracecal reading' says why."
+        )
+    if 0 < n_entropies < n_traces:
+        needed = default in (MEAN_OF_THREE, LOG_RIDGE)
+        why = "by which these get no probability" if needed else "which needs none"
+        sentences.append(
+            f"{n_traces - n_entropies:,} of {n_traces:,} answers list no alternatives and have no "
+            f"entropies: the default fit is {LABELS[default]}, {why}."
+        )
+    return sentences
 
 
 def _smaller_class(training: TrainingSet) -> int:

@@ -13,13 +13,21 @@ from typing import Any, Self
 import polars as pl
 
 from tracecal.answers.reading import Reading
-from tracecal.calibration.forecast import describe_outlook
 from tracecal.calibrator.catalogue import LABELS, describe_dependence
+from tracecal.calibrator.decision import (
+    decided_rate,
+    decision_text,
+    describe_counts,
+    describe_reading,
+    estimator_table,
+    headline,
+    other_rates,
+    percent,
+)
 from tracecal.calibrator.guarantee_text import describe_terms, guarantee_lines, guarantee_table
-from tracecal.calibrator.next_commands import USUAL_RATE, next_commands, recommended_rate
-from tracecal.calibrator.population import labelled_population
+from tracecal.calibrator.next_commands import SCORED_FILE, next_commands
 from tracecal.calibrator.quality import measure_quality
-from tracecal.calibrator.recommendation import choose_default, describe_default, describe_labels
+from tracecal.calibrator.recommendation import choose_default, describe_labels, describe_log
 from tracecal.calibrator.report_pictures import HEIGHT, WIDTH, across, report_pictures, up
 from tracecal.calibrator.schema import CalibratorFile, ErrorRateControl
 from tracecal.calibrator.settings import FitSettings
@@ -28,6 +36,10 @@ from tracecal.estimators.registry import LOG_RIDGE_ALSO
 from tracecal.io.files import write_text
 from tracecal.pages.page import render_page
 
+ABOUT_KEEPING = (
+    "A guarantee is about the share of wrong answers among all that are kept, not about each of "
+    "them: an answer is kept from a threshold on, also where its own probability is below 50 %."
+)
 TEMPLATE = Path(__file__).with_name("report.html")
 
 
@@ -37,9 +49,10 @@ class Report:
 
     `estimators` has a row per estimator, smallest Brier score first, with the ends of intervals of
     `level`; `guarantees` one per target error rate, with the share of answers kept. `predictions`
-    are cross-fitted probabilities of the labelled `answers` (or of their parts); `outlook` says
-    what a guarantee would need, None where every error rate has one. `default` is the estimator
-    that is used unless another is better, `reservation` why none is recommended. `str` is the text.
+    are cross-fitted probabilities of the labelled `answers` (or of their parts). `default` is the
+    estimator that is used unless another is better, `reservation` why none is recommended.
+    `n_answers` counts the labelled and the unlabelled, `asked` are the error rates that were asked
+    for, `notes` say what else a user must know of the answers. `str` is the text.
     """
 
     file: CalibratorFile = field(repr=False)
@@ -49,11 +62,13 @@ class Report:
     predictions: pl.DataFrame = field(repr=False)
     pictures: Mapping[str, Any] = field(repr=False)
     level: float
-    outlook: str | None
     default: str
+    n_answers: int = 0
+    asked: Sequence[float] = ()
     reservation: str | None = None
-    mixed_log: str | None = None
+    notes: Sequence[str] = ()
     commands: Sequence[tuple[str, str]] = ()
+    saved: str | None = None
 
     @property
     def control(self) -> ErrorRateControl:
@@ -61,27 +76,41 @@ class Report:
         return self.file.estimators[self.estimator].risk_control
 
     @property
+    def rate(self) -> float | None:
+        """The error rate of the decision; None where none is tested."""
+        return decided_rate(self.guarantees, self.asked)
+
+    @property
+    def is_guaranteed(self) -> bool:
+        """Whether the error rate of the decision is guaranteed."""
+        row = self.guarantees.filter(error_rate=self.rate)
+        return row["threshold"].count() > 0
+
+    @property
     def text(self) -> str:
-        """The report for a terminal."""
-        fitted_on, guarantees = self.file.fitted_on, guarantee_lines(self.guarantees)
-        lines = [
-            f"{fitted_on.n} labelled answers of {fitted_on.model or 'an unnamed model'} to "
-            f"{fitted_on.task}, {fitted_on.base_rate:.1%} correct; entropies: {fitted_on.entropy}",
-            "",
-            f"Measured on the {self.estimators['n'].max()} of them that did not choose the "
-            "estimator:",
-            "",
-            f"{'estimator':34}{'Brier':>20}{'AUROC':>20}{'mean - correct':>22}{'ECE':>8}",
-            *(self._line(row) for row in self.estimators.iter_rows(named=True)),
-            "",
-            f"Guaranteed error rates of {LABELS[self.estimator]}, {describe_terms(self.control)}:",
-            *(f"  {line}" for line in guarantees),
+        """The decision in a dozen lines, for a terminal."""
+        data = self.file.fitted_on
+        read = [
+            describe_counts(data, self.n_answers),
+            describe_reading(data),
+            *self.notes,
         ]
-        for paragraph in self.recommendation():
-            lines += ["", paragraph]
-        lines += ["", "Next:"] if self.commands else []
-        lines += [f"  {command}\n      {what}" for what, command in self.commands]
-        return "\n".join(lines)
+        probabilities = [self._quality(), *([self.saved] if self.saved else [])]
+        commands = {}
+        if self.commands:
+            commands["Next"] = self.commands[0][1].removesuffix(f" --output {SCORED_FILE}")
+            commands["More"] = "--all for every estimator, tracecal --help for what else there is"
+        return decision_text([read, self._decision(), probabilities], commands)
+
+    @property
+    def table(self) -> str:
+        """All estimators with their quality, as `calibrate --all` prints them."""
+        recommended = None if self.reservation else self.estimator
+        count = self.estimators["n"].max()
+        return (
+            f"Measured on the {count} labelled answers that did not choose the estimator:\n"
+            f"{estimator_table(self.estimators, recommended)}"
+        )
 
     def __str__(self) -> str:
         return self.text
@@ -107,75 +136,70 @@ class Report:
 
         `task` is the one that the answers state.
         """
-        about = self.file.fitted_on, self.estimator, self.guarantees
+        about = self.file.fitted_on, self.estimator, self.rate, self.is_guaranteed
         commands = next_commands(*about, answers, calibrator, reading, explorer, task)
         return replace(self, commands=commands)
 
+    def with_page(self, report: str) -> Self:
+        """Name the page that is saved."""
+        what = "what is kept, what is dropped, how reliable"
+        return replace(self, saved=f"Report: {report} ({what})")
+
     def recommendation(self) -> list[str]:
         """What to do with the calibrator, in paragraphs, first whether to keep answers by it."""
-        fitted_on, rate = self.file.fitted_on, recommended_rate(self.guarantees)
-        wrong = f"Of all labelled answers {1 - fitted_on.base_rate:.0%} are wrong."
-        if rate is None:
-            highest = self.guarantees["error_rate"].max()
-            none = (
-                f"no error rate up to {highest:.0%} is guaranteed" if highest else "none is tested"
-            )
-            headline = f"Do not yet keep answers by these probabilities: {none}."
-            more = f"{wrong} The probabilities still say which answers to look at first."
-        else:
-            row = self.guarantees.row(by_predicate=pl.col("error_rate") == rate, named=True)
-            headline = (
-                f"Keep answers with --error-rate {rate:g}: about {row['coverage']:.0%} of answers "
-                f"like these are kept, and at most {rate:.0%} of the kept ones are wrong, with "
-                f"{self.control.confidence:.0%} confidence."
-            )
-            fixed = (
-                f"{rate:.0%} was fixed before the labels were seen"
-                if rate == USUAL_RATE
-                else f"{USUAL_RATE:.0%}, fixed before the labels were seen, is not guaranteed"
-            )
-            more = (
-                f"{wrong} {fixed}. Each guarantee holds by itself: take the rate that your use "
-                "asks for, not the strictest of several that happen to be guaranteed."
-            )
-        paragraphs = [headline, more, self._advice()]
-        if self.mixed_log:
-            paragraphs.append(self.mixed_log)
-        if fitted_on.columns and self.estimator == LOG_RIDGE_ALSO.id:
-            needed = describe_dependence(fitted_on.columns)
+        data = self.file.fitted_on
+        first, *others = self._decision()
+        wrong = f"Of all labelled answers {percent(1 - data.base_rate)} are wrong."
+        paragraphs = [first, " ".join([wrong, *(f"{line.strip()}." for line in others)])]
+        paragraphs += [self._advice(), *self.notes]
+        if self.is_guaranteed:
+            paragraphs.append(ABOUT_KEEPING)
+        if data.columns and self.estimator == LOG_RIDGE_ALSO.id:
             paragraphs.append(
-                f"Its probabilities and guarantees rest on {needed}: an answer that lacks one of "
-                "them has no probability."
+                f"Its probabilities and guarantees rest on {describe_dependence(data.columns)}: an "
+                "answer that lacks one of them has no probability."
             )
-        return [*paragraphs, *([self.outlook] if self.outlook else [])]
+        return paragraphs
+
+    def _decision(self) -> list[str]:
+        """Whether to keep answers at the rate of the decision, and what holds at other rates."""
+        base_rate = self.file.fitted_on.base_rate
+        if self.rate is None:
+            return ["Do not keep answers by these probabilities: no error rate is tested."]
+        about = self.guarantees, self.rate
+        others = other_rates(*about, base_rate, self.asked)
+        lines = [headline(*about, self.control.confidence, base_rate)]
+        return [*lines, f"  {others}"] if others else lines
 
     def _advice(self) -> str:
-        """Which estimator to use, and why that one and not the default."""
+        """Which estimator gives the probabilities, and why."""
         if self.reservation:
             return self.reservation
-        estimator, gain = self.estimator, self.file.fitted_on.gain
-        default = self.default
-        use = f"Use {LABELS[estimator]}, as 'tracecal score' does (--estimator {estimator})"
+        gain, label = self.file.fitted_on.gain, LABELS[self.estimator]
+        use = f"Probabilities are those of {label} (--estimator {self.estimator})"
         if gain is None:
-            return (
-                f"{use}: it was fixed beforehand, and no other is better by more than its interval."
-            )
+            return f"{use}, the default fit: no other is better by more than its interval."
         return (
             f"{use}: on labels that neither this table nor a guarantee counts, its Brier score is "
-            f"{gain[0]:.3f} lower than that of {LABELS[default]}, which is used otherwise "
-            f"(interval {gain[1]:.3f} to {gain[2]:.3f}, for all estimators at once)."
+            f"{gain[0]:.3f} lower than that of {LABELS[self.default]}, the default fit (interval "
+            f"{gain[1]:.3f} to {gain[2]:.3f}, for all estimators at once)."
         )
 
-    def _line(self, row: Mapping[str, Any]) -> str:
-        """An estimator's row of the table in text."""
-        ece = "-" if row["ece"] is None else f"{row['ece']:.3f}"
+    def _quality(self) -> str:
+        """How good the probabilities are, in a sentence."""
+        if self.reservation:
+            return self.reservation
+        rows = self.estimators.filter(estimator=self.estimator)
+        base_rate = self.file.fitted_on.base_rate
+        name = "default fit" if self.estimator == self.default else LABELS[self.estimator]
+        if rows.is_empty() or rows["brier"].item() is None:
+            return f"Probabilities: {name}."
         return (
-            f"{LABELS[row['estimator']]:34}{_with_ends(row, 'brier'):>20}"
-            f"{_with_ends(row, 'auroc'):>20}{_with_ends(row, 'gap'):>22}{ece:>8}"
-            + "".join(f"  {note}" for note in self._notes(row))
+            f"Probabilities: {name}, Brier score {rows['brier'].item():.3f} (always saying "
+            f"{percent(base_rate)}: {base_rate * (1 - base_rate):.3f})."
         )
 
-    def _notes(self, row: Mapping[str, Any]) -> list[str]:
+    def _marks(self, row: Mapping[str, Any]) -> list[str]:
         """What to say of an estimator's row."""
         is_recommended = row["estimator"] == self.estimator and not self.reservation
         notes = ["recommended"] if is_recommended else []
@@ -201,24 +225,24 @@ class Report:
             commands=self.commands,
             terms=describe_terms(self.control),
             labels=LABELS,
-            notes=self._notes,
+            notes=self._marks,
             guarantees=guarantee_lines(self.guarantees),
             rows=list(self.estimators.iter_rows(named=True)),
             level=self.level,
         )
 
 
-def make_report(file: CalibratorFile, training: TrainingSet, settings: FitSettings) -> Report:
-    """Measure a calibrator by the answers that it was fitted on, held out in turn."""
+def make_report(
+    file: CalibratorFile, training: TrainingSet, settings: FitSettings, asked: Sequence[float] = ()
+) -> Report:
+    """Measure a calibrator by the answers that it was fitted on, held out in turn.
+
+    `asked` are the error rates that were asked for.
+    """
     estimator, predictions = file.recommended(), training.cross_fitted(settings)
     calibrated = file.estimators[estimator]
     control = calibrated.risk_control
     guarantees = guarantee_table(control)
-    outlook = None
-    if guarantees["threshold"].null_count():
-        population = labelled_population(calibrated, "the calibrator")
-        share = settings.splits.calibration_share
-        outlook = describe_outlook(population, control.confidence, guarantees, share, settings.seed)
     tested_fit = calibrated.splits[control.split]
     return Report(
         file=file,
@@ -228,16 +252,9 @@ def make_report(file: CalibratorFile, training: TrainingSet, settings: FitSettin
         predictions=predictions,
         pictures=report_pictures(training, predictions, tested_fit, estimator, guarantees),
         level=settings.bootstrap.level,
-        outlook=outlook,
         default=choose_default(training),
+        n_answers=training.n_answers,
+        asked=asked,
         reservation=describe_labels(training, file.estimators),
-        mixed_log=describe_default(training),
+        notes=describe_log(training),
     )
-
-
-def _with_ends(row: Mapping[str, Any], metric: str) -> str:
-    if row[metric] is None:
-        return "-"
-    if row[f"{metric}_low"] is None:
-        return f"{row[metric]:.3f}"
-    return f"{row[metric]:.3f} [{row[f'{metric}_low']:.2f}, {row[f'{metric}_high']:.2f}]"

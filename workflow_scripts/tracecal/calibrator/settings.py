@@ -1,12 +1,13 @@
 """Settings of `calibrate`: the configuration's keys that a calibrator is fitted by."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pydantic import Field
 
 from tracecal.calibration.settings import Bootstrap, Calibration, RiskControl, Splits
+from tracecal.errors import InputError
 from tracecal.io.input_files import read_yaml
 from tracecal.io.settings import Strict, parse
 
@@ -21,6 +22,18 @@ class FitSettings(Strict):
     calibration: Calibration = Calibration()
     risk_control: RiskControl = RiskControl()
     bootstrap: Bootstrap = Bootstrap()
+
+    def with_error_rates(self, error_rates: Sequence[float]) -> Self:
+        """The settings with these target error rates, where some are given."""
+        if not error_rates:
+            return self
+        for rate in error_rates:
+            if not 0 < rate < 1:
+                raise InputError(f"--error-rate {rate:g}: expected a number between 0 and 1.")
+        control = self.risk_control.model_copy(
+            update={"error_rates": tuple(sorted({*error_rates}))}
+        )
+        return self.model_copy(update={"risk_control": control})
 
 
 def read_fit_settings(config: str | Path | Mapping[str, Any] | None) -> FitSettings:

@@ -30,13 +30,15 @@ class TrainingSet(NamedTuple):
     """Labelled answers, the estimators that can be computed for them, and the splits.
 
     `frame` holds `example_id`, `correct`, `group_id` and all inputs; `estimators` have their
-    inputs; `splits` are those of the protocol; `part_names` are the names of pooled parts.
+    inputs; `splits` are those of the protocol; `part_names` are the names of pooled parts;
+    `n_answers` counts the unlabelled, too.
     """
 
     frame: pl.DataFrame
     estimators: dict[str, list[str]]
     splits: pl.DataFrame
     part_names: Sequence[str] = ()
+    n_answers: int = 0
 
     @property
     def first_split(self) -> pl.DataFrame:
@@ -125,7 +127,7 @@ def make_training_set(
     estimators = _computable(frame, labelled, custom)
     if own_columns:
         estimators |= {LOG_RIDGE_ALSO.id: _with_columns(frame, own_columns)}
-    training = TrainingSet(frame, estimators, splits)
+    training = TrainingSet(frame, estimators, splits, n_answers=answers.height)
     part_names = parts.pooled if parts and settings.calibration.method == "platt" else ()
     if not part_names:
         return training
@@ -134,6 +136,7 @@ def make_training_set(
         by_part(estimators, training.own_fits())[0],
         splits,
         part_names,
+        answers.height,
     )
 
 

@@ -16,6 +16,7 @@ SHOWN = ("vocabulary", "label", "labels", "right_from", "requests")
     "calibrate confidence on labelled answers",
     "tracecal calibrate --answers labelled.jsonl --task svamp --vocabulary 151936 --output C.json",
     options_of="calibrate",
+    flags={"error_rates": "--error-rate", "all_estimators": "--all"},
     endings={"report": (".html",)},
     models={"reading": ModelOptions(hidden=True, shown=SHOWN)},
 )
@@ -26,12 +27,14 @@ def calibrate(
     output: str,
     reading: Reading,
     report: str | None = None,
+    error_rates: list[float] | None = None,
+    all_estimators: bool = False,
     **options: Any,
 ) -> None:
     """Fit a calibrator on labelled answers.
 
-    Prints how well each estimator predicts, and which error rates are guaranteed. Answers whose
-    entropies come from listed log-probabilities need --vocabulary. With
+    Prints which answers to keep, and what is guaranteed of them. Answers whose entropies come from
+    listed log-probabilities need --vocabulary. With
     --also judge=PATH the fit takes a further number or verdict of each row beside the trace.
 
     Parameters
@@ -40,6 +43,8 @@ def calibrate(
         The calibrator's JSON file.
     report : path, optional
         An HTML page with what is printed, and more.
+    all_estimators : bool
+        Print how well every estimator predicts, too.
     """
     from tracecal.answers.sources import answers_in
     from tracecal.explorer.explore import explore_labelled
@@ -47,11 +52,15 @@ def calibrate(
     explorer = str(Path(report).with_suffix(".answers.html")) if report else None
     require_apart({"answers": answers, "output": output, "report": report, "explorer": explorer})
     labelled = answers_in(answers, reading, keep_rows=bool(report))
-    calibrator = tracecal.calibrate(labelled, task, reading=reading, **options)
+    calibrator = tracecal.calibrate(
+        labelled, task, reading=reading, error_rates=error_rates or (), **options
+    )
     calibrator.save(output)
     stated_task = labelled.metadata.get("task")
     summary = calibrator.report().with_commands(answers, output, reading, explorer, stated_task)
-    print(printable(summary.text))
+    if report:
+        summary = summary.with_page(report)
+    print(printable(f"{summary.text}\n\n{summary.table}" if all_estimators else summary.text))
     if report and explorer:
         explore_labelled(labelled, explorer, calibrator, summary.predictions)
         summary.save(report, Path(explorer).name)

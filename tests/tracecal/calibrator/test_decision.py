@@ -1,0 +1,96 @@
+"""What `calibrate` prints: the decision, in a dozen lines of 80 columns."""
+
+import polars as pl
+import pytest
+
+from tracecal.calibrator.decision import (
+    decided_rate,
+    decision_text,
+    describe_counts,
+    headline,
+    other_rates,
+)
+from tracecal.calibrator.guarantee_text import GUARANTEES
+from tracecal.calibrator.schema import CalibrationData
+
+RATES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
+
+
+def guarantees(kept, enough=None, rates=RATES):
+    """A table of guarantees: the share kept by rate, and of others the labels that might do."""
+    rows = [
+        {
+            "error_rate": rate,
+            "threshold": 0.5 if rate in kept else None,
+            "coverage": kept.get(rate),
+            "enough": (enough or {}).get(rate),
+        }
+        for rate in rates
+    ]
+    return pl.DataFrame(rows, GUARANTEES)
+
+
+@pytest.mark.parametrize(
+    ("rates", "asked", "rate"),
+    [
+        (RATES, (), 0.2),
+        (RATES, (0.1, 0.2), 0.1),
+        ((0.3, 0.45), (), 0.3),
+        ((0.05, 0.1), (), 0.1),
+        ((), (), None),
+    ],
+)
+def test_the_rate_of_the_decision_does_not_depend_on_what_is_guaranteed(rates, asked, rate):
+    assert decided_rate(guarantees({}, rates=rates), asked) == rate
+    assert decided_rate(guarantees(dict.fromkeys(rates, 0.4), rates=rates), asked) == rate
+
+
+def test_the_decision_says_what_is_kept_and_what_is_missing():
+    table = guarantees({0.1: 0.3, 0.2: 0.534, 0.3: 0.8}, {0.05: 900})
+    assert headline(table, 0.2, 0.9, 0.56) == (
+        "Keep about 53 % of answers like these: at most 20 % of those kept are wrong (90 % "
+        "confidence)."
+    )
+    assert other_rates(table, 0.2, 0.56, ()) == (
+        "at 10 %: keep 30 %      at 5 %: not with these labels; about 900 might do"
+    )
+    assert headline(table, 0.05, 0.9, 0.56).endswith(
+        "at most 5 % wrong is not guaranteed with these labels; about 900 might do."
+    )
+
+
+def test_rates_above_the_models_own_are_listed_only_where_they_are_asked_for():
+    table = guarantees({0.3: 0.9, 0.4: 1.0, 0.5: 1.0})
+    assert other_rates(table, 0.2, 0.65, ()) == "at 30 %: keep 90 %"
+    few = guarantees({0.5: 1.0}, rates=(0.1, 0.2, 0.5))
+    assert other_rates(few, 0.2, 0.65, (0.2, 0.5, 0.1)) == (
+        "at 10 %: not with these labels      at 50 %: keep all"
+    )
+    assert other_rates(guarantees({0.05: 0.2}), 0.1, 0.98, ()) is None
+
+
+@pytest.mark.parametrize(
+    ("n_answers", "base_rate", "sentence"),
+    [
+        (400, 0.56, '400 answers by m to "cities"; all labelled, 44 % wrong.'),
+        (1520, 0.56, '1,520 answers by m to "cities"; 400 labelled, 44 % wrong.'),
+        (400, 1, '400 answers by m to "cities"; all labelled, all right.'),
+        (400, 0.998, '400 answers by m to "cities"; all labelled, 0.2 % wrong.'),
+    ],
+)
+def test_the_first_line_counts_answers_and_labels(n_answers, base_rate, sentence):
+    data = CalibrationData(model="m", task="cities", n=400, base_rate=base_rate)
+    assert describe_counts(data, n_answers) == sentence
+
+
+def test_a_dozen_lines_of_80_columns_whatever_is_said():
+    sentence = "Half of the labelled answers are right, and the other 50 % are not. " * 2
+    paragraphs = [[sentence, sentence], [sentence, "  at 10 %: keep 30 %"], [sentence]]
+    command = "tracecal score --answers new.jsonl --vocabulary 49152 --calibrator C.json --task t"
+    lines = decision_text(paragraphs, {"Next": command, "More": "--all"}).splitlines()
+    assert len(lines) == 12 and max(map(len, lines)) <= 80
+    assert not any(line.endswith(" 50") for line in lines), "a number stays with its %"
+    typed = "".join(lines[-3:-1]).replace("\\", "").split()
+    assert " ".join(typed) == f"Next: {command}"
+    short = decision_text([["a"], ["b"]], {"Next": "tracecal label"})
+    assert short == "a\n\nb\n\nNext: tracecal label"
