@@ -94,6 +94,7 @@ class Report:
             describe_counts(data, self.n_answers),
             describe_reading(data),
             *self.notes,
+            *self._dependence(),
         ]
         probabilities = [self._quality(), *([self.saved] if self.saved else [])]
         commands = {}
@@ -154,12 +155,17 @@ class Report:
         paragraphs += [self._advice(), *self.notes]
         if self.is_guaranteed:
             paragraphs.append(ABOUT_KEEPING)
-        if data.columns and self.estimator == LOG_RIDGE_ALSO.id:
-            paragraphs.append(
-                f"Its probabilities and guarantees rest on {describe_dependence(data.columns)}: an "
-                "answer that lacks one of them has no probability."
-            )
-        return paragraphs
+        return [*paragraphs, *self._dependence()]
+
+    def _dependence(self) -> list[str]:
+        """What probabilities depend on where a fit takes own columns, in a sentence."""
+        columns = self.file.fitted_on.columns
+        if not columns or self.estimator != LOG_RIDGE_ALSO.id:
+            return []
+        return [
+            f"Its probabilities and guarantees rest on {describe_dependence(columns)}: an answer "
+            "that lacks one of them has no probability."
+        ]
 
     def _decision(self) -> list[str]:
         """Whether to keep answers at the rate of the decision, and what holds at other rates."""
