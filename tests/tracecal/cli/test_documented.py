@@ -48,10 +48,10 @@ def test_the_readme_runs_and_says_what_comes_out(tmp_path, monkeypatch, capsys):
     exec(program, {})
     (kept,) = re.findall(r"  # (\d+ of 94 answers are kept)$", program, re.MULTILINE)
     assert capsys.readouterr().out == f"{kept}\n"
-    labelled, right = re.search(r"(\d+) .*?([\d.]+)% correct", told).groups()
-    coverage = re.search(r"at most 20% incorrect: keeps (\d+)%", told)[1]
+    labelled, wrong = re.search(r"(\d+) answers by .*; all labelled, (\d+) % wrong", told).groups()
+    coverage = re.search(r"Keep about (\d+) % of answers like these: at most 20 %", told)[1]
     flowing = " ".join(readme.split())
-    assert f"wrong in {100 - float(right):.0f} % of {labelled} labelled answers" in flowing
+    assert f"wrong in {wrong} % of {labelled} labelled answers" in flowing
     assert f"keep the {coverage} % with the highest probability of being right" in flowing
 
 
