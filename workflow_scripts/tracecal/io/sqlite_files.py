@@ -33,7 +33,7 @@ def require_tables(connection: sqlite3.Connection, path: str | Path) -> None:
 
 
 def limit_steps(connection: sqlite3.Connection) -> None:
-    """Interrupt statements, from now on, after minutes of work (`sqlite3.OperationalError`)."""
+    """Interrupt statements, from now on, after minutes of work (``sqlite3.OperationalError``)."""
     n_looks = 0
 
     def look() -> bool:
