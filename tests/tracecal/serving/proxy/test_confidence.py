@@ -298,6 +298,8 @@ OWN_CHOICE = CHOICE | {
     "delta": {"confidence": OWN},
 }
 CONFIDENT = json.dumps(chat() | {"choices": [OWN_CHOICE], "confidence": OWN})
+OTHER_CASE = CONFIDENT.replace("confidence", "Confidence")
+NESTED = json.dumps({"response": json.loads(CONFIDENT)} | chat())
 ESCAPED = CONFIDENT.replace("confidence", r"confid\u0065nce")
 # Of lenient readers, as Python's `json` is, some find a confidence in what is no JSON.
 LENIENT = ESCAPED.replace('"model"', '"x": NaN, "model"')
@@ -305,7 +307,7 @@ LENIENT = ESCAPED.replace('"model"', '"x": NaN, "model"')
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("status", [200, 203, 206, 404, 500])
-@pytest.mark.parametrize("said", [CONFIDENT, ESCAPED, LENIENT], ids=["plain", "escaped", "lenient"])
+@pytest.mark.parametrize("said", [CONFIDENT, OTHER_CASE, NESTED, ESCAPED, LENIENT])
 def test_a_servers_own_confidence_never_passes_for_the_proxys(client, said, status, stream):
     content, kind = said.encode(), "application/json"
     if stream:

@@ -49,6 +49,8 @@ def score_body(
     try:
         answer = parse_json(content)
     except ValueError:
+        answer = None
+    if not isinstance(answer, dict | list):
         return require_opaque(content, top)
     is_answer = is_success(status) and isinstance(answer, dict)
     if not (is_answer or may_need_changes(content)):

@@ -76,7 +76,9 @@ def confidence_holders(answer: Object) -> Iterator[Object]:
     their deltas and messages."""
     choices = answer.get("choices")
     choices = choices if isinstance(choices, list) else ()
-    for holder in [answer, answer.get("response"), *choices]:
+    if isinstance(response := answer.get("response"), dict):
+        yield from confidence_holders(response)
+    for holder in [answer, *choices]:
         if isinstance(holder, dict):
             yield holder
             parts = holder.get("delta"), holder.get("message")
@@ -84,15 +86,19 @@ def confidence_holders(answer: Object) -> Iterator[Object]:
 
 
 def drop_confidence(value: Any) -> None:
-    """Remove the `confidence` that a server itself wrote: it would pass for the proxy's."""
+    """Remove the `confidence` that a server itself wrote: it would pass for the proxy's.
+
+    Some clients read keys in any case.
+    """
     for answer in value if isinstance(value, list) else [value]:
         for holder in confidence_holders(answer) if isinstance(answer, dict) else ():
-            holder.pop("confidence", None)
+            for key in [key for key in holder if key.lower() == "confidence"]:
+                del holder[key]
 
 
 def may_need_changes(content: bytes) -> bool:
     """Return whether JSON might hold log-probabilities or a confidence, perhaps escaped."""
-    return any(part in content for part in (b"logprob", b"confidence", rb"\u"))
+    return any(part in content.lower() for part in (b"logprob", b"confidence", rb"\u"))
 
 
 def require_opaque(content: bytes, top: int | None) -> bytes:
@@ -109,7 +115,7 @@ def require_opaque(content: bytes, top: int | None) -> bytes:
         raise UnreadableError("its answer is not UTF-8")
     is_like_json = content.lstrip()[:1] in (b"{", b"[") or b"data:" in content
     if (
-        b"confidence" in content
+        b"confidence" in content.lower()
         or (top is None and b"logprob" in content)
         or (is_like_json and rb"\u" in content)
     ):
