@@ -46,7 +46,7 @@ WRONG = {
         r"c: splits\.calibration_share: .*less than 1",
     ),
     "a label that steers a terminal": (
-        {"models": [{"slug": "m", "label": "\x1b[2J\x1b[31mM", "source": {"repo": "a/b"}}]},
+        {"models": [MODEL | {"label": "\x1b[2J\x1b[31mM"}]},
         r"c: models\[0\]\.label: holds the control character '\\x1b', which would steer",
     ),
     "no number": (

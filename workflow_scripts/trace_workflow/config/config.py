@@ -26,7 +26,7 @@ from tracecal.answers.reading import Reading
 from tracecal.calibration.settings import Bootstrap, Calibration, RiskControl, Splits
 from tracecal.estimators.custom import custom_estimators
 from tracecal.estimators.registry import ESTIMATORS, IDS, column_estimators
-from tracecal.io.settings import Slug, Strict, parse, unknown
+from tracecal.io.settings import Slug, Strict, parse, require_visible, unknown
 
 
 class TaskEntry(Strict):
@@ -218,4 +218,6 @@ class Config(Strict):
 
 def load_config(value: dict[str, Any], where: str) -> Config:
     """Validate a configuration given as a mapping. Raises `InputError`."""
-    return parse(Config, value, where)
+    config = parse(Config, value, where)
+    require_visible(value, where)
+    return config

@@ -15,7 +15,7 @@ from trace_workflow.config.study import require_parts
 from trace_workflow.config.tasks import TaskSpec, local_source, task_file
 from tracecal.errors import InputError, here
 from tracecal.io.input_files import read_yaml
-from tracecal.io.settings import parse
+from tracecal.io.settings import parse, require_visible
 
 
 @dataclass(frozen=True)
@@ -123,6 +123,7 @@ def _load_task(entry: TaskEntry, config: Config, root: Path) -> TaskSpec:
         )
     value = read_yaml(path)
     spec = parse(TaskSpec, value, where)
+    require_visible(value, where)
     if entry.path is not None:
         where = f"task {entry.slug!r}, read from {entry.path}"
         source = local_source(value["source"], entry.path, trained=entry.training_limit != 0)

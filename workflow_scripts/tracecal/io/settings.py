@@ -157,8 +157,7 @@ def _once(sentences: Iterable[str]) -> Iterator[str]:
 
 
 def _refuse_markup(value: Any, where: str) -> None:
-    """Raise `InputError` for text that opens or ends a script, or holds a lone surrogate or a
-    character that controls a terminal.
+    """Raise `InputError` for text that opens or ends a script, or holds a lone surrogate.
 
     Snakemake's report writes rules' parameters, and so these texts, into a script unescaped.
     Prompts may hold other tags.
@@ -166,14 +165,19 @@ def _refuse_markup(value: Any, where: str) -> None:
     for keys, text in _texts(value):
         if any("\ud800" <= letter <= "\udfff" for letter in text):
             raise InputError(f"{where}: {_path(keys)}: holds an unpaired surrogate")
+        if tag := re.search(r"</?script|<!--", text, re.IGNORECASE):
+            raise InputError(
+                f"{where}: {_path(keys)}: {tag[0]!r} would run in the report's page; leave it out"
+            )
+
+
+def require_visible(value: Any, where: str) -> None:
+    """Raise `InputError` for text that holds a character that controls a terminal."""
+    for keys, text in _texts(value):
         if control := CONTROL.search(text):
             raise InputError(
                 f"{where}: {_path(keys)}: holds the control character {control[0]!r}, which would "
                 "steer the terminal that shows it"
-            )
-        if tag := re.search(r"</?script|<!--", text, re.IGNORECASE):
-            raise InputError(
-                f"{where}: {_path(keys)}: {tag[0]!r} would run in the report's page; leave it out"
             )
 
 
