@@ -218,6 +218,5 @@ class Config(Strict):
 
 def load_config(value: dict[str, Any], where: str) -> Config:
     """Validate a configuration given as a mapping. Raises `InputError`."""
-    config = parse(Config, value, where)
     require_visible(value, where)
-    return config
+    return parse(Config, value, where)

@@ -122,8 +122,8 @@ def _load_task(entry: TaskEntry, config: Config, root: Path) -> TaskSpec:
             f"write one, or use one of {', '.join(present)}."
         )
     value = read_yaml(path)
-    spec = parse(TaskSpec, value, where)
     require_visible(value, where)
+    spec = parse(TaskSpec, value, where)
     if entry.path is not None:
         where = f"task {entry.slug!r}, read from {entry.path}"
         source = local_source(value["source"], entry.path, trained=entry.training_limit != 0)

@@ -173,6 +173,7 @@ def _refuse_markup(value: Any, where: str) -> None:
 
 def require_visible(value: Any, where: str) -> None:
     """Raise `InputError` for text that holds a character that controls a terminal."""
+    require_small(value, where)
     for keys, text in _texts(value):
         if control := CONTROL.search(text):
             raise InputError(
