@@ -17,6 +17,7 @@ from benchmarks import (
     changed_words,
     commands,
     decoding,
+    default_fit,
     growth,
     mapie,
     operators,
@@ -179,3 +180,21 @@ def test_a_word_has_its_most_surprising_token_and_ties_are_drawn_at_random():
         {"highest": 0.5, "usual": 0, "rarest": 0.5, "longest": 1, "random": 1 / 3, "lowest": 0}
         | {"window": 1, "random_window": 1}
     )
+
+
+def test_the_default_fit_is_compared_with_the_base_rate_by_hand(monkeypatch):
+    """On the example of the repository, with and without its alternatives."""
+    monkeypatch.setattr(default_fit, "SIZES", (50,))
+    sets = default_fit.read_sets([str(default_fit.EXAMPLE)])
+    measured = default_fit.measure(sets, draws=3)
+    assert measured["fit"].n_unique() == 6 and measured["set"].n_unique() == 2
+    (name, frame), *_ = sets.items()
+    split = default_fit._draw(frame, 50, 2).join(frame, on="example_id")
+    rate = split.filter(part="calibration")["correct"].mean()
+    others = split.filter(part="evaluation")["correct"]
+    assert len(others) == 350
+    brier = measured.filter(set=name, draw=2, fit="base rate")["brier"].item()
+    assert brier == pytest.approx(((others.cast(float) - rate) ** 2).mean())
+    compared = default_fit.compare(measured.filter(set=name)).rows_by_key("fit", named=True)
+    assert compared["default"][0]["difference"] == 0
+    assert compared["line"][0]["high"] < -0.03
