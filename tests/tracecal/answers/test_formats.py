@@ -340,7 +340,7 @@ def trajectory(**row):
         {"correct": True},
     ],
 )
-def test_steps_of_an_agent_are_answers_whose_group_is_the_run(read, outcome):
+def test_steps_of_an_agent_are_answers_whose_group_is_the_run(read, caplog, outcome):
     first, last = read(trajectory(**outcome))
     assert (first["example_id"], last["example_id"]) == ("run#step-2", "run#step-4")
     assert first["group_id"] == last["group_id"] == "run"
@@ -350,6 +350,7 @@ def test_steps_of_an_agent_are_answers_whose_group_is_the_run(read, outcome):
     assert '"command": "ls"' in first["answer"]
     assert (last["answer"], last["reasoning"], last["model"]) == ("Done.", "within", "m")
     assert last["created"] == 1790000000
+    assert "left out 2 steps of agents" in caplog.text
 
 
 def test_the_result_of_a_trial_of_harbor_has_its_turns_and_its_reward(read):

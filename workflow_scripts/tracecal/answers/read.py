@@ -163,17 +163,24 @@ def single_answers(
     rows: Iterable[tuple[str, Any]], reading: Reading, source: str
 ) -> Iterator[tuple[str, Any]]:
     """Rows of one answer each, or the `WrongRow` that says why a row cannot be split."""
-    n_split = n_answers = 0
+    n_split = n_answers = n_left_out = 0
     for location, row in rows:
         try:
-            singles, n_choices = split_row(row, reading)
+            singles = split_row(row, reading)
         except WrongRow as error:
             yield location, error
             continue
-        if n_choices > 1:
-            n_split, n_answers = n_split + 1, n_answers + n_choices
-        for single in singles:
+        n_left_out += singles.n_left_out
+        if singles.n_answers > 1:
+            n_split, n_answers = n_split + 1, n_answers + singles.n_answers
+        for single in singles.rows:
             yield location, single
+    if n_left_out:
+        LOGGER.warning(
+            "%s: left out %d steps of agents, without log-probabilities of one call of a model",
+            source,
+            n_left_out,
+        )
     if n_split and reading.choices == "first":
         LOGGER.warning("%s: the first of several choices is read in %d rows", source, n_split)
     elif n_split:

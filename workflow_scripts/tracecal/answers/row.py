@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from tracecal.answers.decoding import request_of, stated_decoding
 from tracecal.answers.event_stream import is_event_stream, read_events
@@ -96,30 +96,43 @@ def format_and_answer(row: Row, reading: Reading) -> tuple[Format, Row]:
     return _format(body, reading), body
 
 
-def split_row(row: Any, reading: Reading) -> tuple[list[Row], int]:
-    """The rows of the answers that a row holds, and how many choices or steps of an agent it holds.
+class Singles(NamedTuple):
+    """The rows of the answers that a row holds: its choices, or steps of an agent.
+
+    `n_answers` counts them, also where only the first choice is read; `n_left_out` the steps
+    without log-probabilities.
+    """
+
+    rows: list[Row]
+    n_answers: int = 1
+    n_left_out: int = 0
+
+
+def split_row(row: Any, reading: Reading) -> Singles:
+    """The rows of the answers that a row holds.
 
     Each has an id of its own, and the row's id as its `group_id` unless the row states one. A row
     that cannot be read is given back, for `read_row` to say why.
 
     >>> choices = [{"index": 0, "text": "5"}, {"index": 1, "text": "7"}]
-    >>> rows, n_choices = split_row({"id": "sum", "choices": choices}, Reading())
-    >>> [row["custom_id"] for row in rows], n_choices
-    (['sum', 'sum#choice-2'], 2)
+    >>> singles = split_row({"id": "sum", "choices": choices}, Reading())
+    >>> [row["custom_id"] for row in singles.rows]
+    ['sum', 'sum#choice-2']
     """
     if not isinstance(row, dict) or reading.columns:
-        return [row], 1
+        return Singles([row])
     row = _with_parsed_texts(row)
     try:
         body = _body(row)
-        bodies = _format(body, reading).split(body)
+        answer_format = _format(body, reading)
+        bodies = answer_format.split(body)
         first = next(iter(bodies.values()))
         n_choices = len(bodies)
         if n_choices == 1 and first is body:
-            return [row], 1
+            return Singles([row])
         example_id = _example_id(_with_body(row, body, first), first, reading)
     except WrongRow:
-        return [row], 1
+        return Singles([row])
     verdicts: list[Row] = [{}] * n_choices
     if "" in bodies and n_choices > 1:
         is_first = reading.choices == "first"
@@ -133,7 +146,7 @@ def split_row(row: Any, reading: Reading) -> tuple[list[Row], int]:
         _with_id(_with_body(row, body, part) | group | verdict, example_id + ending, reading)
         for (ending, part), verdict in zip(bodies.items(), verdicts, strict=False)
     ]
-    return rows, n_choices
+    return Singles(rows, n_choices, answer_format.n_left_out(body))
 
 
 def _choice_verdicts(row: Row, n_choices: int, is_first: bool) -> list[Row]:

@@ -94,6 +94,14 @@ def split(row: Row) -> dict[str, Row]:
     } or {"": row}
 
 
+def n_left_out(row: Row) -> int:
+    """How many steps of an agent and of its subagents have no log-probabilities of one call."""
+    agents = row.get("subagent_trajectories")
+    runs = [row, *(agents if isinstance(agents, list) else [])]
+    steps = [step for run in runs for step in _steps(run) if step.get("source") == "agent"]
+    return sum(not _has_tokens(step) for step in steps)
+
+
 def _steps(trajectory: Any) -> list[Row]:
     """The steps of a trajectory, each with its number."""
     steps = _at(trajectory, "steps")
@@ -182,4 +190,5 @@ FORMAT = Format(
     read,
     ("session_id", "trial_name", "agent_result", "agent_info"),
     split,
+    n_left_out,
 )

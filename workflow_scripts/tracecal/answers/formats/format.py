@@ -40,6 +40,8 @@ class Format:
     split
         Makes a row of each answer that a row holds, by the ending of its id: '' for the first
         of several choices, which is the one that `read` reads.
+    n_left_out
+        How many answers of a row `split` leaves out.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Format:
     read: Callable[[Row], RawAnswer]
     alternatives: tuple[str, ...] = ()
     split: Callable[[Row], dict[str, Row]] = lambda row: {"": row}
+    n_left_out: Callable[[Row], int] = lambda row: 0
 
     def read_row(self, row: Row) -> RawAnswer:
         """Read a row; raise `WrongRow` with the first field that is wrong."""
