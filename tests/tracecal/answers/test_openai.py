@@ -191,11 +191,9 @@ def test_log_probabilities_without_likeliest_tokens_give_no_entropy(read):
     assert row["lacks"] == "no top log-probabilities are given"
 
 
-def test_without_a_vocabulary_there_is_a_lower_bound_alone(read):
-    row = read(batch(chat()), vocabulary=None)
-    assert row["entropy"] is None
-    assert len(row["entropy_lower"]) == 2
-    assert row["lacks"] == "entropies need the vocabulary's size"
+def test_without_a_vocabulary_one_is_assumed(read):
+    row, wide = read(batch(chat()), vocabulary=None), read(batch(chat()), vocabulary=200_000)
+    assert row == wide and row["vocabulary"] == 200_000 and row["lacks"] is None
 
 
 @pytest.mark.parametrize(

@@ -506,11 +506,11 @@ def test_an_unknown_model_is_warned_of(content, caplog, side):
     assert f"not known of the {side} which model" in caplog.text
 
 
-def test_another_vocabulary_than_the_calibrators_is_refused(calibrator):
+def test_the_calibrators_vocabulary_counts_and_another_is_said(calibrator, caplog):
     assert vocabulary_for(calibrator.fitted_on, None) == 1000
-    assert vocabulary_for(calibrator.fitted_on, 1000) == 1000
-    with pytest.raises(InputError, match="vocabulary of 1000 tokens, not 50000"):
-        vocabulary_for(calibrator.fitted_on, 50000)
+    assert vocabulary_for(calibrator.fitted_on, 1000) == 1000 and not caplog.text
+    assert vocabulary_for(calibrator.fitted_on, 50000) == 1000
+    assert "1,000 tokens, as those of the labelled answers, and not of 50,000" in caplog.text
 
 
 def test_a_changed_calibrator_is_refused(content, tmp_path):

@@ -264,10 +264,13 @@ def test_answers_without_entropies_are_scored_by_the_best_estimator_of_likelihoo
     assert f"{LABELS[DEFAULT]} is not defined; using" in caplog.text
 
 
-def test_another_vocabulary_is_refused(files, caplog):
+def test_another_vocabulary_changes_nothing_and_is_said(files, caplog, capsys):
     assert main([*CALIBRATE, "--vocabulary", "10000"]) == 0
-    assert main([*SCORE, "--vocabulary", "20000"]) == 1
-    assert "vocabulary of 10000 tokens, not 20000" in caplog.text
+    assert main([*SCORE, "--vocabulary", "20000"]) == 0
+    assert "of 10,000 tokens, as those of the labelled answers, and not of 20,000" in caplog.text
+    with pytest.raises(SystemExit):
+        main(["calibrate", "--help"])
+    assert "--vocabulary" in capsys.readouterr().out
 
 
 def test_without_arguments_it_shows_its_help(capsys):

@@ -11,7 +11,6 @@ from support.log_rows import TWO, batch, chat, token, write
 from support.running import ASK, CHAT, KEY, OF_JSON, READING, command, events, proxied
 from support.upstream import ANSWERS, CHUNKS, Upstream
 from tracecal.answers.read import read_file
-from tracecal.answers.reading import Reading
 from tracecal.calibrator.scoring import score_answers
 from tracecal.cli.main import main
 from tracecal.serving.proxy.scorer import Scorer
@@ -197,7 +196,6 @@ def test_what_is_no_json_is_the_servers_to_refuse(client):
             READING,
             "no top log-probabilities are given",
         ),
-        (chat(), Reading(processed="no"), "entropies need the vocabulary's size"),
         (chat() | {"model": "other"}, READING, "fitted on answers of 'm'"),
         (chat([token("51", -0.25, TWO)]), READING, "leave out the stop token"),
         (chat([token("51", 3.0, TWO)]), READING, "above 0"),

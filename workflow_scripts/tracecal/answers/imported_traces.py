@@ -5,6 +5,7 @@ import pyarrow as pa
 
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import entropy_kind
+from tracecal.answers.vocabulary import vocabulary_used
 from tracecal.errors import InputError
 from tracecal.io.journal import Row
 from tracecal.io.log import LOGGER
@@ -49,8 +50,9 @@ def entropy_metadata(answers: pl.DataFrame, reading: Reading) -> dict[str, str]:
     metadata = {"entropy": entropy_kind(answers)}
     if (top_k := answers["top_k"].drop_nulls().mode().min()) is not None:
         metadata["top_k"] = str(top_k)
-    if reading.vocabulary is not None:
-        metadata["vocabulary"] = str(reading.vocabulary)
+    size, whence = vocabulary_used(answers, reading.vocabulary)
+    if size is not None:
+        metadata |= {"vocabulary": str(size), "vocabulary_from": whence}
     if (without := answers.filter(pl.col("entropy").is_null())).height:
         reasons = "; ".join(without["lacks"].unique().sort())
         metadata[WITHOUT_ENTROPY] = f"{without.height} of {answers.height} answers: {reasons}"

@@ -18,6 +18,7 @@ from tracecal.answers.record import Record, as_frame
 from tracecal.answers.requests import Requests
 from tracecal.answers.row import has_verdict_at, read_row, split_row
 from tracecal.answers.row_file import numbered, open_rows
+from tracecal.answers.vocabulary import warn_of_assumed
 from tracecal.errors import FailedRequest, InputError, WrongRow, describe_wrong_rows
 from tracecal.io.input_files import MOST_BYTES, require_regular
 from tracecal.io.log import LOGGER
@@ -156,6 +157,7 @@ def _read(
         LOGGER.warning("%s: no row has a verdict at --label %s", source, reading.label)
     if requests is not None:
         LOGGER.info("%s", requests.describe(frame.height))
+    warn_of_assumed(frame, reading.vocabulary, source)
     return Answers(frame, wrong_rows, metadata, part_labels, rows_of_records, source)
 
 

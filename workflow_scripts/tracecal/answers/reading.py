@@ -48,7 +48,8 @@ class Reading(Strict):
     vocabulary: PositiveInt | None = Field(
         default=None,
         le=10**9,
-        description="size of the model's vocabulary, which entropies from top-k need",
+        description="size of the model's vocabulary, for entropies from top-k; by default as its "
+        "name or folder says, else 200,000",
     )
     greedy: bool = Field(default=False, description="the answers were decoded greedily")
     rounding: NonNegativeFloat | None = Field(

@@ -27,6 +27,7 @@ RECORDS = {
     "entropy_lower": FLOATS,
     "entropy_upper": FLOATS,
     "top_k": pl.Int32,
+    "vocabulary": pl.Int32,
     "finish_reason": pl.String,
     "stop_token": pl.String,
     "processed": pl.String,
@@ -54,6 +55,8 @@ class Record(Details):
         One number per token, in nats. `entropy` is exact without bounds, else their midpoint.
     top_k
         The largest number of tokens listed at a step, where entropies have bounds.
+    vocabulary
+        The number of tokens for which entropies have bounds.
     lacks
         Why the trace is incomplete.
     partial
@@ -69,6 +72,7 @@ class Record(Details):
     entropy_lower: Sequence[float] | None = None
     entropy_upper: Sequence[float] | None = None
     top_k: int | None = None
+    vocabulary: int | None = None
     lacks: str | None = None
     partial: Mapping[str, Sequence[float | None] | None] | None = None
     also: Sequence[Mapping[str, str | float | None]] | None = None

@@ -21,6 +21,7 @@ from tracecal.answers.step_logprobs import (
     step_entropies,
     surprisals,
 )
+from tracecal.answers.vocabulary import ASSUMED, vocabulary_of
 from tracecal.errors import WrongRow
 
 DETAILS = tuple(field.name for field in fields(Details))
@@ -44,11 +45,16 @@ def make_record(example_id: str, raw: RawAnswer, reading: Reading) -> Record:
     logprobs = listed_logprobs(raw.steps)
     surprisal, reason = surprisals(logprobs)
     exact = {name: values for name, values in raw.exact.items() if None not in values}
+    if reading.vocabulary is None:
+        n_listed = (logprobs > -np.inf).sum(1).max(initial=1)
+        vocabulary = vocabulary_of(reading.model or raw.model) or ASSUMED
+        reading = reading.model_copy(update={"vocabulary": max(vocabulary, int(n_listed))})
     trace, entropy_reason = _entropies(raw.steps, logprobs, exact, reading)
     partial = None
     if surprisal is None or "entropy" not in trace:
         partial, top_k = _partial_trace(raw, logprobs, reading)
         trace["top_k"] = trace.get("top_k", top_k)
+    vocabulary = None if trace.get("top_k") is None else reading.vocabulary
     if not (raw.answer or "").strip() and not (surprisal or raw.token_ids):
         raise WrongRow("the answer is empty")
     tokens, texts = raw.tokens, [step.text for step in raw.steps]
@@ -66,7 +72,8 @@ def make_record(example_id: str, raw: RawAnswer, reading: Reading) -> Record:
         "model": reading.model or raw.model,
     }
     lacks = reason or entropy_reason
-    return Record(example_id, surprisal, **trace, lacks=lacks, partial=partial, **details)
+    trace |= {"vocabulary": vocabulary, "lacks": lacks, "partial": partial}
+    return Record(example_id, surprisal, **trace, **details)
 
 
 def _entropies(
@@ -90,8 +97,6 @@ def _entropies(
     if bounds is None:
         return trace, reason
     trace["entropy_lower"] = bounds.lower.tolist()
-    if reading.vocabulary is None:
-        return trace, "entropies need the vocabulary's size"
     trace["entropy"] = bounds.middle.tolist()
     trace["top_k"] = largest_top_k(steps, logprobs)
     trace["entropy_upper"] = bounds.upper.tolist()

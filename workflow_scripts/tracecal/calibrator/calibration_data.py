@@ -8,6 +8,7 @@ import polars as pl
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.record import ENTROPY_KIND, own_column_paths
 from tracecal.answers.tasks import task_names
+from tracecal.answers.vocabulary import vocabulary_used
 from tracecal.calibrator.fingerprints import fingerprints
 from tracecal.calibrator.schema import CalibrationData, FurtherColumn
 from tracecal.calibrator.trace_kinds import QUESTIONS, model_spellings
@@ -15,6 +16,7 @@ from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 
 METADATA = ("revision", "stop_token", "processed", "reasoning", "entropy", "top_k", "vocabulary")
+METADATA += ("vocabulary_from",)
 
 
 def describe_answers(
@@ -30,6 +32,7 @@ def describe_answers(
     The usual entropies are those of the `untested` ones, as they decide which others thresholds
     are tested on. Raises `InputError` where models or kinds of trace are mixed.
     """
+    vocabulary, vocabulary_from = vocabulary_used(answers, vocabulary)
     entropy, top_k = usual_entropies(untested)
     model, *known_as = _models(answers)
     with_stop = answers.filter(pl.col("stop_token") != "none")
@@ -46,6 +49,7 @@ def describe_answers(
         entropy=entropy,
         top_k=top_k,
         vocabulary=vocabulary,
+        vocabulary_from=vocabulary_from,
         n=answers.height,
         base_rate=float(answers["correct"].mean()),
         answers=tuple(fingerprints(answers).drop_nulls()),

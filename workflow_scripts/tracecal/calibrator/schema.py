@@ -93,6 +93,9 @@ class CalibrationData(Strict):
     entropy: Literal["exact", "top-k", "none"] = "exact"
     top_k: PositiveInt | None = Field(None, description="log-probabilities listed per token")
     vocabulary: PositiveInt | None = Field(None, description="the model's number of tokens")
+    vocabulary_from: Literal["stated", "model", "assumed"] = Field(
+        "stated", description="whether it was stated, follows from the model, or is assumed"
+    )
     feature_version: int = FEATURE_VERSION
     n: int = Field(ge=1, description="labelled answers")
     groups: PositiveInt | None = Field(None, description="their questions; null: not known")
@@ -169,8 +172,8 @@ class CalibrationData(Strict):
         """Leave out what is not stated, and state what the calibrator must not be used for."""
         content = handler(self) | {"not_for": self.exclusions()}
         unstated = {name for name in OPTIONAL if not content[name]}
-        if content["reasoning"] == "none":
-            unstated.add("reasoning")
+        usual = {"reasoning": "none", "vocabulary_from": "stated"}
+        unstated |= {name for name, value in usual.items() if content[name] == value}
         return {name: value for name, value in content.items() if name not in unstated}
 
 

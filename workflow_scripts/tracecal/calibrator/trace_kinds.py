@@ -9,6 +9,7 @@ from tracecal.answers.record import ENTROPY_KIND
 from tracecal.calibrator.schema import CalibrationData
 from tracecal.errors import InputError
 from tracecal.estimators.trace_inputs import need_entropy
+from tracecal.io.log import LOGGER
 
 QUESTIONS = {
     "stop_token": {
@@ -141,16 +142,17 @@ def assumed_decoding(answers: pl.DataFrame, fitted_on: CalibrationData) -> str |
 
 
 def vocabulary_for(fitted_on: CalibrationData, vocabulary: int | None) -> int | None:
-    """The vocabulary's size for answers to be scored: the stated one, or the calibrator's.
+    """The vocabulary's size for answers to be scored: the calibrator's, or else the stated one.
 
-    Raises `InputError` where they differ.
+    Warns where they differ: entropies are comparable where they are bounded alike.
     """
     if vocabulary is not None and fitted_on.vocabulary not in (None, vocabulary):
-        raise InputError(
-            f"the calibrator was fitted with a vocabulary of {fitted_on.vocabulary} tokens, not "
-            f"{vocabulary}; leave out --vocabulary, or calibrate with {vocabulary}."
+        LOGGER.warning(
+            "entropies are computed for a vocabulary of %s tokens, as those of the labelled "
+            "answers, and not of %s (--vocabulary): calibrate with it to change that",
+            *(f"{fitted_on.vocabulary:,}", f"{vocabulary:,}"),
         )
-    return vocabulary or fitted_on.vocabulary
+    return fitted_on.vocabulary or vocabulary
 
 
 def reading_for(fitted_on: CalibrationData, reading: Reading) -> Reading:

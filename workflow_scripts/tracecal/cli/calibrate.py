@@ -33,9 +33,8 @@ def calibrate(
 ) -> None:
     """Fit a calibrator on labelled answers.
 
-    Prints which answers to keep, and what is guaranteed of them. Answers whose entropies come from
-    listed log-probabilities need --vocabulary. With --also judge=PATH the fit takes a further
-    number or verdict of each row beside the trace.
+    Prints which answers to keep, and what is guaranteed of them. With --also judge=PATH the fit
+    takes a further number or verdict of each row beside the trace.
 
     Parameters
     ----------

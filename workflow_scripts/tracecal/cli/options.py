@@ -37,7 +37,7 @@ class Parameter(NamedTuple):
 
 class ModelOptions(NamedTuple):
     """Which fields of a model are options, with which defaults, in which panels of the help or
-    `hidden` there.
+    `hidden` there but those `shown`.
     """
 
     only: tuple[str, ...] = ()

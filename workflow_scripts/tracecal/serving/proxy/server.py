@@ -77,8 +77,6 @@ def make_scorer(options: ProxyOptions) -> Scorer:
     settings, predictor = options.settings, load_predictor(options.calibrator)
     target = target_of(options.error_rate, settings.promise)
     vocabulary = vocabulary_for(predictor.fitted_on, options.reading.vocabulary)
-    if vocabulary is None:
-        LOGGER.warning("without --vocabulary entropies are unknown, and so is every probability")
     if options.reading.processed == "auto":
         LOGGER.warning(
             "a request that does not say how to decode is taken to decode as those of the labelled "
