@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from support.labelled_answers import answers
+from support.labelled_answers import answers, predictor_of
 from tests.tracecal.calibrator.test_parts import CALIBRATE, rows, write
 from tracecal.answers.read import read_file
 from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
@@ -259,3 +259,29 @@ def test_parts_that_cannot_be_shown_are_refused(of_parts, content, caplog, given
     told = ["explore", "--answers", "plain.jsonl", "--output", "a.html"]
     assert main([*told, *given]) == 1
     assert expected in caplog.text
+
+
+def test_a_page_at_an_error_rate_says_what_is_kept_and_opens_on_its_threshold(
+    browser, tmp_path, content, caplog
+):
+    (tmp_path / "C.json").write_text(json.dumps(content))
+    frame = answers(60, seed=4)
+    frame.write_ndjson(tmp_path / "log.jsonl")
+    told = ["--calibrator", str(tmp_path / "C.json"), "--vocabulary", "1000"]
+    browser.open(explored(tmp_path, tmp_path / "log.jsonl", *told, "--error-rate", "0.4"))
+    assert not browser.complaints
+    decision = data(tmp_path / "answers.html")["decision"]
+    scored = score_answers(frame, predictor_of(content, DEFAULT, "C.json"), 0.4)
+    assert decision["kept"] == scored["keep"].to_list() and 0 < sum(decision["kept"]) < 60
+    least = scored.filter(pl.col("keep"))["probability"].min()
+    assert decision["threshold"] == pytest.approx(least)
+    assert browser.ask("Number(document.getElementById('threshold').value)") == pytest.approx(
+        int(100 * least) / 100
+    )
+    assert browser.ask("document.querySelectorAll('#histogram .decided').length") == 1
+    browser.ask("document.getElementById('everything').click()")
+    said = browser.ask("document.querySelector('#answer .decision').textContent")
+    assert said.startswith("Kept at an error rate of 40 %")
+    alone = ["--answers", str(tmp_path / "log.jsonl"), "--output", str(tmp_path / "x.html")]
+    assert main(["explore", *alone, "--error-rate", "0.4"]) == 1
+    assert "--error-rate needs --calibrator" in caplog.text

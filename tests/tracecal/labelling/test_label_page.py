@@ -115,14 +115,16 @@ def test_verdicts_are_given_by_keys_and_scores_show_only_afterwards(browser, fil
     assert frame["correct"].to_list() == [True, False, False, True, True, True]
 
 
-def test_the_answer_comes_first_and_its_probability_right_after_the_verdict(
+def test_the_question_comes_first_and_the_probability_right_after_the_verdict(
     browser, files, content
 ):
     last = "document.getElementById('last').textContent"
     with served(files, content) as address:
         browser.visit(address)
         size = "parseFloat(getComputedStyle(document.querySelector('%s')).fontSize)"
-        assert answer_text(browser).startswith("Answer 0.")
+        assert answer_text(browser).startswith("Question 0?\n\nAnswer 0.")
+        beside = "document.querySelector('#answer .beside > #verdicts').children.length"
+        assert browser.ask(beside) == 5, "the buttons stand beside the answer"
         assert browser.ask(f"{size % '.tokens'} > 1.2 * {size % '#answer h2'}")
         assert browser.ask(last) == "" and "Not judged yet" in answer_text(browser)
         press(browser, "r", "1 of 6")

@@ -58,6 +58,7 @@ def contents(
     parents: pl.DataFrame | None = None,
     guarantees: pl.DataFrame | None = None,
     use: str | None = None,
+    decision: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The page's data, ready for JSON.
 
@@ -84,6 +85,8 @@ def contents(
         The guarantees of cascades, see `apply_guarantees`.
     use : str, optional
         The estimator that the page begins with (default: TRACE+).
+    decision : mapping, optional
+        Which answers are kept at an error rate, see `page_answers.decide`.
     """
     labels = {"model": models, "task": tasks}
     slugs = {name: [slug for slug in labels[name] if slug in {*answers[name]}] for name in labels}
@@ -104,6 +107,7 @@ def contents(
         "total": total,
         "main": main,
         "use": use,
+        "decision": decision,
         "window": WINDOW,
         "split": split,
         "named": {

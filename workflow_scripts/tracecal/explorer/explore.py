@@ -24,6 +24,7 @@ def explore(
     output: str | Path,
     *,
     calibrator: str | Path | Calibrator | None = None,
+    error_rate: float | None = None,
     number: int = EXPLORED,
     seed: int = SEED,
     task: str | None = None,
@@ -40,6 +41,8 @@ def explore(
         The page, an HTML file.
     calibrator : path or Calibrator, optional
         Calibrator whose probabilities the page shows in place of scores.
+    error_rate : float, optional
+        Target error rate: the page shows which answers the calibrator keeps, and the threshold.
     number : int
         Answers to show at most, drawn at random.
     seed : int
@@ -62,7 +65,7 @@ def explore(
     >>> tracecal.explore("new.jsonl", "answers.html", calibrator="C.json")
     """
     loaded = load_page_answers(answers, calibrator, task, parts, reading)
-    write_text(page(loaded.page_data(number, seed)), output)
+    write_text(page(loaded.page_data(number, seed, error_rate)), output)
 
 
 def explore_labelled(

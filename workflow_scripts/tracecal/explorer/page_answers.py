@@ -21,6 +21,7 @@ from tracecal.calibration.part_answers import part_answers
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in, parts_in
 from tracecal.calibrator.predictor import Predictor
 from tracecal.calibrator.schema import CalibrationData
+from tracecal.calibrator.scoring import score_answers
 from tracecal.errors import InputError
 from tracecal.estimators.estimator import entries
 from tracecal.estimators.registry import OF_FILES
@@ -58,10 +59,13 @@ class PageAnswers:
         """What the calibrator was fitted on."""
         return next((fit.fitted_on for fit in self.fits.values()), None)
 
-    def page_data(self, number: int | None = None, seed: int = 0) -> dict[str, Any]:
+    def page_data(
+        self, number: int | None = None, seed: int = 0, error_rate: float | None = None
+    ) -> dict[str, Any]:
         """The data of a page that shows at most `number` answers or parts, drawn at random.
 
-        Raises `InputError` where the answers are not of the calibrator's kind, or none has a part.
+        With an `error_rate` it says which of them the calibrator keeps. Raises `InputError` where
+        the answers are not of the calibrator's kind, or none has a part.
         """
         texts, parents = self.texts, None
         if self.parts is not None:
@@ -73,7 +77,11 @@ class PageAnswers:
             answers = choose_answers(texts, number, seed)
         places = pl.DataFrame({"example_id": texts["example_id"]}).with_row_index("row")
         rows = answers.join(places, on="example_id", maintain_order="left")["row"]
-        answers = answers.hstack(confidence_columns(self.judged[rows], self.fits, self.task))
+        shown = self.judged[rows]
+        answers = answers.hstack(confidence_columns(shown, self.fits, self.task))
+        decision = None
+        if error_rate is not None:
+            decision = decide(shown, self.fits, error_rate, self.task)
         if parents is not None:
             parents = parents.filter(pl.col("example_id").is_in(answers["parent_id"].implode()))
             parents = parents.select(*ANSWER, *OF_PARENT, "peak")
@@ -87,6 +95,7 @@ class PageAnswers:
             split=None,
             parents=parents,
             use=None if self.fitted_on is None else self.fitted_on.estimator,
+            decision=decision,
         )
 
     @cached_property
@@ -141,6 +150,33 @@ class PageAnswers:
         ids, parents, names = self.judged.select("example_id", "parent_id", "name")
         part_rows = {id: rows[parent] for id, parent in zip(ids, parents, strict=True)}
         return part_rows, dict(zip(ids, names, strict=True))
+
+
+def decide(
+    records: pl.DataFrame, fits: Mapping[str, Predictor], error_rate: float, task: str | None
+) -> dict[str, Any]:
+    """Which answers the recommended estimator keeps at an error rate, ready for JSON.
+
+    `threshold` is the smallest probability of those kept, as the guarantee's may be of another
+    score. Raises `InputError` without a calibrator.
+    """
+    name = next((fit.fitted_on.estimator for fit in fits.values()), None)
+    if name not in fits:
+        raise InputError("--error-rate needs --calibrator, one that recommends an estimator.")
+    scored = score_answers(records, fits[name], error_rate, task)
+    kept = scored.filter(pl.col("keep"))
+    about = (
+        f"At an error rate of {100 * error_rate:.6g} % {kept.height} of {scored.height} are kept"
+    )
+    undecided = scored["keep"].null_count()
+    about += f", {undecided} have no decision." if undecided else "."
+    return {
+        "rate": error_rate,
+        "threshold": kept["probability"].min(),
+        "about": about,
+        "kept": scored["keep"].to_list(),
+        "reasons": scored["reason"].to_list(),
+    }
 
 
 def part_texts(parts: pl.DataFrame, texts: pl.DataFrame) -> pl.DataFrame:

@@ -24,8 +24,9 @@ function showAnswer(answers, at, state) {
     copier("copy as text", () => asText(answers, at, state.by)), " · ",
     copier("copy as JSON", () => JSON.stringify(asObject(answers, at), null, 1)));
   const parts = [
-    // Whoever judges reads the answer first.
-    ...(answers.labels ? [text, question, told] : [where, question, told, text]),
+    ...(answers.labels
+      ? [question, element("div", { class: "beside" }, text, answers.labels.verdicts), told]
+      : [where, question, told, ...decision(answers, at, state), text]),
     ...partsTable(answers, at, state),
     facts(columns, at, state.find, hidden),
     noteField(answers, at),

@@ -1,5 +1,18 @@
-// What belongs to an answer: the passage it was asked about, the same question elsewhere, and what
-// cascades would do with it.
+// What belongs to an answer: whether it is kept, the passage it was asked about, the same question
+// elsewhere, and what cascades would do with it.
+
+// Whether an answer is kept at the page's error rate, and why that is no contradiction to its own
+// probability.
+function decision(answers, at, { by }) {
+  if (!answers.decision) return [];
+  const { rate, kept, reasons } = answers.decision;
+  const target = `at an error rate of ${significant(100 * rate)} %`;
+  if (kept[at] === null) return [element("p", { class: "decision" }, `No decision ${target}: ${reasons[at]}`)];
+  const p = answers.probability(by, at);
+  const odd = p !== null && kept[at] !== p >= 0.5;
+  const why = " The guarantee is about the share of wrong answers among all that are kept, not about this one.";
+  return [element("p", { class: "decision" }, `${kept[at] ? "Kept" : "Not kept"} ${target}.`, odd ? why : "")];
+}
 
 function passage(answers, at) {
   const text = answers.passage(at);

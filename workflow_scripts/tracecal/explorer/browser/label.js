@@ -19,12 +19,13 @@ class Labelling {
       r: () => this.judge(true), w: () => this.judge(false), u: () => this.judge(null),
       z: () => this.undo(), n: () => document.querySelector("#answer .note textarea")?.focus(),
     };
-    for (const button of document.querySelectorAll("#judging button")) {
+    this.verdicts = document.getElementById("verdicts"); // shown beside the answer
+    const buttons = [...this.verdicts.querySelectorAll("button")];
+    for (const button of buttons) {
       button.addEventListener("click", () => this.acts[button.dataset.key]());
     }
-    document.getElementById("keys").replaceChildren(...Array.from(
-      document.querySelectorAll("#judging button"), (button) => [
-        element("kbd", {}, button.dataset.key), ` ${button.textContent} · `]).flat(),
+    document.getElementById("keys").replaceChildren(...buttons.flatMap((button) => [
+        element("kbd", {}, button.dataset.key), ` ${button.textContent} · `]),
       element("kbd", {}, "↑"), " ", element("kbd", {}, "↓"), " look at earlier ones");
     this.tell();
   }

@@ -63,6 +63,7 @@ class Overview {
     document.getElementById("threshold").value = threshold;
     document.getElementById("at").textContent = threshold.toFixed(2);
     document.getElementById("kept").textContent = keeping(judged, kept);
+    document.getElementById("decided").textContent = this.answers.decision?.about ?? "";
     document.getElementById("basis").textContent = (this.answers.ofFile ? "of labelled answers: "
       : `of split ${this.answers.split}: `)
       + `${grouped(judged.length)} of ${grouped(chosen.length)} answers, ${this.answers.ofFile
@@ -90,9 +91,18 @@ class Overview {
     this.draw("histogram", `${sizes(judged)} by confidence`, [
       ...bars,
       svg("line", { class: "axis", x1: across(0), x2: across(1), y1: middle, y2: middle }),
+      ...this.decided(),
       svg("line", { class: "threshold", x1: across(threshold), x2: across(threshold), y1: up(1), y2: up(0) }),
       label(up(1) + 4, grouped(most)), label(middle + 3, "0"), label(up(0), grouped(most)),
     ]);
+  }
+
+  // The threshold of the page's error rate, wherever the slider is.
+  decided() {
+    const at = this.answers.decision?.threshold ?? null;
+    if (at === null) return [];
+    const line = { class: "decided", x1: across(at), x2: across(at), y1: up(1), y2: up(0) };
+    return [svg("line", line, this.answers.decision.about)];
   }
 
   reliability(judged) {

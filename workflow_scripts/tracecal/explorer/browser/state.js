@@ -12,7 +12,9 @@ const ORDERS = ["down", "up", "disagreement", "long", "short", "peak"];
 function defaultsFor(answers) {
   const ids = answers.estimators.map((one) => one.id);
   const by = [answers.use, "trace_plus"].find((id) => answers.estimator.has(id)) ?? ids[0];
-  return { ...DEFAULTS, by, versus: ids.find((id) => id !== by) ?? by };
+  const told = answers.decision?.threshold ?? null;
+  const threshold = told === null ? DEFAULTS.threshold : String(Math.floor(100 * told + 1e-9) / 100);
+  return { ...DEFAULTS, threshold, by, versus: ids.find((id) => id !== by) ?? by };
 }
 
 function readState(answers) {
