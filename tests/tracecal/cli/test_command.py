@@ -32,6 +32,7 @@ from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.training_set import make_training_set
 from tracecal.cli import command as command_module
 from tracecal.cli.main import COMMANDS, main
+from tracecal.cli.score import explain_unlikely
 
 
 @pytest.fixture
@@ -488,3 +489,11 @@ def test_a_name_that_no_calibrator_may_hold_is_refused_before_one_is_written(fil
     assert main(CALIBRATE) == 1
     assert "'<script' would run" in caplog.text
     assert not (files / "C.json").exists()
+
+
+def test_answers_kept_below_one_half_are_explained():
+    scores = pl.DataFrame({"keep": [True, True, None, False], "probability": [0.9, 0.47, 0.3, 0.2]})
+    assert explain_unlikely(scores).startswith(
+        "1 of 2 kept answers have a probability below 50 %, the lowest 0.47: the guarantee is about"
+    )
+    assert explain_unlikely(scores.filter(pl.col("probability") != 0.47)) is None

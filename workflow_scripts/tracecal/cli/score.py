@@ -68,6 +68,8 @@ def score(
             "where they are made (docs/guides/evaluators.md)."
         )
     scores = loaded.score(new, parts=parts, **options)
+    if explanation := explain_unlikely(scores):
+        LOGGER.info("%s", explanation)
     if beside:
         rows = answers_in(beside, reading, keep_rows=True)
         unscored = write_beside(scores, rows.frame["example_id"].to_list(), rows.rows, output)
@@ -75,6 +77,23 @@ def score(
             LOGGER.warning("%d rows of %s are not in %s", unscored, beside, answers)
     else:
         write_scores(scores, output)
+
+
+def explain_unlikely(scores: "pl.DataFrame") -> str | None:
+    """Why answers are kept that are more likely wrong than right; None where none is."""
+    import polars as pl
+
+    if "keep" not in scores.columns:
+        return None
+    kept = scores.filter(pl.col("keep"))
+    unlikely = kept.filter(pl.col("probability") < 0.5)
+    if unlikely.is_empty():
+        return None
+    return (
+        f"{unlikely.height} of {kept.height} kept answers have a probability below 50 %, the "
+        f"lowest {kept['probability'].min():.2f}: the guarantee is about the share of wrong "
+        "answers among all that are kept, from a threshold on, not about each of them"
+    )
 
 
 def write_scores(scores: "pl.DataFrame", output: str | None) -> None:
