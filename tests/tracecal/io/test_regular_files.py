@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import zipfile
 from contextlib import closing
 
 import pyarrow as pa
@@ -74,6 +75,11 @@ def test_a_state_is_a_file_of_tables(tmp_path):
         StateDatabase(tmp_path / "s.db", "x", AlarmSettings())
 
 
+def test_a_path_with_a_nul_is_a_sentence():
+    with pytest.raises(InputError, match="is not a path"):
+        read_file("a\0b.jsonl")
+
+
 def test_a_file_has_a_largest_size(tmp_path):
     (tmp_path / "a").write_bytes(b"x" * 100)
     assert read_regular(tmp_path / "a", 100) == b"x" * 100
@@ -125,3 +131,37 @@ def test_parquet_that_unpacks_to_more_than_any_memory_is_refused(tmp_path, monke
     pq.write_table(pa.table({"answer": pa.repeat(True, 10_000_001)}), path)
     with pytest.raises(InputError, match=r"holds 10,000,001 rows"):
         read_file(path)
+
+
+def test_damaged_arrow_files_are_a_sentence_and_never_a_crash(tmp_path):
+    """Changed offsets point outside of the file: reading them would end the process."""
+    path = tmp_path / "a.arrow"
+    table = pa.table(
+        {"id": [f"q{n}" for n in range(50)], "logprobs": [[-0.5] * n for n in range(50)]}
+    )
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    content = path.read_bytes()
+    start = content.index(table["id"].chunk(0).buffers()[1].to_pybytes()[:100])
+    path.write_bytes(content[: start + 40] + b"\xff\xff\xff\x7f" + content[start + 44 :])
+    with pytest.raises(InputError, match="cannot be read"):
+        read_file(path)
+
+
+@pytest.mark.parametrize("row", [None, b"", b"not packed", 5])
+def test_a_state_with_a_text_that_is_none_is_a_sentence(tmp_path, row):
+    with closing(sqlite3.connect(tmp_path / "s.db")) as connection:
+        connection.execute("CREATE TABLE texts (place INTEGER PRIMARY KEY, row BLOB)")
+        connection.execute("INSERT INTO texts VALUES (1, ?)", (row,))
+        connection.commit()
+    with pytest.raises(InputError, match="cannot be read"):
+        read_file(tmp_path / "s.db")
+
+
+@pytest.mark.parametrize("header", ["not json", "[]", "5"])
+def test_a_log_whose_header_is_no_object_is_a_sentence(tmp_path, header):
+    with zipfile.ZipFile(tmp_path / "a.eval", "w") as log:
+        log.writestr("header.json", header)
+        log.writestr("samples/a.json", "{}")
+    with pytest.raises(InputError, match=r"its header\.json is not a JSON object"):
+        read_file(tmp_path / "a.eval")

@@ -48,6 +48,9 @@ UNREADABLE = (
     csv.Error,
     sqlite3.Error,
     zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    RuntimeError,  # zipfile's, for an encrypted file or an unknown compression
     pa.ArrowException,
     pl.exceptions.PolarsError,
 )
@@ -108,6 +111,7 @@ def _is_sqlite(path: Path) -> bool:
 def _read_arrow(path: Path) -> tuple[Rows, Metadata]:
     with pa.ipc.open_file(pa.BufferReader(read_sealed(path))) as file:
         table = file.read_all()
+    table.validate(full=True)  # offsets that were changed would be read outside of the file
     encoded = table.schema.metadata or {}
     metadata = {key.decode(): value.decode() for key, value in encoded.items()}
     return numbered(pl.from_arrow(table).iter_rows(named=True)), metadata
@@ -141,6 +145,8 @@ def _read_texts(path: Path) -> Iterator[Any]:
         (packed,) = connection.execute("SELECT sum(length(row)) FROM texts").fetchone()
         n_bytes_left = max(MOST_UNPACKED, LARGEST_RATIO * (packed or 0))
         for (row,) in connection.execute("SELECT CAST(row AS BLOB) FROM texts ORDER BY place"):
+            if row is None:
+                raise zlib.error("a text is missing")
             decoder = zlib.decompressobj()
             text = decoder.decompress(row, n_bytes_left + 1)
             n_bytes_left -= len(text)
@@ -296,6 +302,8 @@ def _read_inspect_log(path: Path) -> tuple[Rows, Metadata]:
                 "holds; give the log as Inspect wrote it."
             )
         header = _parse(_unpack(log, files[HEADER])) if HEADER in files else {}
+        if not isinstance(header, dict):
+            raise zipfile.BadZipFile(f"its {HEADER} is not a JSON object")
         rows = [
             (name, _with_request(_parse(_unpack(log, file)), header))
             for name, file in files.items()

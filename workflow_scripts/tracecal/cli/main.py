@@ -90,8 +90,9 @@ def _require_text(arguments: Sequence[str]) -> None:
     it."""
     for argument in arguments:
         try:
-            argument.encode()
-        except UnicodeEncodeError:
+            if b"\0" in argument.encode():
+                raise ValueError
+        except ValueError:
             raise InputError(
                 f"the argument {argument!r} is not UTF-8: rename the file, or give another text."
             ) from None

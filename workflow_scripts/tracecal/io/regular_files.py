@@ -15,6 +15,8 @@ def require_regular(path: str | Path, max_bytes: int) -> None:
         status = Path(path).stat()
     except OSError as error:
         raise InputError(f"{path} cannot be read{here(path)}: {error.strerror}.") from error
+    except ValueError as error:  # a path with a NUL
+        raise InputError(f"{str(path)!r} is not a path.") from error
     require_readable(path, status, max_bytes)
 
 
