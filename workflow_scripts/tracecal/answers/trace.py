@@ -37,6 +37,7 @@ FINISHES = {
     "word": "stop",
     "stop_sequence": "stop",
 }
+NO_FINISHES = ("", "null", "none")
 
 
 def make_record(example_id: str, raw: RawAnswer, reading: Reading) -> Record:
@@ -45,7 +46,7 @@ def make_record(example_id: str, raw: RawAnswer, reading: Reading) -> Record:
     logprobs = listed_logprobs(raw.steps)
     surprisal, reason = surprisals(logprobs)
     exact = {name: values for name, values in raw.exact.items() if None not in values}
-    if reading.vocabulary is None:
+    if reading.vocabulary is None and not exact.get("entropy"):  # which no assumption contradicts
         n_listed = (logprobs > -np.inf).sum(1).max(initial=1)
         vocabulary = vocabulary_of(reading.model or raw.model) or ASSUMED
         reading = reading.model_copy(update={"vocabulary": max(vocabulary, int(n_listed))})
@@ -61,6 +62,8 @@ def make_record(example_id: str, raw: RawAnswer, reading: Reading) -> Record:
     if tokens is None and texts and None not in texts:
         tokens = texts
     finish_reason = FINISHES.get(raw.finish_reason or "", raw.finish_reason)
+    if (finish_reason or "").strip().lower() in NO_FINISHES:
+        finish_reason = None
     stop_token = reading.stop_token
     if stop_token == "auto":
         stop_token = "none" if finish_reason == "length" else raw.stop_token

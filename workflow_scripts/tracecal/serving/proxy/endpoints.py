@@ -36,6 +36,11 @@ class Endpoint:
         """Whether answers are lists of choices, which are streamed piece by piece."""
         return self.path != "/v1/responses"
 
+    @property
+    def is_chat(self) -> bool:
+        """Whether streamed pieces of choices are deltas of a message."""
+        return self.path == "/v1/chat/completions"
+
     def without_additions(self) -> "Endpoint":
         """The endpoint where nothing is added to a request: all in the answer is the client's."""
         return replace(self, client_top=lambda request: sys.maxsize)

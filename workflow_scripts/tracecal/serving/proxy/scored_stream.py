@@ -26,6 +26,8 @@ LONGEST_END = 4  # bytes
 MAX_LINES = 10_000  # of an event, which has a few
 MAX_CHOICES = 1000  # of an answer that is scored
 DONE = b"[DONE]"
+NO_ENDS = ("", "null", "none")  # what some servers write of a choice that goes on
+CUT_SHORT = "the stream ended without a finish_reason: the answer may be cut short"
 END_EVENTS = ("response.completed", "response.incomplete")
 
 
@@ -73,12 +75,22 @@ def event_data(event: bytes) -> tuple[list[bytes], list[bytes]]:
 class StreamedChoice:
     """What has been streamed of a choice: pieces of the answer and of the reasoning before it.
 
-    `logprobs` are the lists of log-probabilities, by their names.
+    `logprobs` are the lists of log-probabilities, by their names; `index` is the choice's own.
     """
+
+    index: Any = 0
+    has_confidence: bool = False
 
     texts: list[str] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
     logprobs: dict[str, list[Any]] = field(default_factory=dict)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anything was streamed of it, and no end of it."""
+        return not self.has_confidence and bool(
+            "".join(self.texts + self.thoughts) or self.n_tokens
+        )
 
     @property
     def n_tokens(self) -> int:
@@ -103,6 +115,7 @@ class ScoredStream:
     choices: dict[Any, StreamedChoice] = field(default_factory=dict)
     confidences: list[Object] = field(default_factory=list)
     usage: Object | None = None
+    last_chunk: Object = field(default_factory=dict)
     has_begun: bool = False
     has_failed: bool = False
 
@@ -114,13 +127,15 @@ class ScoredStream:
         splitter = EventSplitter(self.max_bytes)
         encoding = response.headers.get("Content-Encoding", "")
         async for chunk in unpack(response.content.iter_any(), encoding):
-            yield [await self._score_event(event) for event in splitter.feed(chunk)]
-        yield [await self._score_event(bytes(splitter.pending))]
+            arrived = [await self._score_event(event) for event in splitter.feed(chunk)]
+            yield [event for several in arrived for event in several]
+        yield [*await self._score_event(bytes(splitter.pending)), *self._last_event(is_cut=True)]
 
-    async def _score_event(self, event: bytes) -> bytes:
-        if len(event) < LARGE:
-            return self.score_event(event)
-        return await asyncio.to_thread(self.score_event, event)
+    async def _score_event(self, event: bytes) -> list[bytes]:
+        if len(event) >= LARGE:
+            return [await asyncio.to_thread(self.score_event, event)]
+        endings = self._last_event() if event_data(event)[0] == [DONE] else []
+        return [*endings, self.score_event(event)]
 
     def score_event(self, event: bytes) -> bytes:
         """Return the event to pass on instead of the server's.
@@ -170,16 +185,43 @@ class ScoredStream:
         A chat's is set in `delta` too, where the openai client's `.stream()` keeps it.
         """
         delta = choice.get("delta") if isinstance(choice.get("delta"), dict) else {}
-        streamed = StreamedChoice()
+        index = choice.get("index", 0)
+        streamed = self.choices.get(str(index)) or StreamedChoice(index)
         if self._unscorable() is None:
-            streamed = self.choices.setdefault(str(choice.get("index", 0)), streamed)
+            self.choices[str(index)] = streamed
             self._collect(choice, delta, streamed)
-        if choice.get("finish_reason") is None:
+        self.last_chunk = {name: value for name, value in chunk.items() if name != "choices"}
+        if not _has_ended(choice) or streamed.has_confidence:
             return
-        choice["confidence"] = self._confidence(choice, chunk, streamed)
-        self.confidences.append(choice["confidence"])
+        self._end(choice, chunk, streamed)
         if choice.get("delta") is delta:
             delta["confidence"] = choice["confidence"]
+
+    def _end(self, choice: Object, chunk: Object, streamed: StreamedChoice) -> None:
+        streamed.has_confidence = True
+        choice["confidence"] = self._confidence(choice, chunk, streamed)
+        self.confidences.append(choice["confidence"])
+
+    def _last_event(self, is_cut: bool = False) -> list[bytes]:
+        """Return an event with the confidences of choices that ended without saying so; or none.
+
+        Of a stream that may be cut short, as not even its own end came, no answer is kept.
+        """
+        opened = [choice for choice in self.choices.values() if choice.is_open]
+        if self.has_failed or not opened:
+            return []
+        endings: list[Object] = []
+        for streamed in opened:
+            ending: Object = {"index": streamed.index, "finish_reason": None}
+            self._end(ending, self.last_chunk, streamed)
+            if is_cut:
+                reason = "; ".join(filter(None, [ending["confidence"]["reason"], CUT_SHORT]))
+                ending["confidence"] |= {"keep": None, "reason": reason}
+            piece: Object = {"text": ""}
+            if self.endpoint.is_chat:
+                piece = {"delta": {"confidence": ending["confidence"]}}
+            endings.append(ending | piece)
+        return [b"data: " + orjson.dumps(self.last_chunk | {"choices": endings}) + b"\n\n"]
 
     def _collect(self, choice: Object, delta: Object, streamed: StreamedChoice) -> None:
         streamed.texts.append(self.endpoint.text_of(choice))
@@ -215,3 +257,9 @@ class ScoredStream:
         joined |= {name: choice.get(name) for name in ("finish_reason", "stop_reason")}
         joined["index"] = choice.get("index", 0)
         return joined
+
+
+def _has_ended(choice: Object) -> bool:
+    """Return whether a piece of a choice is its last one."""
+    reason = choice.get("finish_reason")
+    return bool(reason) and str(reason).strip().lower() not in NO_ENDS
