@@ -118,7 +118,7 @@ class Calibrator:
         --------
         >>> import tracecal
         >>> tracecal.Calibrator.load("C.json").recommended
-        'log_ridge'
+        'mean_of_three'
         """
         return cls(CalibratorFile.read(path), str(path), custom_scores(estimators))
 
@@ -543,7 +543,7 @@ def calibrate(
     >>> import tracecal
     >>> calibrator = tracecal.calibrate("labelled.jsonl", task="t")
     >>> calibrator
-    <Calibrator of m for t: 120 labelled answers, ... estimators, log_ridge recommended>
+    <Calibrator of m for t: 120 labelled answers, ... estimators, mean_of_three recommended>
     >>> calibrator.save("C.json")
     """
     settings = read_fit_settings(config).with_error_rates(error_rates)
