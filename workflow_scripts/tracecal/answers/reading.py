@@ -25,6 +25,7 @@ FormatName = Literal[
     "tgi",
     "cohere",
     "ollama",
+    "decision",
     "columns",
 ]
 
@@ -91,6 +92,12 @@ class Reading(Strict):
     )
     also: dict[str, str] = Field(
         default={}, description="a further number (larger: more trusted) and its path"
+    )
+    options: list[str] = Field(
+        default=[],
+        max_length=100,
+        description="options, such as A B C D: the share of the chosen one among them, by its "
+        "token's alternatives, is a further number",
     )
     filter: str | None = Field(
         default=None, description="read only this filter of lm-evaluation-harness"

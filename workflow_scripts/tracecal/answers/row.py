@@ -7,7 +7,7 @@ says beside it: the id, the verdict, the request and own columns.
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -17,9 +17,11 @@ from tracecal.answers.event_stream import is_event_stream, read_events
 from tracecal.answers.formats import columns
 from tracecal.answers.formats.format import Format, Row
 from tracecal.answers.formats.registry import FORMATS, recognise
+from tracecal.answers.option_share import PREFIX, option_share, options_path
 from tracecal.answers.raw_answer import Known, RawAnswer
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record
+from tracecal.answers.step import Step
 from tracecal.answers.trace import make_record
 from tracecal.answers.verdict import WORDS, agreed_verdict, is_unsure
 from tracecal.errors import FailedRequest, WrongRow
@@ -82,8 +84,8 @@ def read_row(row: Any, reading: Reading) -> Record:
     moments = (parse_moment(source.get(name)) for source in (body, row) for name in TIMES)
     raw = replace(raw, created=next((moment for moment in moments if moment is not None), None))
     record = make_record(_example_id(row, body, reading), raw, reading)
-    if reading.also:
-        record = replace(record, also=_own_columns(row, body, reading.also))
+    if also := reading.also | options_path(reading.options):
+        record = replace(record, also=_own_columns(row, body, also, raw.steps))
     _require_encodable(record)
     return record
 
@@ -326,11 +328,13 @@ def _harness_verdict(verdicts: Mapping[str, Any]) -> dict[str, Any]:
     return dict(verdicts)
 
 
-def _own_columns(row: Row, body: Row, paths: Mapping[str, str]) -> list[dict[str, Any]]:
+def _own_columns(
+    row: Row, body: Row, paths: Mapping[str, str], steps: Sequence[Step]
+) -> list[dict[str, Any]]:
     """The user's own columns: numbers, and verdicts as 1 and 0; None where the row has none."""
     columns = []
     for name, path in paths.items():
-        value = value_at(row, path)
+        value = option_share(steps, path) if path.startswith(PREFIX) else value_at(row, path)
         value = value_at(body, path) if value is None else value
         try:
             number = None if value in (None, "") else _number(value)

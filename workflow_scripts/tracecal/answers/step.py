@@ -59,6 +59,12 @@ def token_key(token_id: int | None = None, text: str | None = None) -> TokenKey:
     return token_id, (), text
 
 
+def plain_text(key: Hashable) -> str:
+    """The text of the token of a key, without blanks at its ends."""
+    _, spelling, text = key if isinstance(key, tuple) else (None, (), key)
+    return _plain_text(spelling, text)
+
+
 def _plain_text(spelling: tuple[int, ...], text: str | None) -> str:
     """The text of a token without blanks at its ends, which programs strip on one side."""
     text = bytes(spelling).decode(errors="replace") if spelling else str(text or "")

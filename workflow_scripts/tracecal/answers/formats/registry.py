@@ -4,6 +4,7 @@ from tracecal.answers.formats import (
     atif,
     cohere,
     columns,
+    decision,
     every_eval_ever,
     gemini,
     inspect,
@@ -39,6 +40,7 @@ FORMATS: dict[str, Format] = {
         tgi,
         cohere,
         ollama,
+        decision,
         columns,
     )
 }
