@@ -153,7 +153,8 @@ def _computable(
     left_out = [name for name, count in counts.items() if count < MIN_LABELS]
     if left_out:
         reasons = labelled["lacks"].drop_nulls().unique().sort().to_list() or ["undefined"]
-        LOGGER.warning("%s left out: %s", ", ".join(left_out), "; ".join(reasons[:3]))
+        names = ", ".join(left_out) if len(left_out) <= 3 else f"{len(left_out)} estimators"
+        LOGGER.warning("%s left out: %s", names, "; ".join(reasons[:3]))
     if len(left_out) == len(estimators):
         raise InputError("no answer has log-probabilities: there is nothing to calibrate.")
     return {name: needed for name, needed in estimators.items() if name not in left_out}
