@@ -122,6 +122,6 @@ FILE_A_KIND = {"workflow_scripts", "analyses", "tables", "figures"}
 def test_there_are_few_enough_files_to_know():
     modules = [path for path in SCRIPTS.rglob("*.py") if path.name != "__init__.py"]
     by_folder = Counter(path.parent for path in modules)
-    assert by_folder.total() <= 420
+    assert by_folder.total() <= 440
     crowded = {folder for folder, count in by_folder.items() if count > 25}
     assert {folder.name for folder in crowded} <= FILE_A_KIND

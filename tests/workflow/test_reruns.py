@@ -264,7 +264,7 @@ WORDS = [
         "import torch\n",
         "# A comment.\nimport torch\n",
     ),
-    ("workflow_scripts/tracecal/io/log.py", "every: float = 5.0", "every: float = 9.0"),
+    ("workflow_scripts/tracecal/io/progress.py", "every: float = 5.0", "every: float = 9.0"),
     ("workflow_scripts/trace_workflow/jobs/job.py", '"unexpected error"', '"an unexpected error"'),
     ("workflow_scripts/tracecal/io/settings.py", '"is required"', '"is needed"'),
     ("workflow_scripts/tracecal/io/files.py", "cannot be written", "could not be written"),
@@ -413,6 +413,8 @@ def test_the_import_closure_of_generate_is_pinned(finished):
         "tracecal/io/evaluated.py",
         "tracecal/io/files.py",
         "tracecal/io/journal.py",
+        "tracecal/io/progress.py",
+        "tracecal/io/regular_files.py",
         "tracecal/io/seals.py",
         "tracecal/io/traces.py",
     ]
