@@ -20,7 +20,7 @@ NAMES = {
     *("read_answers", "trace_features", "trace_score"),
     *("calibrate", "cascade", "Calibrator", "InputError", "__version__"),
     *("pick", "LabelSearch", "agree", "plan", "explore"),
-    *("Monitors", "Reading", "replay"),
+    *("Monitors", "Reading", "explain_reading", "replay"),
 }
 METHODS = {
     "Calibrator": {

@@ -177,7 +177,7 @@ def _format(body: Row, reading: Reading) -> Format:
 def _with_parsed_texts(row: Row) -> Row:
     """A row of LiteLLM's spend logs with objects in place of JSON texts; any other as it is.
 
-    The proxy keeps a request and its response where `store_prompts_in_spend_logs` is set.
+    The proxy keeps a request and its response where ``store_prompts_in_spend_logs`` is set.
     """
     if not isinstance(row.get("proxy_server_request"), str):
         return row

@@ -172,7 +172,9 @@ def explain_reading(answers: Any, *, reading: Reading | None = None) -> ReadingS
     if example:
         example.append(("verdict", _verdict_of(frame.row(0, named=True))))
     missing = [*_missing(frame, n_questions, reading)] if frame.height else []
-    return ReadingSummary(formats, frame, errors, dict(unread), missing, source, example, notes)
+    return ReadingSummary(
+        dict(formats), frame, errors, dict(unread), missing, source, example, notes
+    )
 
 
 def _recognised(row: Any, reading: Reading, formats: Counter[str]) -> tuple[Format, Row]:

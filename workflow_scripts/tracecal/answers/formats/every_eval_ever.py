@@ -1,4 +1,4 @@
-"""Rows of Every Eval Ever's instance files (`instance_level_eval_0.3.0`): texts and verdicts.
+"""Rows of Every Eval Ever's instance files (``instance_level_eval_0.3.0``): texts and verdicts.
 
 The schema has no place for log-probabilities, so these answers have no trace until a replay.
 """

@@ -1,6 +1,6 @@
-"""Responses of Gemini's `generateContent`, in the API's camel case or the Python client's names.
+"""Responses of Gemini's ``generateContent``, in the API's camel case or the Python client's names.
 
-The API gives `logprobsResult` where `responseLogprobs` and `logprobs` are asked for. Whether its
+The API gives ``logprobsResult`` where ``responseLogprobs`` and `logprobs` are asked for. Whether its
 log-probabilities are before or after temperature and truncation is not documented.
 """
 
@@ -50,7 +50,7 @@ class GeminiCandidate(Camel):
 
 
 class Gemini(Camel):
-    """A response of `generateContent`."""
+    """A response of ``generateContent``."""
 
     candidates: list[GeminiCandidate] = Field(min_length=1)
     model_version: str | None = None

@@ -1,4 +1,4 @@
-"""LangChain's `AIMessage`, alone or as `dumpd`, `message_to_dict` and `LLMResult` hold it.
+"""LangChain's `AIMessage`, alone or as ``dumpd``, ``message_to_dict`` and ``LLMResult`` hold it.
 
 `response_metadata` holds the log-probabilities of chat completions. LangChain drops those of the
 Responses API (langchain-openai 1.7).
@@ -14,7 +14,7 @@ from tracecal.answers.raw_answer import RawAnswer, infer_stop_token
 from tracecal.answers.reasoning import Content, split_content
 from tracecal.errors import WrongRow
 
-# The fields in which LangChain wraps a message: `dumpd`, `message_to_dict` and a generation.
+# The fields in which LangChain wraps a message: ``dumpd``, ``message_to_dict`` and a generation.
 WRAPPINGS = ("kwargs", "data", "message")
 
 
@@ -67,7 +67,7 @@ def read(row: Row) -> RawAnswer:
 
 
 def split(row: Row) -> dict[str, Row]:
-    """The message that a row wraps, or those of the generations of an `LLMResult`."""
+    """The message that a row wraps, or those of the generations of an ``LLMResult``."""
     messages = [_message(value) for value in _generations(row) or [row]]
     if None in messages:
         return {"": row}

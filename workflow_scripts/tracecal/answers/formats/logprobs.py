@@ -4,7 +4,7 @@
    perhaps with `id` and `bytes`, in a list or as `content`. TypeScript clients write `topLogprobs`.
 2. Lists, as OpenAI's older completions have: `tokens`, `token_logprobs` and `top_logprobs`.
 3. Objects by token id, as vLLM has offline: `{"7": {"logprob", "rank", "decoded_token"}, …}`; or
-   its `FlatLogprobs`, the same in lists.
+   its ``FlatLogprobs``, the same in lists.
 
 `read_logprobs(value, token_ids)` reads any of them, `read_steps` the first.
 """
@@ -164,7 +164,7 @@ def _read_lists(logprobs: Mapping[str, Any]) -> list[Step]:
 
 
 def _unflattened(flat: Mapping[str, Any]) -> list[dict[str, Token]]:
-    """The objects by token id that vLLM's `FlatLogprobs` holds in lists."""
+    """The objects by token id that vLLM's ``FlatLogprobs`` holds in lists."""
     try:
         tokens = [
             (token_id, {"logprob": logprob, "decoded_token": text})
