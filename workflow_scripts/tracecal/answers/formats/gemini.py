@@ -1,7 +1,7 @@
-"""Responses of Gemini's ``generateContent``, in the API's camel case or the Python client's names.
+"""Responses of Gemini's ``generateContent``, in camel case or the Python client's names.
 
-The API gives ``logprobsResult`` where ``responseLogprobs`` and `logprobs` are asked for. Whether its
-log-probabilities are before or after temperature and truncation is not documented.
+The API gives ``logprobsResult`` where ``responseLogprobs`` and `logprobs` are asked for. Whether
+its log-probabilities are before or after temperature and truncation is not documented.
 """
 
 from typing import Any

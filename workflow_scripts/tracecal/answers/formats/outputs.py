@@ -1,4 +1,4 @@
-"""Rows with a list of `outputs`: vLLM's offline ``RequestOutput``, and the history of dspy's ``LM``.
+"""Rows with a list of `outputs`: vLLM's offline ``RequestOutput``, and dspy's ``LM`` history.
 
 vLLM's outputs have `token_ids` and `logprobs` by token id; dspy's have the `logprobs` of a chat.
 """
