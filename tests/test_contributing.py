@@ -93,8 +93,8 @@ assert "{" not in made.table_words("error_counts", words["error_counts"], [])["c
         """
 from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
-for name in ("auto", "tgi"):
-    read = read_file("tests/tracecal/answers/real/tgi.jsonl", Reading(format=name, vocabulary=9))
+for name in ("auto", "helm"):
+    read = read_file("tests/tracecal/answers/real/helm.jsonl", Reading(format=name, vocabulary=9))
     assert read.frame["surprisal"].to_list() == [[0.25, 0.5]]
     assert read.frame["stop_token"].to_list() == ["included"]
 """,

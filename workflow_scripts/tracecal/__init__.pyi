@@ -7,6 +7,7 @@ from tracecal.calibrator.cascade import cascade as cascade
 from tracecal.capture.replay import replay as replay
 from tracecal.errors import InputError as InputError
 from tracecal.explorer.explore import explore as explore
+from tracecal.explorer.reading_summary import explain_reading as explain_reading
 from tracecal.features.traces import trace_features as trace_features
 from tracecal.features.traces import trace_score as trace_score
 from tracecal.labelling.agree import agree as agree

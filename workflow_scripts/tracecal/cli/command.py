@@ -67,7 +67,9 @@ class ListTyperCommand(TyperCommand):
         for parameter, n_given in Counter(order).items():
             if n_given > 1 and not getattr(parameter, "multiple", False):
                 raise typer.BadParameter(
-                    f"it is given {n_given} times, and takes one value.", ctx=ctx, param=parameter
+                    f"it is given {n_given} times, and takes one value.",
+                    ctx=ctx,
+                    param=parameter,  # type: ignore[arg-type]  # typer's own, which it keeps private
                 )
 
 

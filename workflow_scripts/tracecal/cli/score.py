@@ -89,9 +89,10 @@ def explain_unlikely(scores: "pl.DataFrame") -> str | None:
     unlikely = kept.filter(pl.col("probability") < 0.5)
     if unlikely.is_empty():
         return None
+    lowest = min(unlikely["probability"])
     return (
         f"{unlikely.height} of {kept.height} kept answers have a probability below 50 %, the "
-        f"lowest {kept['probability'].min():.2f}: the guarantee is about the share of wrong "
+        f"lowest {lowest:.2f}: the guarantee is about the share of wrong "
         "answers among all that are kept, from a threshold on, not about each of them"
     )
 

@@ -161,7 +161,7 @@ def decide(
     score. Raises `InputError` without a calibrator.
     """
     name = next((fit.fitted_on.estimator for fit in fits.values()), None)
-    if name not in fits:
+    if name is None or name not in fits:
         raise InputError("--error-rate needs --calibrator, one that recommends an estimator.")
     scored = score_answers(records, fits[name], error_rate, task)
     kept = scored.filter(pl.col("keep"))
