@@ -44,7 +44,7 @@ from tracecal.serving.monitoring.batch import Batch
 from tracecal.serving.monitoring.betting import EXCESS_RATES, bet_on_errors
 from tracecal.serving.monitoring.state import AlarmSettings
 
-TARGET, DELTA, SHARE = labels.TARGET, labels.DELTA, labels.SHARE
+TARGET, DELTA, SHARE = labels.TARGET, labels.DELTA, 0.35
 LABELS, DRAWS = (100, 200, 400, 1000), 200
 LEARN, KEEP = 0.3, np.arange(1, 26) / 25
 # As many as order the thresholds; MAPIE's thousand take a third of a second.

@@ -52,7 +52,7 @@ def test_the_readme_runs_and_says_what_comes_out(tmp_path, monkeypatch, capsys):
     coverage = re.search(r"Keep about (\d+) % of answers like these: at most 20 %", told)[1]
     flowing = " ".join(readme.split())
     assert f"wrong in {wrong} % of {labelled} labelled answers" in flowing
-    assert f"keep the {coverage} % with the highest probability of being right" in flowing
+    assert f"keeps the most confident {coverage} %" in flowing
 
 
 @pytest.mark.parametrize("page", [TUTORIAL])
