@@ -1,6 +1,7 @@
 from snakemake.utils import min_version
 
-min_version("9.14.0")  # what `make test-lowest` runs; 10, which moves environments into plugins, is untested
+# What `make test-lowest` runs. Snakemake 10, which moves environments into plugins, is untested.
+min_version("9.14.0")
 
 
 # Read with --sdm apptainer alone: what Containerfile makes, see docs/guides/software.md.
