@@ -14,6 +14,8 @@ OPTIONAL = {
     "enough": pl.Int64,
     "reason": pl.String,
 }
+# What a file holds of a control that is no column.
+NOT_COLUMNS = {"thresholds", "features", "fit"}
 
 
 def analysis(files: StudyFiles) -> pl.DataFrame:
@@ -31,7 +33,7 @@ def risk_coverage(controls: Sequence[Mapping], pairs: Sequence[Sequence[str]]) -
     """
     rows = [
         {"model": model, "task": task}
-        | {key: value for key, value in control.items() if key != "thresholds"}
+        | {key: value for key, value in control.items() if key not in NOT_COLUMNS}
         | threshold
         for (model, task), control in zip(pairs, controls, strict=True)
         for threshold in control["thresholds"]
