@@ -105,8 +105,12 @@ def test_what_is_not_kept_is_put_to_the_large_model(
     monkeypatch.setenv("TRACECAL_ESCALATE_KEY", "sk-any")
     calibrator = fitted()
     fitted_on = calibrator.fitted_on.model_copy(update={"entropy": "top-k", "vocabulary": 49152})
-    guarantee = {"fitted_on": fitted_on, "thresholds": {0.3: threshold}, "reasons": {}}
-    scorer = Scorer(replace(calibrator, **guarantee), READING, 0.3)
+    control = calibrator.fits.risk_control
+    (entry,) = (entry for entry in control.thresholds if entry.error_rate == 0.3)
+    thresholds = (entry.model_copy(update={"threshold": threshold, "reason": None}),)
+    tested = control.model_copy(update={"thresholds": thresholds})
+    fits = calibrator.fits.model_copy(update={"risk_control": tested})
+    scorer = Scorer(replace(calibrator, fits=fits, fitted_on=fitted_on), READING, 0.3)
     serving = proxied(scorer, SERVER, escalate=f"{SERVER}/v1", escalate_model="large")
     with serving, httpx.Client(base_url=serving.url, timeout=300) as client:
         response = client.post("/v1/chat/completions", json=CHAT | {"stream": stream})
