@@ -413,7 +413,6 @@ def test_the_import_closure_of_generate_is_pinned(finished):
         "tracecal/io/evaluated.py",
         "tracecal/io/files.py",
         "tracecal/io/journal.py",
-        "tracecal/io/progress.py",
         "tracecal/io/regular_files.py",
         "tracecal/io/seals.py",
         "tracecal/io/traces.py",

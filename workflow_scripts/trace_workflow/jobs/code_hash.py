@@ -24,6 +24,7 @@ WITHOUT_EFFECT = frozenset(
     {
         "trace_workflow.jobs.job",
         "tracecal.io.log",
+        "tracecal.io.progress",
         "tracecal.errors",
         "trace_workflow.jobs.code_hash",
         "tracecal.io.settings",

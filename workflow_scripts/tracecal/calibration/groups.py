@@ -2,8 +2,6 @@
 
 import numpy as np
 import polars as pl
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from tracecal.answers.record import FLOATS, question_keys
 from tracecal.errors import InputError
@@ -36,6 +34,10 @@ def group_answers(answers: pl.DataFrame) -> pl.DataFrame:
         pairs = members.select(first=pl.col("index").min().over(column), second="index")
         edges.append(pairs.to_numpy().T)
     first, second = np.concatenate(edges, axis=1)
+    # Slow to load, and not needed by all that import this module.
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     graph = coo_array((np.ones(len(first)), (first, second)), shape=(n, n))
     component = pl.Series(connected_components(graph, directed=False)[1])
     return answers.select("example_id", group_id=pl.col("example_id").min().over(component))
