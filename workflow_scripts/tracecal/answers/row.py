@@ -256,8 +256,9 @@ def _parsed_answer(value: Any) -> Any:
 
 def _asked(request: Row, body: Row, format_name: str) -> str | None:
     """A digest of what was sent to the model; None where the row does not hold it."""
-    sources = (request, body) if format_name == "inspect" else (request,)
-    sent = next((s[name] for s in sources for name in SENT if s.get(name)), None)
+    sent = next((request[name] for name in SENT if request.get(name)), None)
+    if sent is None and format_name == "inspect":
+        sent = body.get("input")  # its messages end with the answer
     if sent is None:
         return None
     text = json.dumps(sent, ensure_ascii=True, sort_keys=True, default=str)
