@@ -11,15 +11,16 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 from scipy.stats import binomtest
 
+from support.grouped_answers import answers, logistic, make_split
 from tracecal.calibration.bets import Evidence, betting_test
-from tracecal.calibration.estimator_fits import Coefficients, EstimatorFits
-from tracecal.calibration.fits import Constant, Identity, Isotonic, Logistic, as_json, fit
+from tracecal.calibration.estimator_fits import Coefficients
+from tracecal.calibration.fits import Constant, Identity, Isotonic, as_json, fit
 from tracecal.calibration.guarantee import (
-    START_FACTOR,
     find_guarantee,
     find_guarantees,
     threshold_sequence,
 )
+from tracecal.calibration.guarantees.sequence import START
 from tracecal.calibration.rated_answers import LabelledAnswers, split_answers
 from tracecal.calibration.risk_control import control_risk, explain_failure, groups_needed
 from tracecal.calibration.splits import make_splits
@@ -121,32 +122,6 @@ def test_a_group_counts_with_its_answers_up_to_the_most():
     assert part.group_weights(2).tolist() == pytest.approx([1, 1 / 2, 1])
 
 
-def logistic(features=("a", "b"), n_splits=1):
-    """An estimator's fits, each σ(a + 0 b)."""
-    fit = Logistic(means=[0.0] * 2, scales=[1.0] * 2, weights=[1.0, 0.0], intercept=0.0)
-    splits = dict.fromkeys(range(n_splits), fit)
-    return EstimatorFits(features=features, splits=splits, final=fit)
-
-
-def answers(rng, groups, variants, risk):
-    """Answers whose variants score alike and are right or wrong together, whatever the score."""
-    correct = np.repeat(rng.random(groups) >= risk, variants)
-    ids = [f"g{g:04}-{v}" for g in range(groups) for v in range(variants)]
-    return pl.DataFrame(
-        {
-            "example_id": ids,
-            "group_id": [name.split("-")[0] for name in ids],
-            "correct": correct,
-            "a": np.repeat(rng.normal(size=groups), variants) + 0.01 * rng.normal(size=len(ids)),
-            "b": rng.normal(size=len(ids)),
-        }
-    )
-
-
-def make_split(frame, seed=0):
-    return make_splits(frame.select("example_id", "group_id"), "task", seed, 1, 0.35)
-
-
 def control_frame(frame, seed=0, rates=(0.3,), confidence=0.9):
     return control_risk(logistic(), frame, make_split(frame, seed), rates, confidence)
 
@@ -175,7 +150,7 @@ def test_thresholds_fall_to_the_lowest_and_the_first_keeps_more_than_suffices(ca
     assert thresholds[-1] == min(calibration)
     suffice = next(k for k in range(1, 1000) if (1 - rate) ** k <= LEVEL)
     first = np.mean(np.array(calibration) >= thresholds[0])
-    assert first >= min(START_FACTOR * suffice / max(n, 1), 1) - 1e-9
+    assert first >= min(START * suffice / max(n, 1), 1) - 1e-9
 
 
 def test_every_number_of_groups_has_a_sequence():

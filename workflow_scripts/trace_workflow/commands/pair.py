@@ -82,7 +82,7 @@ def _draw_card(axes: Axes, answer: Mapping[str, Any]) -> None:
             width,
             0.24,
             boxstyle="round,pad=0,rounding_size=0.02",
-            facecolor=(*_rgb(figure_style.TRACE.color), 0.08 + 0.62 * shade),
+            facecolor=(figure_style.TRACE.color, 0.08 + 0.62 * shade),
             edgecolor="none",
         )
         axes.add_patch(box)
@@ -101,8 +101,3 @@ def _draw_card(axes: Axes, answer: Mapping[str, Any]) -> None:
         fontweight="bold",
         color=color,
     )
-
-
-def _rgb(color: str) -> tuple[float, float, float]:
-    red, green, blue = (int(color[place : place + 2], 16) / 255 for place in (1, 3, 5))
-    return red, green, blue

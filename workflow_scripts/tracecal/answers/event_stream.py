@@ -10,15 +10,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from tracecal.answers.formats.format import Row
+from tracecal.answers.raw_answer import is_finish
 from tracecal.answers.reasoning import split_content
 from tracecal.errors import WrongRow
 from tracecal.io.input_files import parsed_json
 
 DONE = "[DONE]"  # the event that ends an answer
-ENDS = ("response.completed", "response.incomplete")  # the events that hold a whole response
+END_EVENTS = ("response.completed", "response.incomplete")  # the events that hold a whole response
 CHUNKS = ("chat.completion.chunk", "text_completion.chunk")
-# Texts by which some servers say that an answer goes on.
-NO_FINISH = ("", "null", "None", "none")
 _EVENT_END = re.compile(r"(?:\r\n|\n|\r(?!\n)){2,}")
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
@@ -71,7 +70,7 @@ def join_chunks(values: Iterable[Any]) -> list[Row]:
             continue
         if not isinstance(value, dict):
             raise WrongRow("an event is no JSON object")
-        if value.get("type") in ENDS and isinstance(value.get("response"), dict):
+        if value.get("type") in END_EVENTS and isinstance(value.get("response"), dict):
             answers.append(value["response"])
         if not isinstance(value.get("choices"), list):
             continue
@@ -116,7 +115,7 @@ def _add_piece(choice: Row, piece: Row) -> None:
         for name, values in logprobs.items():
             if isinstance(values, list):
                 joined.setdefault(name, []).extend(values)
-    if piece.get("finish_reason") not in (None, *NO_FINISH):
+    if is_finish(piece.get("finish_reason")):
         choice["finish_reason"] = piece["finish_reason"]
     if piece.get("stop_reason") is not None:
         choice["stop_reason"] = piece["stop_reason"]

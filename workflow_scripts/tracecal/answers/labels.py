@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from tracecal.answers.row_file import open_rows
+from tracecal.answers.row_file import open_rows, require_json
 from tracecal.answers.verdict import is_unsure, parse_verdict
 from tracecal.errors import InputError, WrongRow, describe_wrong_rows, some_of
 from tracecal.io.input_files import MOST_BYTES, require_regular
@@ -85,8 +85,7 @@ def read_labels(
     errors, places = [], dict[str, str]()
     for place, row in rows:
         try:
-            if isinstance(row, ValueError):
-                raise WrongRow(f"it is not JSON ({row})")
+            require_json(row)
             if not isinstance(row, Mapping):
                 raise WrongRow("it is no row of a table and no JSON object")
             if columns is not None:

@@ -14,6 +14,16 @@ StopToken = Literal["included", "absent", "none", "unknown"]
 Known = Literal["yes", "no", "unknown"]
 Reasoning = Literal["none", "apart", "within", "alone"]
 UNDECODED = "\ufffd"  # part of a character, as servers write it
+NO_FINISHES = ("", "null", "none")  # what some servers write of an answer that goes on
+
+
+def is_finish(reason: Any) -> bool:
+    """Whether a `finish_reason` says that the answer has ended.
+
+    >>> is_finish("stop"), is_finish("null"), is_finish(None)
+    (True, False, False)
+    """
+    return bool(reason) and str(reason).strip().lower() not in NO_FINISHES
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record, as_frame
 from tracecal.answers.requests import Requests
 from tracecal.answers.row import has_verdict_at, read_row, split_row
-from tracecal.answers.row_file import numbered, open_rows
+from tracecal.answers.row_file import numbered, open_rows, require_json
 from tracecal.answers.vocabulary import warn_of_assumed
 from tracecal.errors import FailedRequest, InputError, WrongRow, describe_wrong_rows
 from tracecal.io.input_files import MOST_BYTES, require_regular
@@ -115,10 +115,7 @@ def _read(
     failed_rows: list[str] = []
     for location, row in single_answers(rows, reading, source):
         try:
-            if isinstance(row, WrongRow):
-                raise row
-            if isinstance(row, ValueError):
-                raise WrongRow(f"it is not JSON ({row})")
+            require_json(row)
             if reading.filter is not None and row.get("filter", reading.filter) != reading.filter:
                 continue
             row, labels = split_part_labels(row)

@@ -1,7 +1,7 @@
 """The requests of answers that were asked for in a batch: what was sent, by the answer's id.
 
 The output of a batch holds no prompt. `Requests.read("batch.jsonl")` reads the file that was sent
-(rows with `custom_id` and `body`), and `requests.added_to(rows)` puts each request into the row of
+(rows with ``custom_id`` and `body`), and `requests.added_to(rows)` puts each request into the row of
 its answer, as `request`, where all that reads answers finds the prompt and the settings.
 """
 
@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
+from tracecal.answers.row import IDS
 from tracecal.answers.row_file import open_rows
 from tracecal.errors import InputError, some_of
 from tracecal.io.input_files import MOST_BYTES, require_regular
 
-ID_KEYS = ("custom_id", "example_id", "id", "doc_id", "key")
+ID_KEYS = (*IDS, "key")
 
 
 class Requests:

@@ -85,12 +85,12 @@ def open_rows(path: Path) -> tuple[Rows, Metadata]:
         ) from error
 
 
-def json_rows(path: Path) -> Rows:
-    """The rows of JSON Lines or of one JSON list, each with its place. Raises `InputError`."""
-    try:
-        return _rows_of_text(path, _read_text(path), unwrap=False)
-    except UNREADABLE as error:
-        raise InputError(f"{path} cannot be read ({error}); expected JSON.") from error
+def require_json(row: Any) -> None:
+    """Raise `WrongRow` for a row that is an error instead, as `open_rows` gives it."""
+    if isinstance(row, ValueError) and not isinstance(row, WrongRow):
+        raise WrongRow(f"it is not JSON ({row})")
+    if isinstance(row, WrongRow):
+        raise row
 
 
 def numbered(rows: Iterable[Any]) -> Rows:
@@ -211,8 +211,8 @@ def _read_json(path: Path) -> tuple[Rows, Metadata]:
     return _rows_of_text(path, _read_text(path)), {}
 
 
-def _rows_of_text(path: Path, text: str, unwrap: bool = True) -> Rows:
-    """The rows of a text of JSON; of documents that hold rows only where it may `unwrap` them."""
+def _rows_of_text(path: Path, text: str) -> Rows:
+    """The rows of a text of JSON."""
     if is_event_stream(text):
         return numbered(_joined(path, read_events, text))
     # Only "\n" ends a row: texts may hold other line separators.
@@ -227,7 +227,7 @@ def _rows_of_text(path: Path, text: str, unwrap: bool = True) -> Rows:
     documents = _documents(path, text, [line for _, line in lines])
     if documents is None:
         return ((location, _parse(line)) for location, line in lines)
-    rows = [row for document in documents for row in _document_rows(path, document, unwrap)]
+    rows = [row for document in documents for row in _document_rows(path, document)]
     return numbered(_joined(path, join_chunks, rows) if rows and is_chunk(rows[0]) else rows)
 
 
@@ -248,7 +248,7 @@ def _documents(path: Path, text: str, lines: list[str]) -> list[Any] | None:
         ) from error
 
 
-def _document_rows(path: Path, document: Any, unwrap: bool) -> list[Any]:
+def _document_rows(path: Path, document: Any) -> list[Any]:
     """The rows of a document: those of a list, of an Inspect log, or under an object's one key."""
     if isinstance(document, list):
         return document
@@ -261,7 +261,7 @@ def _document_rows(path: Path, document: Any, unwrap: bool) -> list[Any]:
         for name, rows in document.items()
         if isinstance(rows, list) and rows and all(isinstance(row, dict) for row in rows)
     }
-    if not unwrap or not lists or _is_row(document):
+    if not lists or _is_row(document):
         return [document]
     if len(lists) > 1:
         raise InputError(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tracecal.answers.raw_answer import Details, RawAnswer
+from tracecal.answers.raw_answer import Details, RawAnswer, is_finish
 from tracecal.answers.reading import Reading
 from tracecal.answers.reasoning import with_traced_tokens
 from tracecal.answers.record import TRACE, Record
@@ -37,7 +37,6 @@ FINISHES = {
     "word": "stop",
     "stop_sequence": "stop",
 }
-NO_FINISHES = ("", "null", "none")
 
 
 def make_record(example_id: str, raw: RawAnswer, reading: Reading) -> Record:
@@ -62,7 +61,7 @@ def make_record(example_id: str, raw: RawAnswer, reading: Reading) -> Record:
     if tokens is None and texts and None not in texts:
         tokens = texts
     finish_reason = FINISHES.get(raw.finish_reason or "", raw.finish_reason)
-    if (finish_reason or "").strip().lower() in NO_FINISHES:
+    if not is_finish(finish_reason):
         finish_reason = None
     stop_token = reading.stop_token
     if stop_token == "auto":

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tracecal.calibration.bets import betting_test, min_groups
-from tracecal.calibration.guarantee import STEP
+from tracecal.calibration.guarantees.sequence import STEP
 from tracecal.calibration.rated_answers import Bound, PairedAnswers
 
 

@@ -15,7 +15,7 @@ from tracecal.calibration.bets import Evidence, betting_test, significance_level
 from tracecal.calibration.guarantee import resolve_largest_group, threshold_sequence
 from tracecal.calibration.populations import Population
 from tracecal.calibration.rated_answers import LabelledAnswers
-from tracecal.calibration.settings import SMALLEST_RATE
+from tracecal.calibration.settings import require_shares
 from tracecal.errors import InputError
 from tracecal.io.randomness import seeded
 
@@ -43,9 +43,7 @@ def forecast_table(
 
     Raises `InputError` for settings out of range.
     """
-    for option, value in (("--error-rate", error_rate), ("--confidence", confidence)):
-        if not SMALLEST_RATE <= value < 1:
-            raise InputError(f"{option} {value:g}: expected a number from 1e-06 to below 1.")
+    require_shares({"--error-rate": error_rate, "--confidence": confidence})
     if max_questions < MIN_QUESTIONS or draws < 1:
         raise InputError(f"--most must be {MIN_QUESTIONS} or more, and --draws 1 or more.")
     sizes = doubling_sizes(MIN_QUESTIONS, max_questions)

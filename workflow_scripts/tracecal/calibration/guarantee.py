@@ -9,17 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import xlogy
 
 from tracecal.calibration.bets import Evidence, betting_test, min_groups
+from tracecal.calibration.guarantees.sequence import START, falling_thresholds
 from tracecal.calibration.rated_answers import LabelledAnswers
-
-# Each threshold keeps a share STEP more than the one before.
-STEP = 0.02
-# The first threshold keeps START_FACTOR times the groups that suffice without an error; errors of
-# the calibration part count as if PRIOR_LABELS more answers were wrong at the target error rate.
-# Both were chosen by simulation on the populations of `make validate`.
-START_FACTOR, PRIOR_LABELS = 1.5, 2.0
 
 
 @dataclass(frozen=True)
@@ -192,7 +185,7 @@ def threshold_sequence(
     """Return the thresholds to test on `n_groups` groups: falling quantiles of the probabilities.
 
     The first threshold should be the easiest to guarantee by the calibration labels. Of those that
-    keep at least START_FACTOR times the groups that suffice without an error, it has the largest
+    keep at least START times the groups that suffice without an error, it has the largest
     share kept * KL(observed error rate, `error_rate`), the rate at which evidence grows; where all
     observed error rates exceed the target, it has the lowest one. Each further threshold keeps a
     share STEP more.
@@ -200,20 +193,10 @@ def threshold_sequence(
     The tested groups count as heavy as the calibration groups are on average: their own sizes may
     depend on their errors, and stay unused.
     """
-    order = np.argsort(-calibration.probability, kind="stable")
-    ranked = calibration.probability[order]
-    if not len(ranked):
-        return ranked
+    if not len(calibration.probability):
+        return calibration.probability
     weight = max(n_groups, 1) * calibration.group_weights(largest_group).mean()
-    start_share = START_FACTOR * min_groups(error_rate, level) / weight
-    # Rounding may lift the last step above 1.
-    shares = np.append(np.arange(min(start_share, 1.0), 1.0, STEP), 1.0).clip(max=1)
-    thresholds = ranked[np.ceil(shares * len(ranked)).astype(int) - 1]
-    n_kept = np.searchsorted(-ranked, -thresholds, side="right")
-    n_wrong = np.append(0, np.cumsum(~calibration.correct[order]))[n_kept]
-    observed = (n_wrong + PRIOR_LABELS * error_rate) / (n_kept + PRIOR_LABELS)
-    growth = xlogy(observed, observed / error_rate) + xlogy(
-        1 - observed, (1 - observed) / (1 - error_rate)
+    start_share = START * min_groups(error_rate, level) / weight
+    return falling_thresholds(
+        calibration.probability, ~calibration.correct, start_share, error_rate
     )
-    merit = np.where(observed < error_rate, shares * growth, error_rate - observed)
-    return np.unique(thresholds[int(np.argmax(merit)) :])[::-1]

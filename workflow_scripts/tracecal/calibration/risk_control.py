@@ -21,14 +21,9 @@ from tracecal.calibration.guarantee import (
     resolve_largest_group,
     threshold_sequence,
 )
+from tracecal.calibration.guarantees.control import SCOPE
+from tracecal.calibration.guarantees.line import GROWTH, STEPS
 from tracecal.calibration.rated_answers import LabelledAnswers, split_answers
-
-# `groups_needed` tries up to STEPS numbers of groups, each GROWTH times the one before.
-GROWTH, STEPS = 1.25, 12
-SCOPE = (
-    "the share of wrong answers among all that are kept, of new questions drawn as the "
-    "labelled ones were; each guarantee holds by itself"
-)
 
 
 def control_risk(

@@ -3,10 +3,12 @@
 Each start of a command reads this file: it loads little.
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt, field_validator
 
+from tracecal.errors import InputError
 from tracecal.io.settings import Strict
 
 
@@ -31,6 +33,15 @@ class Calibration(Strict):
 
 SMALLEST_RATE = 1e-6
 Share = Annotated[float, Field(ge=SMALLEST_RATE, lt=1)]
+
+
+def require_shares(options: Mapping[str, float]) -> None:
+    """Raise `InputError` where an option, by its name, is not a `Share`."""
+    for option, value in options.items():
+        if not SMALLEST_RATE <= value < 1:
+            raise InputError(
+                f"{option} {value:g}: expected a number from {SMALLEST_RATE:g} to below 1."
+            )
 
 
 class CascadeGuarantees(Strict):

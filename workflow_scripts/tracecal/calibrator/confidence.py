@@ -141,8 +141,8 @@ def score_response(
     """Score an OpenAI client's response, or a dict in a format of docs/reference/formats.md.
 
     `request` holds the settings that were sent; one that states no temperature is taken to decode
-    as those of the labelled answers did. Raises `InputError`
-    where the response is of another model or kind of trace, and `WrongRow` where it is invalid.
+    as those of the labelled answers did. Raises `InputError` where the response is of another model
+    or kind of trace, and `WrongRow` where it is invalid.
 
     >>> predictor, response = getfixture("calibrator"), {"logprobs": [-0.05], "entropy": [0.2]}
     >>> score_response(predictor, response).probability > 0.5
@@ -158,8 +158,7 @@ def score_record(predictor: Predictor, record: Record, target: Target | None = N
     `keep` is None where something is unknown of the calibrator or the answer.
     """
     confidence = trace_confidence(predictor, record, target)
-    doubts = open_questions(as_frame([record]), predictor.fitted_on)
-    return doubted(confidence, doubts)
+    return doubted(confidence, open_questions(as_frame([record]), predictor.fitted_on))
 
 
 def trace_confidence(

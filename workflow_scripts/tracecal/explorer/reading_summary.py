@@ -31,7 +31,7 @@ from tracecal.answers.row import (
     format_and_answer,
     read_row,
 )
-from tracecal.answers.row_file import numbered, open_rows
+from tracecal.answers.row_file import numbered, open_rows, require_json
 from tracecal.answers.step import Step, is_same_token
 from tracecal.errors import InputError, WrongRow, describe_wrong_rows, some_of
 from tracecal.explorer.questions import CONTEXT, QUESTION, REFERENCES, find_question
@@ -142,8 +142,7 @@ def explain_reading(answers: Any, *, reading: Reading | None = None) -> ReadingS
     errors, example, n_questions = [], list[tuple[str, str]](), 0
     for number, (place, row) in enumerate(single_answers(rows, reading, source)):
         try:
-            if isinstance(row, Exception):
-                raise WrongRow(f"it is not JSON ({row})" if isinstance(row, ValueError) else row)
+            require_json(row)
             if reading.filter is not None and row.get("filter", reading.filter) != reading.filter:
                 continue
             answer_format, body = _recognised(row, reading, formats)

@@ -20,7 +20,7 @@ from tracecal.answers.reading import Reading
 from tracecal.answers.sources import Answers
 from tracecal.calibration.bets import significance_level
 from tracecal.calibration.groups import group_answers
-from tracecal.calibration.settings import SMALLEST_RATE
+from tracecal.calibration.settings import require_shares
 from tracecal.calibrator.calibrator import Calibrator
 from tracecal.calibrator.settings import SEED
 from tracecal.errors import InputError
@@ -55,12 +55,7 @@ class SearchSettings:
     seed: int = SEED
 
     def __post_init__(self) -> None:
-        for option, value in (
-            ("--error-rate", self.error_rate),
-            ("--confidence", self.confidence),
-        ):
-            if not SMALLEST_RATE <= value < 1:
-                raise InputError(f"{option} {value:g}: expected a number from 1e-06 to below 1.")
+        require_shares({"--error-rate": self.error_rate, "--confidence": self.confidence})
         if self.largest_group is not None and self.population == "finite":
             raise InputError(
                 "--largest-group is for --population further: how the answers of this file are "

@@ -1,6 +1,7 @@
 """A sequence of thresholds that answers with labels of their own choose, for others to test.
 
 With many labels a good start saves more than the line, which holds for all thresholds at once.
+`fitted_sequence` chooses one for single answers; `falling_thresholds` begins where the caller says.
 """
 
 import numpy as np
@@ -37,11 +38,23 @@ def fitted_sequence(
     >>> fitted_sequence(np.arange(5.0), np.arange(5) < 2, n_tested=50, error_rate=0.2, level=0.1)
     array([2., 1., 0.])
     """
+    start_share = START * np.ceil(free_of_errors(error_rate, level)) / max(n_tested, 1)
+    return falling_thresholds(score, wrong, start_share, error_rate)
+
+
+def falling_thresholds(
+    score: np.ndarray, wrong: np.ndarray, start_share: float, error_rate: float
+) -> np.ndarray:
+    """Quantiles of the scores in falling order, from the one that is easiest to guarantee on.
+
+    That one keeps at least `start_share` of the answers, and is chosen as `fitted_sequence` says;
+    the other parameters are those of `fitted_sequence`, too.
+    """
     order = np.argsort(-score, kind="stable")
     ranked = score[order]
     if not len(ranked):
         return ranked
-    start_share = START * np.ceil(free_of_errors(error_rate, level)) / max(n_tested, 1)
+    # Rounding may lift the last step above 1.
     shares = np.append(np.arange(min(start_share, 1.0), 1.0, STEP), 1.0).clip(max=1)
     thresholds = ranked[np.ceil(shares * len(ranked)).astype(int) - 1]
     n_kept = np.searchsorted(-ranked, -thresholds, side="right")

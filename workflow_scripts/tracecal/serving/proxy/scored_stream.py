@@ -9,6 +9,8 @@ from typing import Any
 import orjson
 from aiohttp import ClientResponse
 
+from tracecal.answers import event_stream
+from tracecal.answers.raw_answer import is_finish
 from tracecal.serving.proxy.answer import LARGE
 from tracecal.serving.proxy.endpoints import Endpoint, drop_confidence, require_opaque, trim
 from tracecal.serving.proxy.json_bodies import (
@@ -25,10 +27,8 @@ EVENT_END = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
 LONGEST_END = 4  # bytes
 MAX_LINES = 10_000  # of an event, which has a few
 MAX_CHOICES = 1000  # of an answer that is scored
-DONE = b"[DONE]"
-NO_ENDS = ("", "null", "none")  # what some servers write of a choice that goes on
+DONE = event_stream.DONE.encode()
 CUT_SHORT = "the stream ended without a finish_reason: the answer may be cut short"
-END_EVENTS = ("response.completed", "response.incomplete")
 
 
 @dataclass
@@ -173,7 +173,7 @@ class ScoredStream:
             for choice in choices:
                 if isinstance(choice, dict):
                     self._add_choice(choice, value)
-        elif value.get("type") in END_EVENTS and isinstance(response, dict):
+        elif value.get("type") in event_stream.END_EVENTS and isinstance(response, dict):
             self.scorer.add_confidence(response, self.request)
             self.usage = response.get("usage")
             if "confidence" in response:
@@ -191,7 +191,7 @@ class ScoredStream:
             self.choices[str(index)] = streamed
             self._collect(choice, delta, streamed)
         self.last_chunk = {name: value for name, value in chunk.items() if name != "choices"}
-        if not _has_ended(choice) or streamed.has_confidence:
+        if not is_finish(choice.get("finish_reason")) or streamed.has_confidence:
             return
         self._end(choice, chunk, streamed)
         if choice.get("delta") is delta:
@@ -257,9 +257,3 @@ class ScoredStream:
         joined |= {name: choice.get(name) for name in ("finish_reason", "stop_reason")}
         joined["index"] = choice.get("index", 0)
         return joined
-
-
-def _has_ended(choice: Object) -> bool:
-    """Return whether a piece of a choice is its last one."""
-    reason = choice.get("finish_reason")
-    return bool(reason) and str(reason).strip().lower() not in NO_ENDS
