@@ -36,9 +36,9 @@ from benchmarks.timing import Row, paired
 from simulations.alarm_streams import first_alarms
 from simulations.alarms import at_target, wandering
 from simulations.guarantees import GroupPopulation, constant_risk, risk_by_size
-from tracecal.calibration.forecast import split_groups
-from tracecal.calibration.guarantee import find_guarantee
-from tracecal.calibration.rated_answers import LabelledAnswers
+from tracecal.calibration.groups import largest_group as choose_largest_group
+from tracecal.calibration.guarantees.error_rate import GroupedScores, find_thresholds
+from tracecal.calibration.guarantees.sides import FIT_SHARE
 from tracecal.calibrator.schema import Reference
 from tracecal.serving.monitoring.batch import Batch
 from tracecal.serving.monitoring.betting import EXCESS_RATES, bet_on_errors
@@ -128,11 +128,17 @@ def tasks() -> Iterator[tuple[str, str, Callable[[int], Task]]]:
 
 def ours(task: Task, places: np.ndarray, seed: int) -> np.ndarray:
     _, number = np.unique(task.group[places], return_inverse=True)
-    first = np.random.default_rng([seed, 3]).permutation(number.max() + 1)[number]
-    part = LabelledAnswers(first, task.score[places], ~task.wrong[places])
-    seen, tested = split_groups(part, round(SHARE * (first.max() + 1)))
-    found = find_guarantee(seen, tested, TARGET, DELTA, task.single)
-    return task.score >= (np.inf if found.threshold is None else found.threshold)
+    order = np.random.default_rng([seed, 3]).permutation(number.max() + 1)[number]
+    sizes = np.bincount(order)
+    scores = GroupedScores(task.score[places], order, sizes[order])
+    limit = 1 if task.single else choose_largest_group(sizes)
+    fits = order < round(FIT_SHARE * len(sizes))
+    wrong, others = task.wrong[places], scores.select(fits)
+    terms = [TARGET], DELTA, limit, None, (others.score, wrong[fits])
+    (test,) = find_thresholds(scores.select(~fits), wrong[~fits], others, *terms)
+    if test.threshold is None:
+        return np.zeros(len(task.score), dtype=bool)
+    return (task.score >= test.threshold) & (np.bincount(task.group)[task.group] <= limit)
 
 
 def holm(task: Task, places: np.ndarray, seed: int) -> np.ndarray:

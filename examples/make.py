@@ -27,6 +27,7 @@ from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
 from tracecal.calibrator.fitting import fit_calibrator
 from tracecal.calibrator.settings import FitSettings
+from tracecal.calibrator.training_set import make_training_set
 from tracecal.capture.model import load_model, load_tokenizer
 from tracecal.io.input_files import read_yaml
 from tracecal.io.log import LOGGER
@@ -39,7 +40,6 @@ RUN = ROOT / "results/examples"
 MODEL, TASK = "smollm2-135m-instruct", "cities"
 TRIED, CHOSEN = ("city_names", "city_sentences", "states"), "city_names"
 TUNING, LABELLED, FEW, TOP, BATCH = 400, 400, 4, 20, 32
-SEEDS, OF_TEN = range(10), 9
 # The bytes of a tokenizer's signs
 BYTES = {sign: byte for byte, sign in bytes_to_unicode().items()}
 
@@ -63,17 +63,14 @@ def tune() -> None:
 
 
 def strictest(path: Path, reading: Reading | None = None) -> tuple[float, float]:
-    """The strictest rate that OF_TEN of the seeds guarantee, and their mean coverage at it."""
-    frame = read_file(path, reading).frame
-    kept: dict[float, list[float]] = {}
-    for seed in SEEDS:
-        # Thresholds are those of the first split.
-        settings = FitSettings.model_validate({"seed": seed, "splits": {"count": 1}})
-        file = fit_calibrator(frame, TASK, settings)
-        for found in file.estimators[file.recommended()].risk_control.thresholds:
-            kept.setdefault(found.error_rate, []).append(found.coverage)
-    rates = [rate for rate, shares in kept.items() if sum(map(bool, shares)) >= OF_TEN]
-    return (min(rates), mean(kept[min(rates)])) if rates else (1.0, 1.0)
+    """The strictest guaranteed error rate, and the share kept; 1 and 1 without one."""
+    settings = FitSettings()
+    training = make_training_set(read_file(path, reading).frame, TASK, settings)
+    file = fit_calibrator(training, TASK, settings)
+    for row in file.estimators[file.recommended()].risk_control.thresholds:
+        if row.threshold is not None:
+            return row.error_rate, row.coverage
+    return 1.0, 1.0
 
 
 def answers() -> None:

@@ -30,7 +30,7 @@ from tracecal.calibration.populations import (
 )
 from tracecal.calibration.rated_answers import LabelledAnswers
 
-CALIBRATION_SHARE, SIZES, LABELLED, FOLDS = 0.35, doubling_sizes(50, 3200), 250, 5
+SIZES, LABELLED, FOLDS = doubling_sizes(50, 3200), 250, 5
 SETS = 20  # runs for each set of labels, as a forecast takes long
 
 
@@ -70,17 +70,7 @@ POPULATIONS: dict[str, tuple[Population, float]] = {
 
 def forecast(population: Population, rate: float, draws: int, seed: int) -> pl.DataFrame:
     """The share of draws with a guarantee, by number of labels."""
-    simulated = simulate_draws(
-        population,
-        SIZES,
-        draws,
-        rate,
-        CONFIDENCE,
-        CALIBRATION_SHARE,
-        seed,
-        first_only=True,
-    )
-    return summarise_draws(simulated)
+    return summarise_draws(simulate_draws(population, SIZES, draws, rate, CONFIDENCE, seed))
 
 
 def imitate(answers: LabelledAnswers) -> LabelledPopulation:

@@ -1,24 +1,22 @@
-"""Does a guaranteed error rate hold, through splits, fit and threshold?
+"""Does a guaranteed error rate hold, through the fit on a fifth of the labels and the test on the others?
 
 A population generates groups: their sizes, and the scores and risks of their answers. Each run draws
-a task. A guarantee is broken if the true error rate of the kept answers, where groups count as in the
-guarantee, exceeds the target. Most populations are unfavourable: their true rate is a little above
+a task. A guarantee is broken if the true error rate of the kept answers exceeds the target. Most populations are unfavourable: their true rate is a little above
 the target, so that any guarantee is false.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 from scipy.special import ndtr
 
 from simulations.claims import Claim
 from tracecal.calibration.bets import significance_level
 from tracecal.calibration.fits import Fit, fit
-from tracecal.calibration.guarantee import find_guarantees, resolve_largest_group
-from tracecal.calibration.rated_answers import split_answers
-from tracecal.calibration.splits import make_splits
+from tracecal.calibration.groups import largest_group as choose_largest_group
+from tracecal.calibration.guarantees.error_rate import GroupedScores, find_thresholds
+from tracecal.calibration.guarantees.sides import FIT_SHARE
 
 CONFIDENCE = 0.9
 REFERENCE = 20_000  # groups that stand for the truth
@@ -55,7 +53,7 @@ class GroupPopulation:
     lift : float
         What is added to these numbers in groups of several answers.
     largest_group : int, optional
-        How many answers of a group count at most.
+        Answers of larger groups are never kept.
     stricter : tuple of float
         Smaller target rates, tested as well.
     """
@@ -173,7 +171,7 @@ SPECIAL = {
     "one group in a hundred has 20, stated": GroupPopulation(
         1500, (1,) * 99 + (20,), risk_by_size(0.02, 0.7), 0.13, correlation=1.0, largest_group=20
     ),
-    "groups of 1, 2, 3 and 20 that count with 5": GroupPopulation(
+    "groups of 1, 2, 3 and 20, kept up to 5": GroupPopulation(
         300, (1, 2, 3, 20), risk_by_size(0.1, 0.28, 3), 0.175, correlation=0.5, largest_group=5
     ),
     **{
@@ -189,41 +187,56 @@ SPECIAL = {
 
 
 def true_rate(
-    reference: SimulatedAnswers,
-    probability: np.ndarray,
-    threshold: float,
-    largest_group: int = 1,
+    reference: SimulatedAnswers, score: np.ndarray, threshold: float, largest_group: int
 ) -> float:
-    """The true error rate of the kept answers, where groups count as in the guarantee."""
+    """The true error rate of the kept answers; those of larger groups are never kept."""
     sizes = np.bincount(reference.group)[reference.group]
-    weight = (probability >= threshold) / np.maximum(sizes, largest_group)
-    return float((weight * reference.risk).sum() / weight.sum())
+    is_kept = (score >= threshold) & (sizes <= largest_group)
+    return float(reference.risk[is_kept].mean()) if is_kept.any() else 0.0
+
+
+def threshold_on_the_rest(
+    answers: SimulatedAnswers,
+    fit_scores: Callable[[np.ndarray], np.ndarray],
+    rates: Sequence[float],
+    seed: int,
+    largest_group: int | None = None,
+) -> tuple[float | None, int]:
+    """Test thresholds as `calibrate` does: a fifth of the groups fits, the others test.
+
+    `fit_scores` takes the mask [answers] of the fifth and returns all scores. Returns the threshold
+    of the last rate, and the largest group whose answers may be kept.
+    """
+    _, number = np.unique(answers.group, return_inverse=True)
+    order = np.random.default_rng([seed, 1]).permutation(number.max() + 1)[number]
+    sizes = np.bincount(order)
+    limit = largest_group or choose_largest_group(sizes)
+    fits = order < round(FIT_SHARE * len(sizes))
+    scores = GroupedScores(fit_scores(fits), order, sizes[order])
+    labelled, others = scores.select(~fits), scores.select(fits)
+    level, fitted = significance_level(CONFIDENCE), (others.score, answers.wrong[fits])
+    terms = rates, level, limit, None, fitted
+    tests = find_thresholds(labelled, answers.wrong[~fits], others, *terms)
+    return tests[-1].threshold, limit
 
 
 def find_threshold(
     answers: SimulatedAnswers, seed: int, population: GroupPopulation
 ) -> tuple[Fit, float | None, int]:
-    """Fit a calibrator and find the guaranteed threshold.
+    """Fit a calibrator on a fifth of the groups and find the guaranteed threshold.
 
-    The third value is how many answers of a group count at most.
+    The third value is the largest group whose answers may be kept.
     """
-    frame = pl.DataFrame(
-        {
-            "example_id": [f"{number:05}" for number in range(len(answers.group))],
-            "group_id": answers.group,
-            "correct": ~answers.wrong,
-            "score": answers.score,
-        }
-    )
-    split = make_splits(frame.select("example_id", "group_id"), "task", seed, 1, 0.35)
-    part = frame.join(split.filter(part="calibration"), on="example_id", how="semi")
-    calibrator = fit(part.select("score").to_numpy(), part["correct"].to_numpy(), "platt")
-    calibration, evaluation = split_answers(calibrator, ["score"], frame, split)
-    ungrouped, limit = population.sizes == (1,), population.largest_group
-    rates, level = (*population.stricter, population.rate), significance_level(CONFIDENCE)
-    guarantees = find_guarantees(calibration, evaluation, rates, level, ungrouped, limit)
-    largest_group = resolve_largest_group(calibration, ungrouped, limit)
-    return calibrator, guarantees[-1].threshold, largest_group
+    calibrators = []
+
+    def fit_scores(fits: np.ndarray) -> np.ndarray:
+        x = answers.score[:, None]
+        calibrators.append(fit(x[fits], ~answers.wrong[fits], "platt"))
+        return calibrators[0].predict(x)
+
+    rates = (*population.stricter, population.rate)
+    found = threshold_on_the_rest(answers, fit_scores, rates, seed, population.largest_group)
+    return calibrators[0], *found
 
 
 def count_broken(population: GroupPopulation, runs: int, seed: int) -> tuple[int, int]:

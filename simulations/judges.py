@@ -1,7 +1,7 @@
 """What does a judge's verdict beside the trace gain with 100 labels, and what does a bad one cost?
 
-Log ridge is fitted on a third of the labels, alone and with a verdict (`--also`), and thresholds are
-tested on the other labels, as `calibrate` does. The judge's errors are independent of the trace. It is
+Log ridge is fitted on all labels, alone and with a verdict (`--also`); the fit on a fifth of them ranks,
+and thresholds are tested on the other labels, as `calibrate` does. The judge's errors are independent of the trace. It is
 useful (Cohen's kappa of .6 with the labels), useless (says "right" blindly, as often as the useful
 one), or inverse (the opposite of the useful one); its weight is at least 0. The Brier score, the share
 kept and the true error rate of the kept answers are expectations over a reference.
@@ -17,14 +17,14 @@ from scipy.special import expit
 
 from simulations.claims import Claim
 from tracecal.calibration.bets import significance_level
-from tracecal.calibration.guarantee import find_guarantee
-from tracecal.calibration.rated_answers import LabelledAnswers
+from tracecal.calibration.guarantees.error_rate import lowered, threshold_by_line
+from tracecal.calibration.guarantees.sides import FIT_SHARE
 from tracecal.calibration.ridge import fit_ridge
 from tracecal.calibrator.catalogue import LOG_RIDGE
 from tracecal.estimators.registry import ESTIMATORS
 from tracecal.estimators.trace_inputs import compute_inputs
 
-CONFIDENCE, RATE, LABELS, CALIBRATION_SHARE = 0.9, 0.2, 100, 0.35
+CONFIDENCE, RATE, LABELS = 0.9, 0.2, 100
 KAPPA = 0.6
 POOL = 6000
 COLUMNS = next(entry.inputs for entry in ESTIMATORS if entry.id == LOG_RIDGE)
@@ -96,14 +96,12 @@ def simulate_outcome(
     if approval is not None:
         verdict = luck < np.where(correct, *approval)
         x, names = np.column_stack([x, verdict]), [*NAMES, "judge"]
-    n_calibration = round(CALIBRATION_SHARE * LABELS)
-    (fit,) = fit_ridge([(x[:n_calibration], correct[:n_calibration])], names)
-    calibration, evaluation = (
-        LabelledAnswers(np.arange(len(correct[part])), fit.predict(x[part]), correct[part])
-        for part in (slice(n_calibration), slice(n_calibration, None))
-    )
-    level = significance_level(CONFIDENCE)
-    guarantee = find_guarantee(calibration, evaluation, RATE, level)
+    n_fit = round(FIT_SHARE * LABELS)
+    (fit,) = fit_ridge([(x[:n_fit], correct[:n_fit])], names)
+    (final,) = fit_ridge([(x, correct)], names)
+    score, level = fit.predict(x[n_fit:]), significance_level(CONFIDENCE)
+    test = threshold_by_line(score, ~correct[n_fit:], RATE, level, None)
+    threshold = lowered(np.array(test.guaranteed))[-1] if test.guaranteed else np.inf
     brier = coverage = errors = 0.0
     for verdict in (0, 1) if approval is not None else (1,):
         approves_right, approves_wrong = approval if approval is not None else (1.0, 1.0)
@@ -112,12 +110,11 @@ def simulate_outcome(
         x = reference.x
         if approval is not None:
             x = np.column_stack([x, np.full(len(x), verdict)])
-        probability = fit.predict(x)
+        probability = final.predict(x)
         brier += (p_right * (1 - probability) ** 2 + p_wrong * probability**2).mean()
-        if guarantee.threshold is not None:
-            is_kept = probability >= guarantee.threshold
-            coverage += ((p_right + p_wrong) * is_kept).mean()
-            errors += (p_wrong * is_kept).mean()
+        is_kept = fit.predict(x) >= threshold
+        coverage += ((p_right + p_wrong) * is_kept).mean()
+        errors += (p_wrong * is_kept).mean()
     return Outcome(brier, coverage, errors / coverage if coverage else 0.0)
 
 

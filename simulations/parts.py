@@ -1,25 +1,25 @@
 """Does a guaranteed error rate hold for parts of answers, which are right or wrong together?
 
 As in `guarantees`, with named parts: names differ in their risks, one calibrator serves all of them,
-and the parts of an answer share their luck. The guarantee is about the kept parts; an answer counts
-with at most as many parts as the largest calibration answer has.
+and the parts of an answer share their luck. The guarantee is about the kept parts.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 from scipy.special import ndtr
 
 from simulations.claims import Claim
-from simulations.guarantees import CONFIDENCE, REFERENCE, SimulatedAnswers, true_rate
-from tracecal.calibration.bets import significance_level
+from simulations.guarantees import (
+    CONFIDENCE,
+    REFERENCE,
+    SimulatedAnswers,
+    threshold_on_the_rest,
+    true_rate,
+)
 from tracecal.calibration.fits import Fit
-from tracecal.calibration.guarantee import find_guarantee, resolve_largest_group
 from tracecal.calibration.pooled import fit_pooled
-from tracecal.calibration.rated_answers import split_answers
-from tracecal.calibration.splits import make_splits
 
 
 @dataclass(frozen=True)
@@ -92,26 +92,15 @@ def find_threshold(
     parts: SimulatedAnswers, code: np.ndarray, seed: int, population: PartPopulation
 ) -> tuple[Fit, float | None, int]:
     """`guarantees.find_threshold` for parts."""
-    frame = pl.DataFrame(
-        {
-            "example_id": [f"{number:05}" for number in range(len(code))],
-            "group_id": parts.group,
-            "correct": ~parts.wrong,
-            "score": parts.score,
-            "code": code.astype(float),
-        }
-    )
-    split = make_splits(frame.select("example_id", "group_id"), "task", seed, 1, 0.35)
-    fitted = frame.join(split.filter(part="calibration"), on="example_id", how="semi")
-    x, names = (
-        fitted.select("score", "code").to_numpy(),
-        list(map(str, range(len(population.risks)))),
-    )
-    calibrator = fit_pooled([(x, fitted["correct"].to_numpy())], names)[0]
-    calibration, evaluation = split_answers(calibrator, ["score", "code"], frame, split)
-    level = significance_level(CONFIDENCE)
-    guarantee = find_guarantee(calibration, evaluation, population.rate, level)
-    return calibrator, guarantee.threshold, resolve_largest_group(calibration, False, None)
+    names, calibrators = [str(number) for number in range(len(population.risks))], []
+
+    def fit_scores(fits: np.ndarray) -> np.ndarray:
+        x = np.column_stack([parts.score, code])
+        calibrators.append(fit_pooled([(x[fits], ~parts.wrong[fits])], names)[0])
+        return calibrators[0].predict(x)
+
+    found = threshold_on_the_rest(parts, fit_scores, [population.rate], seed)
+    return calibrators[0], *found
 
 
 def count_broken(population: PartPopulation, runs: int, seed: int) -> tuple[int, int]:

@@ -8,9 +8,10 @@ from tracecal.calibrator.fitting import fit_calibrator
 from tracecal.calibrator.predictor import make_predictor
 from tracecal.calibrator.schema import CalibratorFile
 from tracecal.calibrator.settings import FitSettings
+from tracecal.calibrator.training_set import make_training_set
 
 
-def answers(n=300, seed=0, **more) -> pl.DataFrame:
+def answers(n=500, seed=0, **more) -> pl.DataFrame:
     """Whole traces with labels, of 1 to 12 tokens, a risky answer more often wrong."""
     rng = np.random.default_rng(seed)
     records = []
@@ -38,15 +39,21 @@ def pair(n=300):
     return small, large
 
 
-def fitted_file(frame=None, **settings):
-    """A calibrator's file, fitted on made-up answers."""
+def fitted_file(frame=None, estimator=None, **settings):
+    """A calibrator's file, fitted on made-up answers; an estimator that is named ranks them."""
     fit = FitSettings(**({"splits": {"count": 3}} | settings))
-    return fit_calibrator(answers() if frame is None else frame, "t", fit, vocabulary=1000)
+    training = make_training_set(answers() if frame is None else frame, "t", fit)
+    return fit_calibrator(training, "t", fit, vocabulary=1000, estimator=estimator)
 
 
-def stored(frame=None, **settings):
+def ranked_by(estimator, **settings):
+    """A file whose guarantees rank by an estimator, of 30 % wrong among them."""
+    return fitted_file(answers(), estimator, **settings)
+
+
+def stored(frame=None, estimator=None, **settings):
     """The content of a calibrator's file, without a checksum: tests change it."""
-    return unsealed(fitted_file(frame, **settings).content())
+    return unsealed(fitted_file(frame, estimator, **settings).content())
 
 
 def unsealed(content):
@@ -61,4 +68,4 @@ def predictor_of(content, estimator, where):
 
 
 def fitted(estimator="trace_plus", **settings):
-    return make_predictor(fitted_file(**settings), estimator, "made up")
+    return make_predictor(ranked_by(estimator, **settings), estimator, "made up")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from support.labelled_answers import predictor_of, stored
+from support.labelled_answers import predictor_of, ranked_by, stored, unsealed
 from support.running import READING, connected
 from support.tiny import initialise_model, train_tokenizer
 from tracecal.io.files import write_json
@@ -26,8 +26,14 @@ def content():
 
 
 @pytest.fixture(scope="session")
-def calibrator(content):
-    return predictor_of(content, "trace_plus", "made up")
+def ranked_content():
+    """A calibrator's file whose guarantees rank by TRACE+."""
+    return json.loads(json.dumps(unsealed(ranked_by("trace_plus").content())))
+
+
+@pytest.fixture(scope="session")
+def calibrator(ranked_content):
+    return predictor_of(ranked_content, "trace_plus", "made up")
 
 
 @pytest.fixture

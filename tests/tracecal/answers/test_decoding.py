@@ -66,9 +66,9 @@ def fitted_with(content, processed, *decodings):
     ],
 )
 def test_answers_decoded_otherwise_than_the_labelled_ones_have_no_decision(
-    content, processed, decodings, decoding, reason
+    ranked_content, processed, decodings, decoding, reason
 ):
-    predictor = fitted_with(content, processed, *decodings)
+    predictor = fitted_with(ranked_content, processed, *decodings)
     new = answers(5, seed=1, decoding=decoding, processed="unknown")
     rate = max(rate for rate, value in predictor.thresholds.items() if value is not None)
     scored = score_answers(new, predictor, rate)

@@ -77,6 +77,6 @@ def test_more_tokens_than_assumed_may_be_listed():
 )
 def test_the_calibrator_keeps_whence_the_vocabulary_is(vocabulary, model, expected):
     frame = answers(20, model=model).with_columns(vocabulary=pl.lit(vocabulary, pl.Int32))
-    data = describe_answers(frame, frame, "t")
+    data = describe_answers(frame, "t")
     assert (data.vocabulary, data.vocabulary_from) == (vocabulary, expected)
     assert ("vocabulary_from" in data.model_dump()) == (expected != "stated")

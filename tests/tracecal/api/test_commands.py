@@ -54,7 +54,7 @@ def test_calibrate(files, capsys):
     assert "tracecal " in typed
     report.save("own.html")
     pages = [Path(name).read_text(encoding="utf-8") for name in ("own.html", "page.html")]
-    own, its = (page.split("<h2>Guarantees")[1] for page in pages)
+    own, its = (page.split("<h2>Guaranteed error rates")[1] for page in pages)
     assert own == its and "What to type next" not in pages[0]
     assert 'href="page.answers.html"' in pages[1] and "answers.html" not in pages[0]
     loaded = tracecal.Calibrator.load("C.json")

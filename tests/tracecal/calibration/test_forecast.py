@@ -12,12 +12,12 @@ from sklearn.metrics import roc_auc_score
 from tracecal.calibration import forecast, populations
 from tracecal.calibration.bets import min_groups
 from tracecal.calibration.forecast import questions_needed
-from tracecal.calibration.guarantee import find_guarantee
+from tracecal.calibration.guarantees.error_rate import GroupedScores, find_thresholds
 from tracecal.calibration.populations import BinormalPopulation, LabelledPopulation, normal_scores
 from tracecal.calibration.rated_answers import LabelledAnswers
 from tracecal.errors import InputError
 
-SETTINGS = {"draws": 5, "confidence": 0.9, "calibration_share": 0.35, "seed": 1}
+SETTINGS = {"draws": 5, "confidence": 0.9, "seed": 1}
 
 
 def test_a_guess_draws_answers_of_its_accuracy_and_auroc_with_exact_probabilities():
@@ -117,13 +117,13 @@ def certain(n, correct):
 
 
 def test_right_answers_are_guaranteed_from_the_number_that_suffices_on():
-    """A third calibrates; the others must hold as many as suffice where none is wrong."""
+    """Fewer than a hundred labels all test; they must be as many as suffice where none is wrong."""
     needed = min_groups(0.1, 0.1)
-    few, many = int(needed / 0.65) - 2, 4 * needed
-    sample = forecast.simulate_draws(certain(40, True), [few, many], error_rate=0.1, **SETTINGS)
+    sizes = [needed - 1, needed, 4 * needed]
+    sample = forecast.simulate_draws(certain(40, True), sizes, error_rate=0.1, **SETTINGS)
     summary = forecast.summarise_draws(sample)
-    assert summary["guaranteed"].to_list() == [0, 1]
-    assert summary["median"].to_list() == [0, 1]
+    assert summary["guaranteed"].to_list() == [0, 1, 1]
+    assert summary["median"].to_list() == [0, 1, 1]
 
 
 def test_where_no_number_suffices_the_labels_at_hand_do_not_tell():
@@ -161,25 +161,32 @@ def test_draws_depend_on_the_seed_alone():
     assert first.filter(pl.col("questions") == 100).equals(second)
 
 
-def test_draws_are_certified_at_once_as_one_by_one():
+def test_a_draw_is_tested_as_calibrate_tests_labels():
+    """From a hundred on a fifth fits, and chooses where 600 labels begin; groups need that fifth."""
     rng = np.random.default_rng(2)
+    population = BinormalPopulation(0.8, 0.85)
+    for n, n_fit in ((80, 0), (200, 40), (800, 160)):
+        drawn = population.draw(rng, n)
+        fits, single = drawn.group < n_fit, GroupedScores.of_single
+        score, wrong = drawn.probability, ~drawn.correct
+        (test,) = find_thresholds(
+            *(single(score[~fits]), wrong[~fits], single(score[fits])),
+            *([0.1], 0.1, 1, None, (score[fits], wrong[fits])),
+        )
+        expected = 0.0 if test.threshold is None else np.mean(score[~fits] >= test.threshold)
+        assert forecast.coverage(drawn, n, 0.1, 0.1) == expected
     groups = LabelledPopulation.from_labels(
-        np.repeat(np.arange(60), 3), rng.normal(size=180), rng.random(180) < 0.8
+        np.repeat(np.arange(60), 3), rng.normal(size=180), rng.random(180) < 0.98
     )
-    pairs = [forecast.split_groups(groups.draw(rng, 150), 50) for _ in range(8)]
-    for rate in (0.1, 0.3):
-        guarantees = [find_guarantee(*pair, rate, 0.1) for pair in pairs]
-        assert forecast.coverages(pairs, rate, 0.1, False) == [item.coverage for item in guarantees]
-        first = forecast.coverages(pairs, rate, 0.1, True)
-        assert [item > 0 for item in first] == [item.coverage > 0 for item in guarantees]
+    assert forecast.coverage(groups.draw(rng, 99), 99, 0.2, 0.1) == 0
+    assert forecast.coverage(groups.draw(rng, 300), 300, 0.2, 0.1) > 0.9
 
 
 def test_a_score_that_ranks_the_wrong_way_round_is_turned_as_a_fit_would():
-    answers = BinormalPopulation(0.7, 0.9).draw(np.random.default_rng(0), 200)
+    answers = BinormalPopulation(0.7, 0.95).draw(np.random.default_rng(0), 300)
     wrong_way = LabelledAnswers(answers.group, 1 - answers.probability, answers.correct)
-    for rows in (answers, wrong_way):
-        for item in forecast.orient_probabilities(*forecast.split_groups(rows, 80)):
-            assert roc_auc_score(item.correct, item.probability) > 0.8
+    shares = [forecast.coverage(rows, 300, 0.1, 0.1) for rows in (answers, wrong_way)]
+    assert shares[0] == pytest.approx(shares[1], abs=0.01) and shares[0] > 0.5
 
 
 @pytest.mark.parametrize("accuracy, auroc", [(0, 0.8), (1, 0.8), (0.5, 0.5), (0.5, 1)])

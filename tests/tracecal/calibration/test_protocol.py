@@ -7,12 +7,14 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 from support import metrics_one_by_one as one_by_one
 from tracecal.calibration import regression
-from tracecal.calibration.fits import Constant, as_json, fit, fit_all
+from tracecal.calibration.estimator_fits import Coefficients
+from tracecal.calibration.fits import Constant, Identity, Isotonic, as_json, fit, fit_all
 from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.splits import make_splits
 
@@ -297,3 +299,17 @@ def test_without_estimators_there_is_no_prediction():
     predictions, calibrators = calibrate_all(answers, splits, {}, "platt")
     assert predictions.is_empty()
     assert calibrators == {}
+
+
+@pytest.mark.parametrize(
+    "calibrator",
+    [
+        Constant(0.3),
+        Identity(),
+        Isotonic([0.0, 1.0], [0.1, 0.9]),
+        fit(np.arange(8.0)[:, None], np.arange(8) % 3 > 0, "platt"),
+    ],
+)
+def test_a_calibrator_survives_json(calibrator):
+    stored = json.loads(json.dumps(as_json(calibrator)))
+    assert TypeAdapter(Coefficients).validate_python(stored) == calibrator

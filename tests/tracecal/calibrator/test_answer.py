@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.labelled_answers import answers, predictor_of
+from support.labelled_answers import answers, fitted, predictor_of
 from tracecal.answers.entropy_bounds import entropy_bounds
 from tracecal.calibration.fits import probability_bounds
 from tracecal.calibrator.confidence import score_answer, score_response
@@ -52,8 +52,8 @@ def test_every_feature_is_the_workflows(trace):
     "estimator",
     ["trace_plus", "stack_of_six", "trace", "entropy_local_only", "min_prob", "entropy_variance"],
 )
-def test_one_answer_and_a_file_of_answers_agree(content, estimator):
-    calibrator, frame = predictor_of(content, estimator, "x"), answers(60, seed=1)
+def test_one_answer_and_a_file_of_answers_agree(estimator):
+    calibrator, frame = fitted(estimator), answers(60, seed=1)
     whole = score_answers(frame, calibrator, 0.3)
     for row, expected in zip(frame.iter_rows(named=True), whole.iter_rows(named=True), strict=True):
         one = score_answer(calibrator, row["surprisal"], row["entropy"], 0.3)
@@ -61,25 +61,25 @@ def test_one_answer_and_a_file_of_answers_agree(content, estimator):
         assert one.keep == expected["keep"]
 
 
-def test_a_file_is_scored_by_the_protocols_own_probabilities(content, calibrator):
+def test_a_file_is_scored_by_the_protocols_own_probabilities(ranked_content, calibrator):
     """The final fit on the features, as scikit-learn standardises and weighs them."""
     frame = answers(50, seed=2)
     features = answer_features(frame).select(TRACE_PLUS_FEATURES).to_numpy()
-    fit = content["trace_plus"]["final"]
+    fit = ranked_content["trace_plus"]["final"]
     logit = fit["intercept"] + ((features - fit["means"]) / fit["scales"]) @ fit["weights"]
     found = score_answers(frame, calibrator)["probability"].to_numpy()
     np.testing.assert_allclose(found, 1 / (1 + np.exp(-logit)), atol=1e-12)
 
 
-def test_a_threshold_holds_for_the_fit_that_it_was_tested_with(content, calibrator):
+def test_a_threshold_is_on_the_ranking_score(ranked_content, calibrator):
     frame = answers(50, seed=2)
-    control = content["trace_plus"]["risk_control"]
+    control = ranked_content["trace_plus"]["risk_control"]
     (rate, threshold) = next(
         (one["error_rate"], one["threshold"])
         for one in control["thresholds"]
         if one["threshold"] is not None
     )
-    fit = content["trace_plus"]["splits"][str(control["split"])]
+    fit = control["fit"]
     features = answer_features(frame).select(TRACE_PLUS_FEATURES).to_numpy()
     logit = fit["intercept"] + ((features - fit["means"]) / fit["scales"]) @ fit["weights"]
     expected = 1 / (1 + np.exp(-logit)) >= threshold

@@ -1,15 +1,8 @@
-"""Calibration cards: their schema, what they say, and files of earlier versions.
-
-Those in `before/` were made by the release before cards: `cascade` and `watch` on made-up answers,
-and `label --error-rate` with the verdicts beside them.
-"""
+"""Calibration cards: their schema and what they say."""
 
 import json
 import re
-import shutil
-import sqlite3
 from datetime import UTC, datetime
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -18,12 +11,10 @@ from jsonschema import Draft202012Validator
 
 from support.labelled_answers import answers, fitted_file, stored
 from support.log_rows import write
-from tracecal.calibration.rated_answers import LabelledAnswers
-from tracecal.calibration.risk_control import risk_coverage
+from tracecal.calibration.splits import make_splits
 from tracecal.calibrator.calibration_data import describe_traces
 from tracecal.calibrator.card import Card, compare, verify
 from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
-from tracecal.calibrator.fitting import fit_calibrator
 from tracecal.calibrator.schema import CalibratedEstimator, CalibratorFile
 from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.training_set import make_training_set
@@ -31,24 +22,15 @@ from tracecal.cli.main import main
 from tracecal.errors import InputError
 from tracecal.io.files import write_json
 
-BEFORE = Path(__file__).parents[1] / "before"
 SCHEMA = CalibratorFile.model_json_schema(mode="validation")
-
-
-@pytest.fixture
-def before(tmp_path, monkeypatch):
-    """A folder with files of before, which is the current one."""
-    for path in BEFORE.iterdir():
-        shutil.copy(path, tmp_path)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def file_of_a_run():
     """As a run of the workflow makes it: all splits, and thresholds of one estimator at most."""
     settings = FitSettings(splits={"count": 2})
     training = make_training_set(answers(), "t", settings)
-    _, fits = training.calibrate(training.splits, settings)
+    groups = training.frame.select("example_id", "group_id")
+    _, fits = training.calibrate(make_splits(groups, "t", settings.seed, 2, 0.35))
     metadata = {"revision": "abc", "entropy": "exact"}
     fitted_on = describe_traces(metadata, training.frame["correct"], "m", ["owner/m"], "t")
     estimators = {name: CalibratedEstimator(**dict(fit)) for name, fit in fits.items()}
@@ -68,9 +50,8 @@ def without_entropies(n):
         lambda: fitted_file(answers(60).with_columns(correct=pl.lit(True))),
         lambda: fitted_file(without_entropies(60)),
         file_of_a_run,
-        lambda: CalibratorFile.read(BEFORE / "C.json"),
     ],
-    ids=["usual", "isotonic", "raw", "one class", "no entropies", "run", "before"],
+    ids=["usual", "isotonic", "raw", "one class", "no entropies", "run"],
 )
 def test_every_calibrator_is_read_as_it_was_written(make, tmp_path):
     file, path = make(), tmp_path / "C.json"
@@ -85,7 +66,7 @@ def test_every_calibrator_is_read_as_it_was_written(make, tmp_path):
 
 
 def first_threshold(content):
-    return content["min_prob"]["risk_control"]["thresholds"][0]
+    return content[DEFAULT]["risk_control"]["thresholds"][0]
 
 
 @pytest.mark.parametrize(
@@ -95,12 +76,13 @@ def first_threshold(content):
         (lambda content: content["min_prob"]["final"].pop("weights"), "weights"),
         (lambda content: content["min_prob"]["final"].update(weights=[1.0, 2.0]), "1 numbers"),
         (lambda content: content["min_prob"]["final"].update(scales=[0.0]), "above 0"),
-        (lambda content: content["min_prob"]["splits"].clear(), "tested split 0"),
+        (lambda content: content[DEFAULT]["risk_control"].pop("fit"), "fit"),
+        (lambda content: content[DEFAULT]["risk_control"]["features"].pop(), "risk_control"),
         (lambda content: content["min_prob"].update(features=[]), "features"),
         (lambda content: first_threshold(content).pop("error_rate"), "error_rate"),
-        (lambda content: first_threshold(content).update(threshold=1.5), "threshold"),
+        (lambda content: first_threshold(content).update(threshold="x"), "threshold"),
         (lambda content: first_threshold(content).update(wrong=999), "wrong must be at most kept"),
-        (lambda content: content["min_prob"]["reference"]["probability"].append(-1), "reference"),
+        (lambda content: content[DEFAULT]["reference"]["probability"].append(-1), "reference"),
         (lambda content: content[DEFAULT]["held_out"]["fold"].pop(), "of one length"),
         (lambda content: content.update(min_prob=3), "min_prob"),
     ],
@@ -124,9 +106,9 @@ def test_wrong_data_of_the_answers_are_refused(key, value, content):
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ('"n": 300', '"n": 300, "n": 300', "twice|repeated|more than once"),
+        ('"n": 500', '"n": 500, "n": 500', "twice|repeated|more than once"),
         ('"base_rate": 0', '"base_rate": NaN, "x": 0', "NaN"),
-        ('"n": 300', '"n": -Infinity', "Infinity"),
+        ('"n": 500', '"n": -Infinity', "Infinity"),
     ],
 )
 def test_json_with_a_repeated_key_or_no_number_is_refused(old, new, told, calibrator_file):
@@ -148,7 +130,7 @@ def test_a_file_that_was_edited_is_told_wherever_it_goes(tmp_path, caplog, capsy
     relaid.parent.mkdir()
     relaid.write_text(json.dumps(json.loads(text), sort_keys=True), encoding="utf-8")
     assert main(["card", str(relaid), "--check"]) == 0, "its layout is not its content"
-    relaid.write_text(text.replace('"n": 300', '"n": 301'), encoding="utf-8")
+    relaid.write_text(text.replace('"n": 500', '"n": 501'), encoding="utf-8")
     assert main(["card", str(relaid), "--check"]) == 1
     assert "does not match the checksum in it" in caplog.text
 
@@ -176,7 +158,7 @@ def test_a_later_version_is_refused_wherever_it_is_read(content, tmp_path):
 def test_a_card_is_made_byte_for_byte_from_the_same_answers_in_any_order(tmp_path):
     frame = answers(90)
     for name, rows in (("one", frame), ("two", frame.sample(fraction=1, shuffle=True, seed=4))):
-        fit_calibrator(rows, "t", FitSettings(splits={"count": 2})).write(tmp_path / name)
+        fitted_file(rows).write(tmp_path / name)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
@@ -197,40 +179,22 @@ def test_it_holds_the_first_and_the_last_day_of_its_answers(tmp_path, content, c
     capsys.readouterr()
     assert main(["card", str(tmp_path / "C.json")]) == 0
     assert "  given: from 2026-03-01 to 2026-03-05 (UTC)\n" in capsys.readouterr().out
-    one, other = (fit_calibrator(frame, "t", FitSettings()) for frame in (frame, answers(90)))
+    one, other = (fitted_file(frame) for frame in (frame, answers(90)))
     assert "dates" not in other.content()["fitted_on"]
     told = compare(one, other, ("C.json", "D.json"))
     assert "  given: from 2026-03-01 to 2026-03-05 (UTC) -> not known when\n" in told
     some = frame.with_columns(created=pl.when(pl.int_range(pl.len()) > 0).then("created"))
-    assert fit_calibrator(some, "t", FitSettings()).fitted_on.dates is None
-
-
-def test_risk_against_coverage_is_counted_group_by_group():
-    rng = np.random.default_rng(5)
-    group, probability = np.repeat(np.arange(60), 2), rng.random(120).round(2)
-    correct = rng.random(120) < probability
-    found = risk_coverage(LabelledAnswers(group, probability, correct), 3)
-    ranked = sorted(probability, reverse=True)
-    kept = [[one >= ranked[12 * tenth - 1] for one in probability] for tenth in range(1, 11)]
-    # Each group has two answers, so that all weigh the same.
-    expected = [(sum(mask) / 120, sum(~correct[mask]) / sum(mask)) for mask in map(np.array, kept)]
-    assert np.allclose(found, list(dict.fromkeys(expected)), atol=1e-4)
-    assert (
-        found[-1][0] == 1
-        and risk_coverage(LabelledAnswers(*np.empty((2, 0)), np.empty(0, bool)), 1) == []
-    )
+    assert fitted_file(some).fitted_on.dates is None
 
 
 def test_the_curve_is_of_the_answers_that_thresholds_are_tested_on(content):
-    known = make_training_set(answers(), "t", FitSettings(splits={"count": 3}))
-    tested = known.frame.join(
-        known.first_split.filter(part="evaluation"), on="example_id", how="semi"
-    )
+    training = make_training_set(answers(), "t", FitSettings())
+    tested = training.frame.filter(side="test")
     share, wrong = content[DEFAULT]["risk_control"]["risk_coverage"][-1]
     assert share == 1 and wrong == pytest.approx(1 - tested["correct"].mean(), abs=1e-4)
-    fit = CalibratorFile.parse(content, "C.json").estimators[DEFAULT].splits[0]
-    p = fit.predict(tested.select(known.estimators[DEFAULT]).to_numpy())
-    best = p >= np.sort(p)[-round(0.5 * len(p) + 0.4)]
+    control = CalibratorFile.parse(content, "C.json").estimators[DEFAULT].risk_control
+    score = control.fit.predict(tested.select(training.estimators[DEFAULT]).to_numpy())
+    best = score >= np.sort(score)[-round(0.5 * len(score) + 0.4)]
     share, wrong = content[DEFAULT]["risk_control"]["risk_coverage"][4]
     assert share == pytest.approx(best.mean(), abs=1e-4)
     assert wrong == pytest.approx(1 - tested["correct"].to_numpy()[best].mean(), abs=1e-4)
@@ -239,7 +203,7 @@ def test_the_curve_is_of_the_answers_that_thresholds_are_tested_on(content):
 def test_it_says_in_plain_words_what_it_is_and_is_not_for(content, calibrator):
     told = str(card_of(content))
     assert told.startswith("Calibration card: m for t\n")
-    assert "300 labelled answers to 300 questions" in told
+    assert "500 labelled answers to 500 questions" in told
     assert "Risk against coverage" in told and "keeping 100%: " in told
     assert "at most 50% incorrect: keeps" in told and "each with confidence 0.9" in told
     for sentence in content["fitted_on"]["not_for"]:
@@ -260,54 +224,20 @@ def test_the_page_says_the_same_and_runs_nothing(calibrator_file, content, tmp_p
     for section in card_of(content).sections:
         assert f"<h2>{section.heading}</h2>" in page
         assert page.count("<li>") >= len(section.lines) > 0
-    assert "300 labelled answers to 300 questions" in page
+    assert "500 labelled answers to 500 questions" in page
 
 
-def test_two_cards_are_compared(content, tmp_path, capsys):
-    other = stored(answers(200, seed=2, model="n"), risk_control={"error_rates": (0.3, 0.45)})
-    for name, one in (("C.json", content), ("D.json", other)):
-        fitted_on = one["fitted_on"] | {"estimator": "log_ridge"}
-        write_json(one | {"fitted_on": fitted_on}, tmp_path / name)
+def test_two_cards_are_compared(tmp_path, capsys):
+    other = answers(200, seed=2, model="n")
+    write_json(stored(None, "log_ridge"), tmp_path / "C.json")
+    changed = stored(other, "log_ridge", risk_control={"error_rates": (0.3, 0.45)})
+    write_json(changed, tmp_path / "D.json")
     paths = [str(tmp_path / name) for name in ("C.json", "D.json")]
     assert main(["card", *paths]) == 0
     told = capsys.readouterr().out
-    assert "  model: m -> n\n" in told and "  n: 300 -> 200\n" in told
+    assert "  model: m -> n\n" in told and "  n: 500 -> 200\n" in told
     assert "labelled answers in both: 0" in told and "  intercept: " in told
     assert "at most 45% incorrect: not tested -> keeps" in told
     assert main(["card", paths[0], paths[0]]) == 0
     assert capsys.readouterr().out.count("  the same\n") == 4
     assert main(["card", *paths, "--output", str(tmp_path / "c.html")]) == 1
-
-
-def test_a_calibrator_and_its_promise_of_before_are_read(before, capsys):
-    assert main(["card", "C.json", "--check"]) == 0
-    assert main(["card", "C.json"]) == 0
-    told = capsys.readouterr().out
-    assert "at most 5.0% less often than l: 83% of the questions are asked again" in told
-    scoring = ["score", "--answers", "new.jsonl", "--calibrator", "C.json", "--output", "s.jsonl"]
-    for target in (["--error-rate", "0.5"], ["--promise", "below:0.05"]):
-        assert main([*scoring, *target]) == 0
-        assert pl.read_ndjson("s.jsonl")["keep"].null_count() == 0
-
-
-def test_a_state_of_monitors_of_before_goes_on(before, capsys):
-    connection = sqlite3.connect("S.db")
-    connection.executescript((before / "state.sql").read_text(encoding="utf-8"))
-    connection.close()
-    new = answers(5, seed=9).with_columns(example_id=pl.format("n{}", pl.int_range(pl.len())))
-    new.write_ndjson("more.jsonl")
-    watch = ["watch", "--answers", "more.jsonl", "--calibrator", "C.json", "--state", "S.db"]
-    assert main([*watch, "--error-rate", "0.5"]) == 0
-    assert "35 of 35 answers watched" in capsys.readouterr().out
-
-
-def test_a_search_for_a_promise_of_before_goes_on(before):
-    shutil.copy("L.promise.json", "first.json")
-    search = ["label", "new.jsonl", "--calibrator", "C.json", "--labels", "given.jsonl"]
-    search += ["--output", "L.jsonl", "--error-rate"]
-    first = json.loads(Path("first.json").read_text(encoding="utf-8"))
-    assert main([*search, "0.5"]) == 0
-    assert json.loads(Path("L.promise.json").read_text(encoding="utf-8")) == first
-    assert main([*search, "0.4"]) == 0
-    record = json.loads(Path("L.promise.json").read_text(encoding="utf-8"))
-    assert record["joint_confidence"] == 0.8 and record["tried"][0]["error_rate"] == 0.5

@@ -75,7 +75,7 @@ def test_a_guarantee_holds_for_another_file_that_numbers_its_answers_alike(monke
     n_draws, n_broken = 12, 0
     for seed in range(n_draws):
         rng = np.random.default_rng(seed)
-        file = fitted_file(short_answers(rng, 600), splits={"count": 1})
+        file = fitted_file(short_answers(rng, 600), "min_prob")
         predictor, kept = make_predictor(file, "min_prob", "C.json"), []
         for _ in range(8):
             new = short_answers(rng, 600)

@@ -29,7 +29,7 @@ from tracecal.serving.proxy.scorer import Scorer
 NAMES = ("capital", "currency")
 VALUES = ("Lima", "Sol", "Rome", "Euro", "Kiel")
 CALIBRATE = "calibrate --answers labelled.jsonl --task facts --output C.json --config fit.yaml"
-CALIBRATE = [*CALIBRATE.split(), "--parts", "json: [capital, currency]"]
+CALIBRATE = [*CALIBRATE.split(), "--estimator", "seq_logp", "--parts", "json: [capital, currency]"]
 SCORE = "score --answers new.jsonl --calibrator C.json --output s.jsonl".split()
 WEAK = {"capital": 1.0, "currency": 0.3}  # how sure the model is where it is right
 
@@ -463,7 +463,7 @@ def test_a_part_is_scored_where_its_own_tokens_have_what_it_needs(here, tmp_path
     assert frame["partial"].is_null().to_list() == [True, False, False]
     fitted = load_predictor("C.json", "mean_of_three")
     (alone,) = tracecal.Calibrator.load("C.json").score(
-        [made[1]], reading=tracecal.Reading(vocabulary=1000)
+        [made[1]], estimator="mean_of_three", reading=tracecal.Reading(vocabulary=1000)
     )["parts"]
     assert {one["probability"] for one in alone} == {
         one["probability"] for one in score_parts(frame[1:2], fitted)["parts"][0]

@@ -11,23 +11,21 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.labelled_answers import answers, predictor_of, stored
+from support.labelled_answers import answers, fitted, fitted_file, predictor_of, stored
 from tracecal.answers.imported_traces import entropy_metadata
 from tracecal.answers.reading import Reading
 from tracecal.calibration.estimator_fits import EstimatorFits
 from tracecal.calibration.fits import Identity
 from tracecal.calibration.groups import group_answers
+from tracecal.calibration.guarantees.sides import assign_sides
 from tracecal.calibration.predictions import calibrate_all
-from tracecal.calibration.splits import make_splits
 from tracecal.calibrator import recommendation, training_set
 from tracecal.calibrator.calibration_data import describe_traces
 from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
-from tracecal.calibrator.fitting import fit_calibrator
 from tracecal.calibrator.predictor import load_predictor
 from tracecal.calibrator.recommendation import mean_interval, varies
 from tracecal.calibrator.schema import CalibratorFile
 from tracecal.calibrator.scoring import score_answers
-from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.trace_kinds import NEXT_QUESTION, vocabulary_for
 from tracecal.errors import InputError
 from tracecal.estimators import registry
@@ -74,15 +72,22 @@ def test_a_calibrator_says_what_it_was_fitted_on(content):
     }
 
 
-def test_the_protocol_is_the_workflows_own(content):
-    frame = answers()
-    judged = frame.select("example_id", "correct").join(compute_inputs(frame), on="example_id")
+def test_the_fits_are_those_of_the_workflows_protocol(ranked_content):
+    """On all labels, and for the ranking on a fifth that their contents choose."""
+    frame, content = answers(), ranked_content
     groups = frame.select("example_id", group_id="example_id")
-    first = make_splits(groups, "t", 2026, 3, 0.35).filter(split=0)
+    sides = assign_sides(frame, groups)
+    part = (
+        pl.when(pl.col("side") == "fit").then(pl.lit("calibration")).otherwise(pl.lit("evaluation"))
+    )
+    split = sides.select("example_id", rank="order", part=part, split=pl.lit(0))
+    judged = frame.select("example_id", "correct").join(compute_inputs(frame), on="example_id")
     names = [f"features.{name}" for name in content["trace_plus"]["features"]]
-    _, expected = calibrate_all(judged, first, {"trace_plus": names}, "platt")
+    _, expected = calibrate_all(judged, split, {"trace_plus": names}, "platt")
     expected = json.loads(json.dumps(expected["trace_plus"].model_dump(mode="json")))
-    assert {key: content["trace_plus"][key] for key in expected} == expected
+    assert content["trace_plus"]["final"] == expected["final"]
+    assert ranked_content["trace_plus"]["risk_control"]["fit"] == expected["splits"]["0"]
+    assert content["trace_plus"]["splits"] == {}
 
 
 @pytest.mark.parametrize(
@@ -187,7 +192,7 @@ def test_calibrating_on_probabilities_alone_leaves_out_what_needs_entropies(capl
 def test_answers_that_cannot_be_calibrated_on_are_refused(frame, sentence):
     frame = frame.with_columns(example_id=pl.int_range(pl.len()).cast(pl.String))
     with pytest.raises(InputError, match=sentence):
-        fit_calibrator(frame, "t", FitSettings())
+        fitted_file(frame)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +214,7 @@ def test_mixed_entropies_enter_the_fits_and_the_commonest_kind_the_tests(
     assert held["fitted_on"]["top_k"] == (5 if kind == "top-k" else None)
     assert "the 60 other labels enter the fits, and not the tests" in caplog.text
     tested = {
-        name: held[name]["risk_control"]["thresholds"][0]["n"]
+        name: stored(mixed, name)[name]["risk_control"]["thresholds"][0]["n"]
         for name in ("trace_plus", "seq_logp")
     }
     assert tested["trace_plus"] < tested["seq_logp"], "which needs none"
@@ -234,24 +239,22 @@ def test_answers_that_do_not_name_their_model_are_calibrated_on_with_a_warning(c
     assert "no answer names its model" in caplog.text and "--model" in caplog.text
 
 
-def test_how_many_labels_would_do_is_said_of_the_recommended_estimator_alone(content):
-    def missing(name):
-        return [e for e in content[name]["risk_control"]["thresholds"] if e["threshold"] is None]
-
-    recommended = content["fitted_on"]["estimator"] or DEFAULT
-    assert any(entry["enough"] for entry in missing(recommended))
-    others = [
-        e for name in content if name not in ("fitted_on", recommended) for e in missing(name)
-    ]
-    assert len(others) > 20 and not any(entry["enough"] for entry in others)
-    # The other reasons know no number, and do not say that there is none.
-    assert all(re.search("which does not show|needs at least", e["reason"]) for e in others)
+def test_guarantees_are_of_what_ranks_and_say_how_many_labels_would_do(content):
+    held = [name for name in content if "risk_control" in content[name]]
+    assert held == [content["fitted_on"]["estimator"]] == [DEFAULT]
+    control = content[DEFAULT]["risk_control"]
+    assert control["ranked_by"] == DEFAULT
+    missing = [entry for entry in control["thresholds"] if entry["threshold"] is None]
+    assert any(entry["enough"] for entry in missing)
+    with pytest.raises(InputError, match=r"'tracecal calibrate --estimator trace_plus'"):
+        score_answers(answers(5, 1), predictor_of(content, "trace_plus", "x"), 0.4)
 
 
 def test_variants_of_a_question_never_stand_on_both_sides():
     """Ten groups of labels that agree: promises count groups, not answers."""
     frame = answers(200).with_columns(group_id=(pl.int_range(pl.len()) % 10).cast(pl.String))
-    assert stored(frame)["trace_plus"]["risk_control"]["groups"] < 10
+    control = stored(frame)[DEFAULT]["risk_control"]
+    assert (control["groups"], control["largest_group"]) == (10, 20)
 
 
 @pytest.mark.parametrize("estimator", ["entropy_variance", "entropy_sentinel"])
@@ -275,8 +278,8 @@ def test_answers_repeated_under_other_ids_are_one_group():
     """Otherwise each would be tested on the labels that it was fitted on."""
     once = answers(40).filter(pl.col("surprisal").list.len() > 1)
     frame = repeated(once, 12)
-    control = stored(frame)["trace_plus"]["risk_control"]
-    assert control["groups"] == stored(once)["trace_plus"]["risk_control"]["groups"]
+    control = stored(frame)[DEFAULT]["risk_control"]
+    assert (control["groups"], control["largest_group"]) == (once.height, 12)
 
 
 def test_answers_to_one_prompt_are_one_group():
@@ -302,7 +305,7 @@ def test_contradictory_twins_are_refused(more):
     twins = pl.concat([once, once.with_columns(~pl.col("correct"))])
     frame = repeated(twins, 1)
     with pytest.raises(InputError, match="is labelled correct in .* and incorrect in"):
-        fit_calibrator(frame, "t", FitSettings())
+        fitted_file(frame)
 
 
 @pytest.mark.parametrize(
@@ -311,7 +314,7 @@ def test_contradictory_twins_are_refused(more):
 )
 def test_a_threshold_decides_about_entropies_of_its_own_kind_only(fitted_with, scored, decides):
     frame = answers() if fitted_with is None else bounded(answers(), fitted_with)
-    calibrator = predictor_of(stored(frame), "trace_plus", "x")
+    calibrator = predictor_of(stored(frame, "trace_plus"), "trace_plus", "x")
     new = answers(5, seed=1) if scored is None else bounded(answers(5, seed=1), scored)
     found = score_answers(new, calibrator, certified(calibrator))
     assert found["keep"].is_not_null().all() == decides
@@ -327,8 +330,8 @@ def test_in_a_mixed_file_only_answers_of_the_calibrators_kind_are_decided(calibr
     assert found["keep"].is_null().to_list() == [False] * 5 + [True] * 5
 
 
-def test_kinds_of_entropy_do_not_matter_where_none_is_needed(content):
-    likelihood = predictor_of(content, "min_prob", "x")
+def test_kinds_of_entropy_do_not_matter_where_none_is_needed():
+    likelihood = fitted("min_prob")
     found = score_answers(bounded(answers(5, seed=1)), likelihood, certified(likelihood))
     assert found["keep"].null_count() == 0
 
@@ -343,7 +346,7 @@ def test_an_answer_that_was_fitted_on_is_not_decided(calibrator):
 
 
 def test_an_error_rate_that_cannot_be_guaranteed_says_why():
-    few = predictor_of(stored(answers(40)), "trace_plus", "x")
+    few = predictor_of(stored(answers(40)), "log_ridge", "x")
     found = score_answers(answers(3, seed=1), few, 0.05)
     assert found["keep"].null_count() == 3
     assert found["probability"].null_count() == 0
@@ -428,12 +431,12 @@ def test_another_estimator_is_recommended_only_where_it_gains_more_than_its_inte
 ):
     """First-token entropy decides here; the last token's says nothing."""
     rng = np.random.default_rng(3)
-    frame = answers(1000, seed=3)
-    entropy = rng.gamma(1.0, 0.7, size=(1000, 3))
+    frame = answers(2500, seed=3)
+    entropy = rng.gamma(1.0, 0.7, size=(2500, 3))
     frame = frame.with_columns(
         entropy=pl.Series(entropy.tolist(), dtype=pl.List(pl.Float32)),
-        surprisal=pl.Series(rng.gamma(1.0, 0.5, (1000, 3)).tolist(), dtype=pl.List(pl.Float32)),
-        correct=pl.Series(rng.random(1000) < np.exp(-1.2 * entropy[:, 1])),
+        surprisal=pl.Series(rng.gamma(1.0, 0.5, (2500, 3)).tolist(), dtype=pl.List(pl.Float32)),
+        correct=pl.Series(rng.random(2500) < np.exp(-1.2 * entropy[:, 1])),
     )
     monkeypatch.setattr(recommendation, "choose_default", lambda _: "last_k_entropy")
     assert stored(frame)["fitted_on"]["estimator"] == "last_k_entropy", "the mean, as good as any"
@@ -470,12 +473,13 @@ def mixed(n, seed=0, rest=10):
 def test_thresholds_are_tested_on_what_they_decide_about(few_estimators, caplog):
     caplog.set_level("WARNING", "tracecal")
     frame = mixed(600)
-    held = stored(frame, risk_control={"error_rates": [0.2, 0.4]})
+    held = stored(frame, "trace_plus", risk_control={"error_rates": [0.2, 0.4]})
     assert held["fitted_on"]["top_k"] == 8
     assert "the 8 likeliest tokens (400 answers)" in caplog.text
     assert "the 200 other labels" in caplog.text
-    split = make_splits(frame.select("example_id", group_id="example_id"), "t", 2026, 1, 0.35)
-    decided = frame.filter(top_k=8).join(split.filter(part="evaluation"), on="example_id")
+    sides = assign_sides(frame, frame.select("example_id", group_id="example_id"))
+    tested = sides.filter(side="test")
+    decided = frame.filter(top_k=8).join(tested, on="example_id")
     strict, lax = held["trace_plus"]["risk_control"]["thresholds"]
     assert strict["n"] == lax["n"] == decided.height
     assert strict["threshold"] is None, "of those with eight 30 % are wrong"
@@ -484,8 +488,8 @@ def test_thresholds_are_tested_on_what_they_decide_about(few_estimators, caplog)
     kept = score_answers(new, calibrator, 0.4)["keep"]
     assert (kept.is_null() == (new["top_k"] == 10)).all(), "the same rule"
     # Where no entropies are needed every label is tested.
-    every = held["seq_logp"]["risk_control"]["thresholds"][0]["n"]
-    assert every == split.filter(part="evaluation").height
+    every = stored(frame, "seq_logp")["seq_logp"]["risk_control"]["thresholds"][0]["n"]
+    assert every == tested.height
     caplog.clear()
     stored(mixed(60, rest=9))
     assert "several kinds" not in caplog.text

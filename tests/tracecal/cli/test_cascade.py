@@ -74,12 +74,12 @@ def test_what_is_stored_is_a_calibrator_that_keeps_by_its_promises(found):
     by_promise = {f"below:{one['promised']}": one["threshold"] for one in told}
     assert by_promise == {name: fitted.thresholds[name] for name in by_promise}
     assert by_promise["below:0.01"] is None and "groups" in fitted.why_not("below:0.01")
-    x = compute_inputs(small, fitted.inputs).select(fitted.inputs).to_numpy()
+    x = compute_inputs(small, fitted.columns).select(fitted.columns).to_numpy()
     kept = fitted.keeps(x, "below:0.05")
     # The thresholds are on the probabilities of the fit that left answers to test on, whose
     # results are those told.
     at = by_promise["below:0.05"]
-    assert (kept == (fitted.tested_fit.predict(x) >= at)).all()
+    assert (kept == (fitted.routing_fit.predict(fitted.select_inputs(x)) >= at)).all()
     assert 1 - kept.mean() == pytest.approx(told[-1]["escalated"], abs=0.1)
     with pytest.raises(
         InputError, match="no guarantee 'below:0.3'; it has: below:0.01, below:0.02"
@@ -162,7 +162,7 @@ def test_answers_are_kept_by_a_promise_about_a_cascade(tmp_path, monkeypatch, ca
     score = ["score", "--answers", "new.jsonl", "--calibrator", "C.json", "--output", "s.jsonl"]
     assert main([*score, "--promise", "below:0.05"]) == 0
     fitted = predictor_of(json.loads((tmp_path / "C.json").read_text()), None, "C.json")
-    x = compute_inputs(answers(80, seed=3), fitted.inputs).select(fitted.inputs).to_numpy()
+    x = compute_inputs(answers(80, seed=3), fitted.columns).select(fitted.columns).to_numpy()
     kept = fitted.keeps(x, "below:0.05")
     assert pl.read_ndjson("s.jsonl")["keep"].to_list() == kept.tolist()
     assert 0 < kept.sum() < 80

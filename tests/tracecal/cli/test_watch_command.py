@@ -15,7 +15,6 @@ import polars as pl
 import pytest
 
 from support.labelled_answers import answers, predictor_of, stored
-from tracecal.calibration.splits import make_splits
 from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.training_set import make_training_set
 from tracecal.cli.main import main
@@ -84,32 +83,29 @@ def test_a_file_that_is_read_again_changes_nothing(folder, capsys):
     )
 
 
-def test_the_reference_is_of_answers_that_the_fit_has_not_seen():
-    frame, settings = answers(200), FitSettings(splits={"count": 2})
-    known = make_training_set(frame, "t", settings)
-    fitted = predictor_of(stored(frame, splits={"count": 2}), "trace_plus", "made up")
-    left = known.splits.filter(split=0, part="evaluation").sort("rank")["example_id"]
-    among = pl.DataFrame({"example_id": left}).join(frame, on="example_id", maintain_order="left")
+def test_the_reference_is_of_answers_that_tested_thresholds():
+    frame = answers(200)
+    training = make_training_set(frame, "t", FitSettings())
+    fitted = predictor_of(stored(frame, "trace_plus"), "trace_plus", "made up")
+    tested = training.frame.filter(side="test").sort("rank").select("example_id")
+    among = tested.join(frame, on="example_id", maintain_order="left")
     expected = batch_of_answers(among, fitted, None)
     assert fitted.reference.probability == pytest.approx(expected.probability.tolist())
     assert [*fitted.reference.length] == expected.length.tolist()
-    assert (
-        len(make_splits(frame.select("example_id", group_id="example_id"), "t", 1, 1, 0.35)) == 200
-    )
 
 
-def test_the_reference_is_one_answer_of_each_group_at_random():
-    """Not the first by id, which may be of one kind: here it is the shortest."""
-    frame = answers(400).sort(pl.col("surprisal").list.len(), maintain_order=True)
-    of_four = [f"g{place % 100:02}" for place in range(400)]
-    named = pl.Series("example_id", [f"{one}-{n // 100}" for n, one in enumerate(of_four)])
+def test_the_reference_is_drawn_as_traffic_comes():
+    """All answers of a group, or where one of each is watched one, and not the shortest."""
+    frame = answers(480).sort(pl.col("surprisal").list.len(), maintain_order=True)
+    of_four = [f"g{place % 120:03}" for place in range(480)]
+    named = pl.Series("example_id", [f"{one}-{n // 120}" for n, one in enumerate(of_four)])
     frame = frame.with_columns(named, group_id=pl.Series(of_four))
-    fits = [stored(frame, splits={"count": 1}, seed=seed) for seed in (1, 1, 2)]
-    known = [predictor_of(one, "trace_plus", "made up").reference for one in fits]
-    assert known[0] == known[1] != known[2]
-    for one in known:
-        assert len(one.length) == 65
-        assert 0.1 < np.mean(np.array(one.length) > 6) < 0.9
+    reference = predictor_of(stored(frame, "trace_plus"), "trace_plus", "made up").reference
+    training = make_training_set(frame, "t", FitSettings())
+    assert len(reference.length) == training.frame.filter(side="test").height
+    single = reference.of_single_groups()
+    assert 4 * len(single.length) == len(reference.length)
+    assert 0.1 < np.mean(np.array(single.length) > 6) < 0.9
 
 
 def test_the_state_is_that_of_the_monitors(tmp_path):
@@ -260,7 +256,8 @@ def test_another_calibrator_or_setting_and_another_file_are_refused(folder, capl
     assert main([*WATCH, "--answers", "same.jsonl"]) == 0
     assert main([*WATCH, "--answers", "same.jsonl", "--estimator", "seq_logp"]) == 1
     assert main([*WATCH, "--answers", "same.jsonl", "--answers-per-alarm", "200"]) == 1
-    assert caplog.text.count("watches another calibrator, or with other settings") == 2
+    assert "the calibrator has no guarantee of seq_logp" in caplog.text
+    assert caplog.text.count("watches another calibrator, or with other settings") == 1
     Path("state.db").write_text("not a state")
     Path("state.db-wal").unlink(missing_ok=True)
     assert main([*WATCH, "--answers", "same.jsonl"]) == 1

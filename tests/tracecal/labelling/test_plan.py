@@ -87,14 +87,10 @@ def test_a_plan_counts_groups_as_the_calibrator_does(content, monkeypatch):
     estimator = CalibratorFile.parse(changed, "C.json").estimators[DEFAULT]
     population = labelled_population(estimator, "C.json")
     assert population.largest_group == 3
-    counts = []
-    monkeypatch.setattr(
-        forecast,
-        "resolve_largest_group",
-        lambda seen, single, largest: counts.append(largest) or largest,
-    )
-    forecast.forecast_table(population, 0.35, 0.3, 0.9, 50, 2, 1)
-    assert set(counts) == {3}
+    limits = []
+    monkeypatch.setattr(forecast, "coverage", lambda *terms: limits.append(terms[-1]) or 0.0)
+    forecast.forecast_table(population, 0.3, 0.9, 50, 2, 1)
+    assert limits == [3, 3]
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,11 @@ from tracecal.io.files import write_text
 # Pages of docs/reference: each has the options of the commands in some panels of the help.
 OPTION_PAGES = {
     "options_labels.md": ("Options: labels", ("Labels",)),
-    "options_calibration.md": (
-        "Options: calibrated confidence and cascades",
-        ("Calibrated confidence", "A small and a large model"),
-    ),
-    "options_operation.md": (
-        "Options: operation and replay",
-        ("In operation", "Answers without log-probabilities"),
+    "options_calibration.md": ("Options: calibrated confidence", ("Calibrated confidence",)),
+    "options_operation.md": ("Options: operation", ("In operation",)),
+    "options_cascade.md": (
+        "Options: cascades and replay",
+        ("A small and a large model", "Answers without log-probabilities"),
     ),
     "options_reading.md": ("Options: reading and settings", ("Your answers", "More help")),
 }

@@ -1,8 +1,8 @@
 """The requests of answers that were asked for in a batch: what was sent, by the answer's id.
 
 The output of a batch holds no prompt. `Requests.read("batch.jsonl")` reads the file that was sent
-(rows with ``custom_id`` and `body`), and `requests.added_to(rows)` puts each request into the row of
-its answer, as `request`, where all that reads answers finds the prompt and the settings.
+(rows with ``custom_id`` and `body`), and `requests.added_to(rows)` puts each request into the row
+of its answer, as `request`, where all that reads answers finds the prompt and the settings.
 """
 
 from collections.abc import Iterator

@@ -1,17 +1,9 @@
-"""Tests of error rates by betting.
-
-1. `Evidence.from_answers` counts kept and wrong answers at each threshold.
-2. `Evidence.passes` tests each threshold: single answers by the binomial distribution, groups by
-   the `betting_test`.
-"""
+"""A test of error rates that bets on one group of answers after another."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import bdtr, ndtri
-
-from tracecal.calibration.rated_answers import LabelledAnswers
+from scipy.special import ndtri
 
 
 def significance_level(confidence: float) -> float:
@@ -22,57 +14,6 @@ def significance_level(confidence: float) -> float:
 def min_groups(error_rate: float, level: float) -> int:
     """How many groups guarantee an error rate if no answer is wrong."""
     return math.ceil(math.log(level) / math.log1p(-error_rate))
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """The evidence for thresholds [t].
-
-    Attributes
-    ----------
-    kept, wrong : array [groups, t]
-        The weight of kept answers, and of kept and wrong answers, in each evaluation group.
-    calibration_excess : array [calibration groups, t]
-        The excess of errors over the target in each calibration group.
-    ungrouped : bool
-        Whether the task declares every answer a group of its own.
-    """
-
-    kept: np.ndarray
-    wrong: np.ndarray
-    calibration_excess: np.ndarray
-    ungrouped: bool
-
-    @classmethod
-    def from_answers(
-        cls,
-        calibration: LabelledAnswers,
-        evaluation: LabelledAnswers,
-        thresholds: np.ndarray,
-        error_rate: float,
-        ungrouped: bool,
-        largest_group: int,
-    ) -> "Evidence":
-        """Count the answers of both parts of a split."""
-        calibration_wrong = calibration.wrong_weight(thresholds, largest_group)
-        calibration_kept = calibration.kept_weight(thresholds, largest_group)
-        return cls(
-            evaluation.kept_weight(thresholds, largest_group),
-            evaluation.wrong_weight(thresholds, largest_group),
-            calibration_wrong - error_rate * calibration_kept,
-            ungrouped,
-        )
-
-    def excess(self, error_rate: float) -> np.ndarray:
-        """The excess of errors over the target in each evaluation group, [groups, t]."""
-        return self.wrong - error_rate * self.kept
-
-    def passes(self, error_rate: float, level: float) -> np.ndarray:
-        """Whether each threshold passes its test, [t]."""
-        if self.ungrouped:
-            wrong, kept = self.wrong.sum(axis=0), self.kept.sum(axis=0)
-            return bdtr(wrong, kept.astype(int), error_rate) <= level
-        return betting_test(self.excess(error_rate), self.calibration_excess, error_rate, level)
 
 
 def betting_test(

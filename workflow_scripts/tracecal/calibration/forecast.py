@@ -6,13 +6,15 @@
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 import polars as pl
 
-from tracecal.calibration.bets import Evidence, betting_test, significance_level
-from tracecal.calibration.guarantee import resolve_largest_group, threshold_sequence
+from tracecal.calibration.bets import significance_level
+from tracecal.calibration.groups import largest_group as choose_largest_group
+from tracecal.calibration.guarantees.error_rate import GroupedScores, find_thresholds
+from tracecal.calibration.guarantees.sides import FIT_SHARE, MIN_FITTED
 from tracecal.calibration.populations import Population
 from tracecal.calibration.rated_answers import LabelledAnswers
 from tracecal.calibration.settings import require_shares
@@ -26,13 +28,10 @@ MOST, DRAWS = 3200, 100
 POWER, OTHER_POWERS = 0.8, (0.5, 0.95)
 MIN_QUESTIONS = 50  # the smallest number of labelled questions to try
 DRAW_SCHEMA = {"questions": pl.Int64, "draw": pl.Int64, "coverage": pl.Float64}
-# Draws tested at once, which is faster than one by one. With first thresholds only: all.
-BATCH_SIZE = 50
 
 
 def forecast_table(
     population: Population,
-    calibration_share: float,
     error_rate: float,
     confidence: float,
     max_questions: int,
@@ -47,10 +46,7 @@ def forecast_table(
     if max_questions < MIN_QUESTIONS or draws < 1:
         raise InputError(f"--most must be {MIN_QUESTIONS} or more, and --draws 1 or more.")
     sizes = doubling_sizes(MIN_QUESTIONS, max_questions)
-    simulated = simulate_draws(
-        population, sizes, draws, error_rate, confidence, calibration_share, seed
-    )
-    return summarise_draws(simulated)
+    return summarise_draws(simulate_draws(population, sizes, draws, error_rate, confidence, seed))
 
 
 def simulate_draws(
@@ -59,87 +55,54 @@ def simulate_draws(
     draws: int,
     error_rate: float,
     confidence: float,
-    calibration_share: float,
     seed: int,
-    first_only: bool = False,
 ) -> pl.DataFrame:
     """Simulate labelled questions, a row per number of questions and draw (`DRAW_SCHEMA`).
 
-    `coverage` is the share of answers kept with the guarantee, 0 without one. With `first_only`
-    only the first threshold is tested, which is ten times as fast.
+    `coverage` is the share of answers kept with the guarantee, 0 without one.
     """
-    level = significance_level(confidence)
-    rows, batch_size = [], draws if first_only else BATCH_SIZE
+    level, rows = significance_level(confidence), []
     for size in sizes:
-        for start in range(0, draws, batch_size):
-            numbers = range(start, min(start + batch_size, draws))
-            pairs = []
-            for number in numbers:
-                answers = population.draw(seeded(seed, "promised", size, number), size)
-                parts = split_groups(answers, round(calibration_share * size))
-                pairs.append(orient_probabilities(*parts))
-            shares = coverages(pairs, error_rate, level, first_only, population.largest_group)
-            rows += [(size, *row) for row in zip(numbers, shares, strict=True)]
+        for number in range(draws):
+            answers = population.draw(seeded(seed, "promised", size, number), size)
+            share = coverage(answers, size, error_rate, level, population.largest_group)
+            rows.append((size, number, share))
     return pl.DataFrame(rows, schema=DRAW_SCHEMA, orient="row")
 
 
-def split_groups(
-    answers: LabelledAnswers, n_calibration: int
-) -> tuple[LabelledAnswers, LabelledAnswers]:
-    """Split answers into the groups with numbers below `n_calibration` and the others."""
-    in_calibration = answers.group < n_calibration
-    calibration, evaluation = (
-        LabelledAnswers(answers.group[rows], answers.probability[rows], answers.correct[rows])
-        for rows in (in_calibration, ~in_calibration)
-    )
-    return calibration, evaluation
-
-
-def orient_probabilities(
-    calibration: LabelledAnswers, evaluation: LabelledAnswers
-) -> tuple[LabelledAnswers, LabelledAnswers]:
-    """Negate probabilities that rank calibration answers the wrong way round, as a fit would."""
-    right = calibration.probability[calibration.correct]
-    wrong = calibration.probability[~calibration.correct]
-    if not len(right) or not len(wrong) or right.mean() >= wrong.mean():
-        return calibration, evaluation
-    negated_calibration, negated_evaluation = (
-        LabelledAnswers(part.group, -part.probability, part.correct)
-        for part in (calibration, evaluation)
-    )
-    return negated_calibration, negated_evaluation
-
-
-def coverages(
-    pairs: Sequence[tuple[LabelledAnswers, LabelledAnswers]],
+def coverage(
+    answers: LabelledAnswers,
+    n_groups: int,
     error_rate: float,
     level: float,
-    first_only: bool,
     largest_group: int | None = None,
-) -> list[float]:
-    """Return the coverage of `find_guarantee` for each calibration and evaluation part, 0 for none.
+) -> float:
+    """The share of answers kept by the guarantee that `calibrate` finds; 0 without one.
 
-    With `first_only` only the first threshold counts. All pairs have equally many groups and are
-    tested at once, as bets on many thresholds cost little more than on few.
+    As there, a fifth of the groups, whose numbers are random, fits the ranking and the others test
+    thresholds; fewer than MIN_FITTED groups all test. `largest_group` is by default that of
+    `groups.largest_group`.
     """
-    evidence, weights = [], []
-    for calibration, evaluation in pairs:
-        limit = resolve_largest_group(calibration, False, largest_group)
-        weights.append(evaluation.group_weights(limit).sum())
-        thresholds = threshold_sequence(calibration, evaluation.n_groups, error_rate, level, limit)
-        thresholds = thresholds[:1] if first_only else thresholds
-        evidence.append(
-            Evidence.from_answers(calibration, evaluation, thresholds, error_rate, False, limit)
-        )
-    excess = np.hstack([item.excess(error_rate) for item in evidence])
-    calibration_excess = np.hstack([item.calibration_excess for item in evidence])
-    ends = np.cumsum([item.kept.shape[1] for item in evidence])[:-1]
-    passed = np.split(betting_test(excess, calibration_excess, error_rate, level), ends)
-    n_passed = [int(np.cumprod(results).sum()) for results in passed]
-    return [
-        float(item.kept[:, count - 1].sum() / weight) if count else 0.0
-        for item, weight, count in zip(evidence, weights, n_passed, strict=True)
-    ]
+    n_fit = round(FIT_SHARE * n_groups) if n_groups >= MIN_FITTED else 0
+    sizes = np.bincount(answers.group)
+    limit = largest_group or choose_largest_group(sizes[sizes > 0])
+    size, fits = sizes[answers.group], answers.group < n_fit
+    sign = _orientation(answers.probability[fits], answers.correct[fits])
+    scores = GroupedScores(sign * answers.probability, answers.group, size)
+    labelled, others, wrong = scores.select(~fits), scores.select(fits), ~answers.correct
+    fitted = (others.score, wrong[fits]) if n_fit else None
+    terms = [error_rate], level, limit, None, fitted
+    (test,) = find_thresholds(labelled, wrong[~fits], others, *terms)
+    if test.threshold is None:
+        return 0.0
+    return float(((labelled.score >= test.threshold) & (labelled.size <= limit)).mean())
+
+
+def _orientation(score: np.ndarray, correct: np.ndarray) -> int:
+    """-1 where wrong answers have the higher scores, as a fit would turn these round; else 1."""
+    if correct.all() or not correct.any():
+        return 1
+    return 1 if score[correct].mean() >= score[~correct].mean() else -1
 
 
 def summarise_draws(simulated: pl.DataFrame) -> pl.DataFrame:

@@ -67,7 +67,8 @@ def _trace_keys(answers: pl.DataFrame) -> pl.Series:
 def _require_agreement(answers: pl.DataFrame, key: list[str]) -> None:
     # Different questions may have equal answers, of which one is wrong.
     one_question = pl.col("question").drop_nulls().n_unique().over(key) <= 1
-    contradictory = answers.filter((pl.col("correct").n_unique().over(key) > 1) & one_question)
+    verdicts = pl.col("correct").drop_nulls().n_unique().over(key)
+    contradictory = answers.filter((verdicts > 1) & one_question)
     if contradictory.is_empty():
         return
     contradictory = contradictory.sort(*key, "example_id")

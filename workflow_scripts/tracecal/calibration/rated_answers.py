@@ -1,19 +1,16 @@
-"""Answers with probabilities, in groups, on one side of a split: what tests of guarantees take.
+"""Answers with probabilities, in groups: what cascades are tested on, and simulations draw.
 
-`split_answers` makes the two sides of a split for one model, `split_paired_answers` for the cascade
-of two. Where an argument `largest_group` limits how many answers of a group count, each answer of a
-group of n weighs 1 / max(n, largest_group), and the group as much as its answers together.
+`split_paired_answers` makes the two sides of a split for the cascade of two models. Where an
+argument `largest_group` limits how many answers of a group count, each answer of a group of n
+weighs 1 / max(n, largest_group), and the group as much as its answers together.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
 import polars as pl
-
-from tracecal.calibration.fits import Fit
 
 
 @dataclass(frozen=True)
@@ -73,15 +70,6 @@ class LabelledAnswers(RatedAnswers):
 
     correct: np.ndarray
 
-    def kept_weight(self, thresholds: np.ndarray, largest_group: int) -> np.ndarray:
-        """The weight of the kept answers in each group, [groups, t]."""
-        return self.sum_by_group(self.is_kept(thresholds), largest_group)
-
-    def wrong_weight(self, thresholds: np.ndarray, largest_group: int) -> np.ndarray:
-        """The weight of the kept and wrong answers in each group, [groups, t]."""
-        wrong = self.is_kept(thresholds) & ~self.correct[:, None]
-        return self.sum_by_group(wrong, largest_group)
-
 
 # What a guarantee says of a cascade's accuracy: how far it lies below the large model's, or at
 # least which value it has.
@@ -106,28 +94,6 @@ class PairedAnswers(RatedAnswers):
         if bound == "below":
             return self.sum_by_group((large - small) * is_kept, largest_group)
         return self.sum_by_group(1 - np.where(is_kept, small, large), largest_group)
-
-
-def split_answers(
-    calibrator: Fit, features: Sequence[str], answers: pl.DataFrame, split: pl.DataFrame
-) -> tuple[LabelledAnswers, LabelledAnswers]:
-    """Return the calibration and the evaluation part of a split; answers without a feature go.
-
-    `answers` has `example_id`, `correct` and the features; `split` has `example_id`, `rank` (of the
-    group) and `part`.
-    """
-    rows = split.join(
-        answers.drop_nulls(features), on="example_id", how="inner", validate="1:1"
-    ).sort("rank", "example_id")
-
-    def select_part(part: str) -> LabelledAnswers:
-        frame = rows.filter(part=part)
-        x = frame.select(pl.col(features).cast(pl.Float64)).to_numpy()
-        return LabelledAnswers(
-            frame["rank"].to_numpy(), calibrator.predict(x), frame["correct"].to_numpy()
-        )
-
-    return select_part("calibration"), select_part("evaluation")
 
 
 def split_paired_answers(answers: pl.DataFrame) -> tuple[PairedAnswers, PairedAnswers]:

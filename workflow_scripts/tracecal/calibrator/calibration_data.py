@@ -21,7 +21,6 @@ METADATA += ("vocabulary_from",)
 
 def describe_answers(
     answers: pl.DataFrame,
-    untested: pl.DataFrame,
     task: str,
     revision: str | None = None,
     vocabulary: int | None = None,
@@ -29,11 +28,10 @@ def describe_answers(
 ) -> CalibrationData:
     """Describe labelled answers, sorted by id (columns of `RECORDS`).
 
-    The usual entropies are those of the `untested` ones, as they decide which others thresholds
-    are tested on. Raises `InputError` where models or kinds of trace are mixed.
+    Raises `InputError` where models or kinds of trace are mixed.
     """
     vocabulary, vocabulary_from = vocabulary_used(answers, vocabulary)
-    entropy, top_k = usual_entropies(untested)
+    entropy, top_k = usual_entropies(answers)
     model, *known_as = _models(answers)
     with_stop = answers.filter(pl.col("stop_token") != "none")
     return CalibrationData(

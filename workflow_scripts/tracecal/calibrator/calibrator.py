@@ -21,7 +21,7 @@ from tracecal.calibration.part_answers import labelled_parts, part_answers
 from tracecal.calibrator.card import Card, compare
 from tracecal.calibrator.catalogue import LABELS
 from tracecal.calibrator.confidence import Confidence, read_response, score_answer, score_record
-from tracecal.calibrator.fingerprints import fingerprints
+from tracecal.calibrator.fingerprints import are_among, fingerprints
 from tracecal.calibrator.fitting import fit_calibrator
 from tracecal.calibrator.parts import score_parts, score_response_parts
 from tracecal.calibrator.predictor import Predictor, make_predictor, target_of
@@ -481,8 +481,7 @@ class Calibrator:
             frame, _ = part_answers(frame, parts, source.part_labels)
         settings, task = read_fit_settings(config), self.fitted_on.task
         training = make_training_set(frame, task, settings, parts, self._custom)
-        labelled = frame.join(training.frame.select("example_id"), on="example_id", how="semi")
-        if tuple(fingerprints(labelled.sort("example_id")).drop_nulls()) != self.fitted_on.answers:
+        if tuple(fingerprints(training.records).drop_nulls()) != self.fitted_on.answers:
             raise InputError(
                 f"{self.where} was not fitted on these labelled answers: a report is of those "
                 "that it was fitted on."
@@ -498,6 +497,9 @@ def calibrate(
     parts: str | Path | Mapping[str, Any] | None = None,
     estimators: CustomSource = None,
     error_rates: Sequence[float] = (),
+    estimator: str | None = None,
+    unlabelled: Answers | None = None,
+    largest_group: int | None = None,
     revision: str | None = None,
     reading: Reading | None = None,
     progress: bool = False,
@@ -520,6 +522,15 @@ def calibrate(
     error_rates : sequence of float
         Target error rates of the answers to keep; the decision is about the first one. By default
         those of the settings, and 20 % decides.
+    estimator : str, optional
+        The estimator that gives the probabilities and ranks the answers to keep. By default the
+        recommended one gives them, and what ranks is fixed by the number of labels.
+    unlabelled : path, frame or rows, optional
+        Further answers of the same kind, whose labels are not used. They say which share is kept,
+        and from 100 on they help to keep more.
+    largest_group : int, optional
+        Answers in larger groups (variants of a question, parts of an answer) are never kept. By
+        default the smallest size for which these are at most a fifth of the answers.
     revision : str, optional
         Revision of the model; by default as the file states it.
     progress : bool
@@ -546,7 +557,7 @@ def calibrate(
     <Calibrator of m for t: 120 labelled answers, ... estimators, mean_of_three recommended>
     >>> calibrator.save("C.json")
     """
-    settings = read_fit_settings(config).with_error_rates(error_rates)
+    settings = read_fit_settings(config).with_targets(error_rates, largest_group)
     custom = custom_scores(estimators)
     with tqdm(total=2, desc="Calibrating", unit=" steps", disable=not progress) as bar:
         source = answers_in(answers, reading, progress=progress)
@@ -554,19 +565,40 @@ def calibrate(
         if warning := describe_run_on(source.frame):
             LOGGER.warning("%s", warning)
         frame, stated_parts = labelled_parts(source, None if parts is None else _text_of(parts))
+        if unlabelled is not None:
+            frame = _with_unlabelled(frame, unlabelled, stated_parts, reading)
         training = make_training_set(frame, task, settings, stated_parts, custom)
         file = fit_calibrator(
-            frame,
+            training,
             task,
             settings,
             revision=revision or source.metadata.get("revision"),
             vocabulary=reading.vocabulary if reading else None,
             parts=stated_parts,
-            custom=custom,
-            training=training,
+            estimator=estimator,
         )
         bar.update()
     return Calibrator(file, custom=custom, training=Training(training, settings, error_rates))
+
+
+def _with_unlabelled(
+    answers: pl.DataFrame, unlabelled: Answers, parts: Parts | None, reading: Reading | None
+) -> pl.DataFrame:
+    """Add the answers of `unlabelled` without their labels, but not those that are there.
+
+    An answer is known by its question, text and trace; ids that are taken get a mark.
+    """
+    reading = (reading or Reading()).model_copy(update={"labels": None})
+    frame = answers_in(unlabelled, reading).frame
+    if parts:
+        frame, _ = part_answers(frame, parts)
+    known = are_among(frame, fingerprints(answers).drop_nulls())
+    if n_known := int(known.sum()):
+        LOGGER.info("%d of %d unlabelled answers are among the others", n_known, frame.height)
+    taken = pl.col("example_id").is_in(answers["example_id"].implode())
+    renamed = pl.when(taken).then(pl.col("example_id") + "+").otherwise("example_id")
+    rows = frame.filter(~known).with_columns(example_id=renamed, correct=pl.lit(None, pl.Boolean))
+    return pl.concat([answers, rows], how="diagonal_relaxed")
 
 
 def _text_of(parts: str | Path | Mapping[str, Any]) -> str:

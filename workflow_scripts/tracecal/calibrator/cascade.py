@@ -26,14 +26,21 @@ from tracecal.calibration.cascade import (
 )
 from tracecal.calibration.cascade_guarantee import find_cascade_guarantee
 from tracecal.calibration.costs import answer_costs
+from tracecal.calibration.estimator_fits import EstimatorFits
 from tracecal.calibration.fits import Fit
 from tracecal.calibration.predictions import pick_baselines, probabilities, with_picked
 from tracecal.calibration.rated_answers import split_paired_answers
 from tracecal.calibration.routing import ORACLE, RANDOM
+from tracecal.calibration.splits import make_splits
 from tracecal.calibrator.calibrator import Calibrator
 from tracecal.calibrator.catalogue import LABELS
 from tracecal.calibrator.fitting import fit_calibrator
-from tracecal.calibrator.schema import CalibratorFile, CascadeControl, CascadeThreshold
+from tracecal.calibrator.schema import (
+    CalibrationData,
+    CalibratorFile,
+    CascadeControl,
+    CascadeThreshold,
+)
 from tracecal.calibrator.settings import FitSettings, read_fit_settings
 from tracecal.calibrator.trace_kinds import undecided
 from tracecal.calibrator.training_set import TrainingSet, make_training_set
@@ -230,30 +237,42 @@ def fit_cascade(
         )
     training = make_training_set(both, task, settings)
     pairs = _pair_answers(training, small, large, prices)
-    file = fit_calibrator(both, task, settings, vocabulary=vocabulary)
-    router = file.recommended()
-    table = _measure(training, pairs, router, settings)
+    file = fit_calibrator(training, task, settings, vocabulary=vocabulary)
+    router, share = file.recommended(), settings.splits.calibration_share
+    groups = training.frame.select("example_id", "group_id")
+    splits = make_splits(groups, task, settings.seed, settings.splits.count, share)
+    predictions, fits = training.calibrate(splits)
+    table = _measure(training, splits, predictions, fits, pairs, router, settings)
+    fit = fits[router].splits[0]
+    decided = _decided(training, router, file.fitted_on)
+    rated = _rate_first_split(training, splits, pairs, router, fit, decided)
     control = CascadeControl(
         large=", ".join(large["model"].drop_nulls().unique().sort()) or None,
         confidence=settings.risk_control.confidence,
-        thresholds=_find_guarantees(training, both, pairs, file, settings),
+        thresholds=_find_guarantees(rated, settings),
     )
-    return FittedCascade(table, file.with_keys(router, cascade=control), router)
+    file = file.with_keys(router, cascade=control, splits={control.split: fit})
+    return FittedCascade(table, file, router)
 
 
 def _measure(
-    training: TrainingSet, pairs: pl.DataFrame, router: str, settings: FitSettings
+    training: TrainingSet,
+    splits: pl.DataFrame,
+    predictions: pl.DataFrame,
+    fits: Mapping[str, EstimatorFits],
+    pairs: pl.DataFrame,
+    router: str,
+    settings: FitSettings,
 ) -> pl.DataFrame:
     """Measure routing by each baseline, TRACE+ and the recommended estimator."""
-    predictions, fits = training.calibrate(training.splits, settings)
     names = training.estimators
     baselines = [e.id for e in ESTIMATORS if e.role == "baseline" and e.id in names]
-    picked = pick_baselines(training.frame, training.splits, names, fits, baselines)
+    picked = pick_baselines(training.frame, splits, names, fits, baselines)
     compared = [name for name in names if name in (TRACE_PLUS, router)]
     curves = task_curves(
         pairs,
         with_picked(predictions, picked),
-        training.splits,
+        splits,
         "cascade",
         [*dict.fromkeys([*baselines, PICKED, *compared])],
         (settings.seed, settings.bootstrap.resamples, settings.bootstrap.level),
@@ -262,20 +281,15 @@ def _measure(
     return table.filter(pl.col("task").is_null())
 
 
-def _find_guarantees(
-    training: TrainingSet,
-    records: pl.DataFrame,
-    pairs: pl.DataFrame,
-    file: CalibratorFile,
-    settings: FitSettings,
-) -> list[CascadeThreshold]:
-    """The guarantees of the configuration, by the router's fit of the first split."""
-    router, control = file.recommended(), settings.risk_control
-    columns = training.estimators[router]
-    reasons = undecided(records, columns, file.fitted_on)
-    decided = records.filter(pl.Series(reasons, dtype=pl.String).is_null())["example_id"]
-    fit = file.estimators[router].splits[0]
-    parts = split_paired_answers(_rate_first_split(training, pairs, columns, fit, decided))
+def _decided(training: TrainingSet, router: str, data: CalibrationData) -> pl.Series:
+    """The ids of the answers about which a threshold of the router decides."""
+    reasons = undecided(training.records, training.estimators[router], data)
+    return training.records.filter(pl.Series(reasons, dtype=pl.String).is_null())["example_id"]
+
+
+def _find_guarantees(rated: pl.DataFrame, settings: FitSettings) -> list[CascadeThreshold]:
+    """The guarantees of the configuration, by `_rate_first_split`."""
+    parts, control = split_paired_answers(rated), settings.risk_control
     level = significance_level(control.confidence)
     guarantees = (
         find_cascade_guarantee(*parts, bound, target, level, control.largest_group)
@@ -309,8 +323,9 @@ def _pair_answers(
 
 def _rate_first_split(
     training: TrainingSet,
+    splits: pl.DataFrame,
     pairs: pl.DataFrame,
-    columns: Sequence[str],
+    router: str,
     fit: Fit,
     decided: pl.Series,
 ) -> pl.DataFrame:
@@ -319,12 +334,13 @@ def _rate_first_split(
     The probability is None, and the answer is escalated, where it is undefined or the answer is not
     among the `decided` ones, for which a threshold holds.
     """
-    (probability,) = probabilities(training.frame.select(columns), [fit])
+    inputs = training.frame.select(training.estimators[router])
+    (probability,) = probabilities(inputs, [fit])
     rated = training.frame.select("example_id", probability=pl.Series(probability).fill_nan(None))
     holds = pl.when(pl.col("example_id").is_in(decided.implode())).then("probability")
     return pairs.join(
         rated.select("example_id", probability=holds), on="example_id", validate="1:1"
-    ).join(training.first_split, on="example_id", validate="1:1")
+    ).join(splits.filter(split=0), on="example_id", validate="1:1")
 
 
 def format_cascade(result: Cascade) -> str:

@@ -8,6 +8,8 @@ from tracecal.estimators.registry import LOG_RIDGE_ALSO, OF_FILES
 # The default fits: of few labels, of more, and of logs without alternatives.
 LOG_RIDGE, MEAN_OF_THREE, SURPRISAL_RIDGE = "log_ridge", "mean_of_three", "surprisal_ridge"
 
+FIXED_SCORE = "fixed_score"  # ranks answers where no fit does; it gives no probability
+
 
 class _Labels(dict[str, str]):
     """Labels by id; a custom estimator's label is its id."""
@@ -16,7 +18,7 @@ class _Labels(dict[str, str]):
         return name
 
 
-LABELS = _Labels({entry.id: entry.label for entry in OF_FILES})
+LABELS = _Labels({entry.id: entry.label for entry in OF_FILES} | {FIXED_SCORE: "the fixed score"})
 # The fits that may be recommended; other variants are ablations of TRACE, in tables apart.
 FITS = {
     "trace_plus",

@@ -30,6 +30,7 @@ from tracecal.estimators.trace_inputs import (
 )
 from tracecal.features.features import SINGLE_FEATURES, single_features
 
+NO_ENTROPIES = "its entropies are not known"
 NO_VALUES: Mapping[str, float | None] = {}
 TRACE = {"surprisal": pl.List(pl.Float32), "entropy": pl.List(pl.Float32)}
 
@@ -75,7 +76,7 @@ def score_answer(
     """
     predictor.require_parts(part is not None)
     if entropy is None and not ENTROPY_INPUTS.isdisjoint(predictor.inputs):
-        return Confidence(None, reason="its entropies are not known")
+        return Confidence(None, reason=NO_ENTROPIES)
     if missing := [name for name in predictor.also if also.get(name) is None]:
         return Confidence(None, reason=WITHOUT.format(missing[0]))
     x = answer_inputs(predictor, surprisal, entropy, lower, upper, part, also)
@@ -91,10 +92,12 @@ def answer_inputs(
     part: str | None = None,
     also: Mapping[str, float | None] = NO_VALUES,
 ) -> np.ndarray:
-    """The inputs of an answer, [1, d]; with bounds of the entropies [5, d], the others at extremes.
+    """The columns of an answer, [1, d]; with bounds of the entropies [5, d], others at extremes.
 
-    Takes and raises what `score_answer` does.
+    Columns that depend on entropies are NaN where these are None. Takes and raises what
+    `score_answer` does.
     """
+    without_entropies = entropy is None
     if entropy is None:
         entropy, lower, upper = surprisal, None, None
     lists = [surprisal, entropy, *(bound for bound in (lower, upper) if bound is not None)]
@@ -108,6 +111,9 @@ def answer_inputs(
     extremes = _extremes(*bounds) if len(bounds) == 2 else []
     columns = np.array([also[name] for name in predictor.also], dtype=float)
     of_trace = _trace_inputs(predictor, s, np.stack([h, *extremes]))
+    if without_entropies:
+        needs_entropy = [name in ENTROPY_INPUTS for name in trace_columns(predictor)]
+        of_trace = np.where(needs_entropy, np.nan, of_trace)
     x = np.hstack([of_trace, np.tile(columns, (len(of_trace), 1))])
     return predictor.with_part(x, [part or ""] * len(x))
 
@@ -117,7 +123,7 @@ def confidence_of(
 ) -> Confidence:
     """The confidence of an answer by its inputs x, as `answer_inputs` gives them."""
     bounded, needs_entropy = len(x) > 1, not ENTROPY_INPUTS.isdisjoint(predictor.inputs)
-    probability = float(predictor.final.predict(x[:1])[0])
+    probability = float(predictor.proba(x[:1])[0])
     lower: float | None = probability
     upper: float | None = probability
     if bounded and needs_entropy:
@@ -125,8 +131,11 @@ def confidence_of(
     if target is None:
         return Confidence(probability, lower, upper)
     decision, reason = predictor.keeps(x[:1], target), predictor.why_not(target)
-    if decision is not None and needs_entropy:
-        reason = other_entropies("top-k" if bounded else "exact", top_k, predictor.fitted_on)
+    deciding = predictor.deciding_inputs(target)
+    if decision is not None and not ENTROPY_INPUTS.isdisjoint(deciding):
+        kind = "top-k" if bounded else "exact"
+        unknown = np.isnan(x[0, [predictor.columns.index(name) for name in deciding]]).any()
+        reason = NO_ENTROPIES if unknown else other_entropies(kind, top_k, predictor.fitted_on)
     keep = None if decision is None or reason else bool(decision[0])
     return Confidence(probability, lower, upper, keep, reason)
 
@@ -206,9 +215,14 @@ def read_response(
     return record
 
 
+def trace_columns(predictor: Predictor) -> list[str]:
+    """The columns that a trace gives, in the order of a predictor's."""
+    return [name for name in predictor.columns if not name.startswith(ALSO)]
+
+
 def _trace_inputs(predictor: Predictor, s: np.ndarray, entropies: np.ndarray) -> np.ndarray:
     """The inputs [n, d] of surprisals [T] with each of the entropies [n, T]; no own columns."""
-    columns = [name for name in predictor.inputs if not name.startswith(ALSO)]
+    columns = trace_columns(predictor)
     if missing := [name for name in columns if name not in TRACE_INPUTS]:
         raise InputError(
             f"{predictor.estimator} needs {missing[0]}, which cannot be computed from one answer's "
@@ -243,6 +257,7 @@ def _bounds(predictor: Predictor, x: np.ndarray) -> tuple[float | None, float | 
     if UNBOUNDED.intersection(predictor.inputs):
         return None, None
     slopes = np.array([name in SLOPES for name in predictor.inputs] + [False] * predictor.by_part)
+    x = predictor.select_inputs(x)
     ends = np.where(slopes, x[2:], x[:2])
     low, high = ends.min(axis=0, keepdims=True), ends.max(axis=0, keepdims=True)
     lower, upper = probability_bounds(predictor.final, low, high)

@@ -5,6 +5,9 @@ from typing import Any
 
 import polars as pl
 
+from tracecal.calibration.guarantees.control import describe_cap
+from tracecal.calibration.guarantees.error_rate import GROUPS_NEED
+from tracecal.calibrator.catalogue import FIXED_SCORE, LABELS
 from tracecal.calibrator.schema import ErrorRateControl
 
 GUARANTEES = {
@@ -44,7 +47,49 @@ def _line(row: Mapping[str, Any]) -> str:
 
 
 def describe_terms(control: ErrorRateControl) -> str:
-    """With what confidence guarantees hold, and how groups count."""
-    largest_group = control.largest_group
-    counted = f"; a group counts with at most {largest_group} answers" if largest_group > 1 else ""
-    return f"each with confidence {control.confidence:g}{counted}"
+    """With what confidence guarantees hold, one by one and all at once, and for which groups."""
+    terms = f"each with confidence {control.confidence:g}"
+    if control.joint_confidence is not None and len(control.thresholds) > 1:
+        terms += f" and all at once with {control.joint_confidence:g}"
+    if control.largest_group > 1 or control.larger_groups:
+        terms += f"; {describe_cap(control.largest_group)}"
+    return terms
+
+
+def describe_ranking(control: ErrorRateControl, n_kept: int, n_others: int) -> str:
+    """By what answers are ranked, and how many would be others if probabilities ranked them."""
+    label = LABELS[control.ranked_by]
+    if control.ranked_by == FIXED_SCORE:
+        how = f"{label}, which no label has fitted"
+    else:
+        how = f"{label} fitted on labels that test nothing"
+    return (
+        f"answers are ranked by {how}, and not by the probability that is shown, which is fitted "
+        f"on all labels: {n_others} of the {n_kept} kept would be others by the probability"
+    )
+
+
+def describe_group_choices(control: ErrorRateControl, error_rate: float) -> str | None:
+    """Which sizes of groups may be kept, and what each would keep; None where all are single."""
+    if not control.group_choices:
+        return None
+    rates = [entry.error_rate for entry in control.thresholds]
+    place = rates.index(error_rate)
+    choices = [
+        f"--largest-group {choice.largest_group} keeps {choice.coverage[place]:.0%} "
+        f"({choice.larger_groups:.0%} of the answers are in larger groups)"
+        for choice in control.group_choices
+        if choice.largest_group != control.largest_group
+    ]
+    cap = describe_cap(control.largest_group)
+    sentence = f"{cap[0].upper()}{cap[1:]} ({control.larger_groups:.0%} of all)"
+    return f"{sentence}; {', '.join(choices)}." if choices else f"{sentence}."
+
+
+def describe_missing_answers(control: ErrorRateControl) -> str | None:
+    """How many unlabelled answers a guarantee of groups needs; None where there are enough."""
+    reasons = {entry.reason for entry in control.thresholds if entry.reason}
+    missing = [reason for reason in reasons if reason.startswith(GROUPS_NEED)]
+    if not missing:
+        return None
+    return f"{missing[0][0].upper()}{missing[0][1:]}: give them with --unlabelled."

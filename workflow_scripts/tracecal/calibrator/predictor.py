@@ -1,4 +1,4 @@
-"""One estimator of a calibrator, ready to predict: its inputs, fits and thresholds."""
+"""One estimator of a calibrator, ready to predict, and the ranking by which answers are kept."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,11 +9,14 @@ import numpy as np
 
 from tracecal.answers.record import ALSO
 from tracecal.calibration.fits import Fit
-from tracecal.calibrator.catalogue import INPUTS, LOG_RIDGE, inputs_with_columns
+from tracecal.calibration.guarantees.fixed_score import AMOUNTS
+from tracecal.calibration.pooled import PART_FEATURE
+from tracecal.calibrator.catalogue import FIXED_SCORE, INPUTS, LOG_RIDGE, inputs_with_columns
 from tracecal.calibrator.schema import (
     CalibratedEstimator,
     CalibrationData,
     CalibratorFile,
+    ErrorRateControl,
     Reference,
 )
 from tracecal.errors import InputError
@@ -33,25 +36,45 @@ def target_of(error_rate: float | None, guarantee: str | None) -> Target | None:
 
 @dataclass(frozen=True)
 class Predictor:
-    """The probabilities of one estimator and the thresholds that guarantee targets.
+    """The probabilities of one estimator, and the ranking that guarantees targets.
 
-    `inputs` are its columns, in the order of the fits; `custom` defines those that are estimators
-    of the user's own. `final` is fitted on all labelled answers and gives the probability.
-    `thresholds` (by target; None where none has the guarantee) hold for the probabilities of
-    `tested_fit`, the fit that left answers to test on; `reasons` say why one is None. Guarantees of
-    a cascade are about the model `large`. Where fits are `by_part`, their last input, after
-    `inputs`, is which part of an answer it is (`calibration.pooled`). `held_out` are probabilities
-    of the labelled answers, by fingerprint, under fits that had not seen them.
+    Attributes
+    ----------
+    estimator : str
+        Its id.
+    inputs : tuple of str
+        Its columns, in the order of the fits.
+    fits : CalibratedEstimator
+        Its fits; `final`, on all labels, gives the probability.
+    fitted_on : CalibrationData
+        What is known of the labelled answers.
+    control : ErrorRateControl, optional
+        The ranking and its thresholds; None where no error rate was tested.
+    ranking_inputs : tuple of str
+        The columns of the ranking.
+    reference : Reference
+        Ranking scores of answers that tested, for monitors to compare with.
+    by_part : bool
+        Whether the fits' last input, after `inputs`, is which part of an answer it is.
+    custom : mapping
+        The scores of the user's own estimators among the columns.
+    held_out : mapping
+        Probabilities of the labelled answers, by fingerprint, under fits that had not seen them.
 
+    Examples
+    --------
     >>> predictor = getfixture("calibrator")  # Calibrator.load("C.json").predictor("trace_plus")
-    >>> predictor.estimator, sorted(predictor.thresholds)
-    ('trace_plus', [0.05, 0.1, 0.2, 0.3, 0.4, 0.5])
+    >>> predictor.estimator, predictor.ranked_by, sorted(predictor.thresholds)
+    ('trace_plus', 'trace_plus', [0.05, 0.1, 0.2, 0.3, 0.4, 0.5])
     """
 
     estimator: str
     inputs: tuple[str, ...]
     fits: CalibratedEstimator = field(repr=False)
     fitted_on: CalibrationData
+    control: ErrorRateControl | None = field(default=None, repr=False)
+    ranking_inputs: tuple[str, ...] = ()
+    reference: Reference = field(default_factory=Reference, repr=False)
     by_part: bool = False
     custom: Custom = field(default_factory=dict)
     held_out: Mapping[str, float] = field(default_factory=dict, repr=False)
@@ -61,17 +84,22 @@ class Predictor:
         """The fit on all labelled answers."""
         return self.fits.final
 
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """All columns that an answer is scored by: those of its trace, then the user's own."""
+        names = dict.fromkeys([*self.inputs, *self.ranking_inputs])
+        return tuple(sorted(names, key=lambda name: name.startswith(ALSO)))
+
     @property
-    def tested_fit(self) -> Fit | None:
-        """The fit whose thresholds were tested; None where none was."""
-        control = self.fits.risk_control
-        return None if control is None else self.fits.splits[control.split]
+    def ranked_by(self) -> str | None:
+        """What ranks answers: an estimator or the fixed score; None where nothing was tested."""
+        return self.control.ranked_by if self.control else None
 
     @cached_property
     def thresholds(self) -> dict[Target, float | None]:
         """The threshold of each tested target; None where none guarantees it."""
-        control, cascade = self.fits.risk_control, self.fits.cascade
-        rates = control.thresholds if control else ()
+        cascade = self.fits.cascade
+        rates = self.control.thresholds if self.control else ()
         guarantees = cascade.thresholds if cascade else ()
         return {entry.error_rate: entry.threshold for entry in rates} | {
             entry.guarantee: entry.threshold for entry in guarantees
@@ -80,7 +108,7 @@ class Predictor:
     @cached_property
     def reasons(self) -> dict[Target, str]:
         """Why a tested target has no threshold, in a sentence."""
-        control, cascade = self.fits.risk_control, self.fits.cascade
+        control, cascade = self.control, self.fits.cascade
         reasons: dict[Target, str] = {}
         for rate in control.thresholds if control else ():
             if rate.threshold is None:
@@ -96,18 +124,44 @@ class Predictor:
         return self.fits.cascade.large if self.fits.cascade else None
 
     @property
-    def reference(self) -> Reference:
-        """Values of answers that the tested fit has not seen."""
-        return self.fits.reference or Reference()
-
-    @property
     def also(self) -> list[str]:
         """The names of the user's own columns among the inputs."""
-        return [name.removeprefix(ALSO) for name in self.inputs if name.startswith(ALSO)]
+        return [name.removeprefix(ALSO) for name in self.columns if name.startswith(ALSO)]
+
+    @cached_property
+    def _takes_part(self) -> bool:
+        """Whether the estimator or the ranking takes which part of an answer it is."""
+        return self.by_part or self._ranks_by_part
+
+    @property
+    def _ranks_by_part(self) -> bool:
+        return self.control is not None and self.control.features[-1] == PART_FEATURE
+
+    def proba(self, x: np.ndarray) -> np.ndarray:
+        """The probabilities of answers with `columns` x [n, d], as `with_part` gives them: [n]."""
+        return self.final.predict(self.select_inputs(x))
+
+    def ranking_score(self, x: np.ndarray) -> np.ndarray:
+        """The scores by which answers are kept, [n]; NaN where a column of the ranking is."""
+        if self.control is None:
+            return np.full(len(x), np.nan)
+        inputs = self._select(x, self.ranking_inputs, self._ranks_by_part)
+        complete = np.isfinite(inputs).all(axis=1)
+        score = self.control.fit.predict(np.where(complete[:, None], inputs, 0.0))
+        return np.where(complete, score, np.nan)
+
+    def select_inputs(self, x: np.ndarray) -> np.ndarray:
+        """The columns of x [n, d] that the estimator's fits take, [n, inputs]."""
+        return self._select(x, self.inputs, self.by_part)
+
+    def _select(self, x: np.ndarray, names: Sequence[str], with_part: bool) -> np.ndarray:
+        places = [self.columns.index(name) for name in names]
+        places += [len(self.columns)] if with_part else []
+        return x if places == [*range(x.shape[1])] else x[:, places]
 
     def with_part(self, x: np.ndarray, parts: Iterable[str]) -> np.ndarray:
-        """Inputs x [n, d], and where the fits are `by_part` which of `parts` [n] each row is."""
-        if not self.by_part or self.fitted_on.parts is None:
+        """`columns` x [n, d], and where a fit takes it which of `parts` [n] each row is."""
+        if not self._takes_part or self.fitted_on.parts is None:
             return x
         names = self.fitted_on.parts.names
         codes = [names.index(part) if part in names else -1 for part in parts]
@@ -124,16 +178,27 @@ class Predictor:
             )
 
     def keeps(self, x: np.ndarray, target: Target) -> np.ndarray | None:
-        """Whether answers with inputs x [n, d] are kept at a target, bool [n].
+        """Whether answers with `columns` x [n, d] are kept at a target, bool [n].
 
         None where no threshold guarantees it, see `why_not`. Raises `InputError` where
         the calibrator was not tested for it.
         """
         self.require_tested(target)
         threshold = self.thresholds[target]
-        if threshold is None or self.tested_fit is None:
+        if threshold is None:
             return None
-        return self.tested_fit.predict(x) >= threshold
+        if isinstance(target, str):
+            return self.routing_fit.predict(self.select_inputs(x)) >= threshold
+        return self.ranking_score(x) >= threshold
+
+    def deciding_inputs(self, target: Target) -> tuple[str, ...]:
+        """The columns by which answers are kept at a target."""
+        return self.inputs if isinstance(target, str) else self.ranking_inputs
+
+    @property
+    def routing_fit(self) -> Fit:
+        """The fit whose probabilities the thresholds of a cascade are on."""
+        return self.fits.splits[self.fits.cascade.split]
 
     def why_not(self, target: Target) -> str | None:
         """Why no threshold guarantees a tested target; None where one does."""
@@ -152,6 +217,11 @@ class Predictor:
                 "with 'tracecal cascade --output'."
             )
         rates = [f"{tested:g}" for tested in self.thresholds if tested not in guarantees]
+        if self.control is None and not guarantees:
+            raise InputError(
+                f"the calibrator has no guarantee of {self.estimator}: leave --estimator out, or "
+                f"make one that ranks by it ('tracecal calibrate --estimator {self.estimator}')."
+            )
         raise InputError(
             f"the calibrator of {self.estimator} was not tested for an error rate of {target:g}; "
             f"tested: {', '.join(rates) or 'none'}. Choose one of these, or calibrate for it."
@@ -170,42 +240,59 @@ def make_predictor(
     if estimator not in file.estimators:
         names = ", ".join(file.estimators)
         raise InputError(f"{where} holds no calibrator of {estimator!r}; it has {names}.")
-    fits, by_part = file.estimators[estimator], file.by_part(estimator)
-    features = fits.features[:-1] if by_part else fits.features
+    fits = file.estimators[estimator]
+    guaranteeing = file.guaranteeing(estimator)
+    control = guaranteeing.risk_control if guaranteeing else None
+    inputs = _inputs(estimator, _without_part(fits.features), file, custom)
+    ranking_inputs: list[str] = []
+    if control is not None:
+        names = _without_part(control.features)
+        ranking_inputs = _inputs(control.ranked_by, names, file, custom)
+    columns = {*inputs, *ranking_inputs}
     return Predictor(
         estimator=estimator,
-        inputs=tuple(_inputs(estimator, features, fits, custom, file.fitted_on)),
+        inputs=tuple(inputs),
         fits=fits,
         fitted_on=file.fitted_on,
-        by_part=by_part,
-        custom={name: score for name, score in custom.items() if name == estimator},
+        control=control,
+        ranking_inputs=tuple(ranking_inputs),
+        reference=(guaranteeing and guaranteeing.reference) or Reference(),
+        by_part=fits.features[-1] == PART_FEATURE,
+        custom={name: score for name, score in custom.items() if f"scores.{name}" in columns},
         held_out=fits.held_out.by_fingerprint if fits.held_out else {},
     )
 
 
+def _without_part(features: Sequence[str]) -> Sequence[str]:
+    return features[:-1] if features[-1] == PART_FEATURE else features
+
+
 def _inputs(
-    estimator: str,
-    features: Sequence[str],
-    fits: CalibratedEstimator,
-    custom: Custom,
-    fitted_on: CalibrationData,
+    estimator: str, features: Sequence[str], file: CalibratorFile, custom: Custom
 ) -> list[str]:
     """An estimator's inputs with their folders, which a calibrator's file leaves out."""
-    if fits.definition is not None:
+    if estimator not in (FIXED_SCORE, *file.estimators):
+        raise InputError(
+            f"the calibrator ranks by {estimator!r}, of which it holds no fit: calibrate again."
+        )
+    if estimator == FIXED_SCORE:
+        inputs = [name for name in AMOUNTS if name.split(".", 1)[1] in features]
+    elif (definition := file.estimators[estimator].definition) is not None:
         if estimator not in custom:
             raise InputError(
                 f"{estimator!r} is an estimator of a file of your own: name it with --estimators."
             )
-        if str(custom[estimator]) != fits.definition:
+        if str(custom[estimator]) != definition:
             raise InputError(
                 f"{estimator!r} is another expression than the calibrator was fitted on: calibrate "
                 "again, or give the file as it was."
             )
         return [f"scores.{estimator}"]
-    inputs = list(INPUTS.get(estimator, ()))
-    if estimator == LOG_RIDGE_ALSO.id:
+    elif estimator == LOG_RIDGE_ALSO.id:
         of_trace = [name for name in INPUTS[LOG_RIDGE] if name.split(".", 1)[1] in features]
-        inputs = inputs_with_columns(of_trace, fitted_on.columns)
+        inputs = inputs_with_columns(of_trace, file.fitted_on.columns)
+    else:
+        inputs = list(INPUTS.get(estimator, ()))
     if [name.split(".", 1)[1] for name in inputs] != [*features]:
         raise InputError(
             f"the calibrator of {estimator!r} needs {', '.join(features)}, which are not this "

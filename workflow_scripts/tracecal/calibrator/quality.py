@@ -34,14 +34,13 @@ def measure_quality(
 ) -> pl.DataFrame:
     """Measure each estimator by `predictions` (`TrainingSet.cross_fitted`); columns of `QUALITY`.
 
-    The smallest Brier score comes first. Only answers that no estimator is chosen by are counted:
-    those outside the calibration part of the first split. Intervals resample groups. `gap` is the
+    The smallest Brier score comes first. Only answers that no estimator is chosen by are counted
+    (`TrainingSet.compared`). Intervals resample groups. `gap` is the
     mean probability minus the share correct; `distinct` counts the different probabilities. AUROC
     ranks the score itself where a fit is of one, and else the probability, among answers of one
     fold.
     """
-    evaluation = training.first_split.filter(part="evaluation")
-    labels = training.frame.join(evaluation, on="example_id", how="semi")
+    labels = training.frame.join(training.compared, on="example_id", how="semi")
     most = max(MIN_RESAMPLES, MAX_DRAWN // max(1, labels.height))
     resamples = min(settings.bootstrap.resamples, most)
     drawn = draw_counts(labels["group_id"].to_list(), settings.seed, resamples)

@@ -14,7 +14,7 @@ from scipy.special import stdtrit
 from tracecal.calibration.estimator_fits import EstimatorFits
 from tracecal.calibrator.catalogue import LABELS, LOG_RIDGE, MEAN_OF_THREE, SURPRISAL_RIDGE
 from tracecal.calibrator.settings import FitSettings
-from tracecal.calibrator.training_set import TrainingSet
+from tracecal.calibrator.training_set import MIN_CHOOSING, TrainingSet
 from tracecal.estimators.registry import LOG_RIDGE_ALSO
 
 # From so many labelled answers with entropies on the default is the mean of three.
@@ -22,7 +22,7 @@ MIN_LABELS_OF_MEAN = 50
 # It needs the entropies of at least this share of the traces.
 MIN_ENTROPY_SHARE = 0.9
 # Another estimator must gain on at least so many labels.
-MIN_COMPARED = 30
+MIN_COMPARED = MIN_CHOOSING
 # With fewer answers of one class, none is compared.
 MIN_CLASS = 5
 # A fit is a constant with fewer different probabilities, or with this share of answers at one.
@@ -61,23 +61,24 @@ def recommend(
 ) -> Recommendation:
     """Recommend the default, unless another's Brier score is lower by more than its interval.
 
-    The scores are of cross-fits within the calibration part of the first split, so that the choice
-    sees none of the answers that thresholds are tested on and the report counts. The interval holds
-    for all estimators at once (Bonferroni). Custom and uncalibrated estimators are not considered,
-    nor are those whose probabilities hardly vary.
+    The scores are of cross-fits among the labels of side 'fit', so that the choice sees none of the
+    answers that thresholds are tested on and the report counts; with few of these the default is
+    taken. The interval holds for all estimators at once (Bonferroni). Custom and uncalibrated
+    estimators are not considered, nor are those whose probabilities hardly vary.
     """
     default, own_fits = choose_default(training), training.own_fits()
+    if not training.chooses:
+        return Recommendation((), default)
     considered = {
         name: columns
         for name, columns in training.estimators.items()
         if name in LABELS and own_fits.get(name) != "identity"
     }
     labels = training.frame.select("example_id", "correct", "group_id")
-    predicted = training._replace(estimators=considered).cross_fitted(settings, "calibration")
+    predicted = training.select(*considered).cross_fitted("fit")
     squared = (pl.col("probability") - pl.col("correct")) ** 2
     errors = predicted.join(labels, on="example_id").with_columns(squared=squared)
-    part = training.first_split.filter(part="calibration")
-    rows = training.frame.join(part, on="example_id", how="semi")
+    rows = training.frame.filter(side="fit")
     varied = {name for name, columns in considered.items() if varies(rows, columns, fits[name])}
     ranking = tuple(sorted(_by_brier_score(errors), key=lambda name: name not in varied))
     best = ranking[0] if ranking else default
@@ -157,12 +158,12 @@ def _by_brier_score(errors: pl.DataFrame) -> list[str]:
 
 
 def varies(rows: pl.DataFrame, columns: Sequence[str], fits: EstimatorFits) -> bool:
-    """Whether the first split's fit gives the `rows` at least five different probabilities.
+    """Whether the fit on all labels gives the `rows` at least five different probabilities.
 
     None of them may be that of nine rows in ten.
     """
     x = rows.select(columns).drop_nulls().cast(pl.Float64).to_numpy()
-    proba = fits.splits[0].predict(x).round(DIGITS)
+    proba = fits.final.predict(x).round(DIGITS)
     counts = np.unique(proba, return_counts=True)[1]
     return len(counts) >= MIN_VALUES and counts.max() < CONSTANT_SHARE * len(x)
 

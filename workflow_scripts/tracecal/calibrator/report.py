@@ -24,7 +24,15 @@ from tracecal.calibrator.decision import (
     other_rates,
     percent,
 )
-from tracecal.calibrator.guarantee_text import describe_terms, guarantee_lines, guarantee_table
+from tracecal.calibrator.guarantee import count_reordered
+from tracecal.calibrator.guarantee_text import (
+    describe_group_choices,
+    describe_missing_answers,
+    describe_ranking,
+    describe_terms,
+    guarantee_lines,
+    guarantee_table,
+)
 from tracecal.calibrator.next_commands import SCORED_FILE, next_commands
 from tracecal.calibrator.quality import measure_quality
 from tracecal.calibrator.recommendation import choose_default, describe_labels, describe_log
@@ -51,6 +59,8 @@ class Report:
     `level`; `guarantees` one per target error rate, with the share of answers kept. `predictions`
     are cross-fitted probabilities of the labelled `answers` (or of their parts). `default` is the
     estimator that is used unless another is better, `reservation` why none is recommended.
+    `n_reordered` says by error rate how many labelled answers are kept, and how many of these would
+    be others if the probability ranked them.
     `n_answers` counts the labelled and the unlabelled, `asked` are the error rates that were asked
     for, `notes` say what else a user must know of the answers. `str` is the text.
     """
@@ -63,6 +73,7 @@ class Report:
     pictures: Mapping[str, Any] = field(repr=False)
     level: float
     default: str
+    n_reordered: Mapping[float, tuple[int, int]] = field(repr=False)
     n_answers: int = 0
     asked: Sequence[float] = ()
     reservation: str | None = None
@@ -154,7 +165,8 @@ class Report:
         paragraphs = [first, " ".join([wrong, *(f"{line.strip()}." for line in others)])]
         paragraphs += [self._advice(), *self.notes]
         if self.is_guaranteed:
-            paragraphs.append(ABOUT_KEEPING)
+            ranking = describe_ranking(self.control, *self.n_reordered[self.rate])
+            paragraphs += [f"{ranking[0].upper()}{ranking[1:]}.", ABOUT_KEEPING]
         return [*paragraphs, *self._dependence()]
 
     def _dependence(self) -> list[str]:
@@ -175,7 +187,12 @@ class Report:
         about = self.guarantees, self.rate
         others = other_rates(*about, base_rate, self.asked)
         lines = [headline(*about, self.control.confidence, base_rate)]
-        return [*lines, f"  {others}"] if others else lines
+        lines += [f"  {others}"] if others else []
+        of_groups = (
+            describe_group_choices(self.control, self.rate),
+            describe_missing_answers(self.control),
+        )
+        return [*lines, *filter(None, of_groups)]
 
     def _advice(self) -> str:
         """Which estimator gives the probabilities, and why."""
@@ -230,6 +247,8 @@ class Report:
             height=HEIGHT,
             commands=self.commands,
             terms=describe_terms(self.control),
+            tested=self.control.thresholds[0].n,
+            ranked_by=LABELS[self.control.ranked_by],
             labels=LABELS,
             notes=self._marks,
             guarantees=guarantee_lines(self.guarantees),
@@ -245,20 +264,18 @@ def make_report(
 
     `asked` are the error rates that were asked for.
     """
-    estimator, predictions = file.recommended(), training.cross_fitted(settings)
-    calibrated = file.estimators[estimator]
-    control = calibrated.risk_control
-    guarantees = guarantee_table(control)
-    tested_fit = calibrated.splits[control.split]
+    estimator, predictions = file.recommended(), training.cross_fitted()
+    control = file.estimators[estimator].risk_control
     return Report(
         file=file,
         estimator=estimator,
         estimators=measure_quality(training, predictions, settings),
-        guarantees=guarantees,
+        guarantees=guarantee_table(control),
         predictions=predictions,
-        pictures=report_pictures(training, predictions, tested_fit, estimator, guarantees),
+        pictures=report_pictures(training, predictions, estimator, control),
         level=settings.bootstrap.level,
         default=choose_default(training),
+        n_reordered=count_reordered(training, predictions.filter(estimator=estimator), control),
         n_answers=training.n_answers,
         asked=asked,
         reservation=describe_labels(training, file.estimators),

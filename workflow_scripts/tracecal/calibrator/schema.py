@@ -27,8 +27,7 @@ from pydantic import (
 
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.raw_answer import Known, Reasoning, StopToken
-from tracecal.calibration.estimator_fits import EstimatorFits
-from tracecal.calibration.pooled import PART_FEATURE
+from tracecal.calibration.estimator_fits import Coefficients, EstimatorFits, require_width
 from tracecal.errors import InputError
 from tracecal.estimators.registry import LOG_RIDGE_ALSO, OF_FILES
 from tracecal.estimators.trace_inputs import ENTROPY_INPUTS
@@ -190,10 +189,13 @@ class ErrorRateThreshold(_Extensible):
     tested_rate: Share | None = Field(
         None, description="by whose test the threshold passed: the target, or a smaller rate"
     )
-    threshold: Share | None = Field(description="the probability from which to keep; null: none")
+    threshold: float | None = Field(description="the score from which to keep; null: none")
     n: int = Field(ge=0, description="answers tested")
     kept: int = Field(ge=0)
     wrong: int = Field(ge=0, description="of those kept")
+    allowed: int | None = Field(
+        None, description="how many of those kept may be wrong; null: of groups, or unknown"
+    )
     coverage: Share = Field(description="share kept")
     error: Share | None = Field(description="share wrong of the kept")
     enough: int | None = Field(None, description="groups that would do where there is none")
@@ -206,18 +208,51 @@ class ErrorRateThreshold(_Extensible):
         return self
 
 
-class ErrorRateControl(_Extensible):
-    """Thresholds that hold for the fit of `split`: docs/reference/guarantee_fields.md."""
+class GroupChoice(_Extensible):
+    """A size of groups up to which answers may be kept."""
 
-    split: int
+    largest_group: PositiveInt
+    larger_groups: Share = Field(description="share of answers in larger groups")
+    coverage: tuple[Share, ...] = Field(description="share kept at each target error rate")
+
+
+class ErrorRateControl(_Extensible):
+    """Thresholds on a ranking score: docs/reference/guarantee_fields.md."""
+
+    ranked_by: str = Field(description="an estimator, or 'fixed_score', which no label has fitted")
+    features: tuple[str, ...] = Field(min_length=1, description="inputs of the ranking score")
+    fit: Coefficients = Field(description="maps them to the score, from 0 to 1")
+    split: int | None = Field(None, description="of a run: whose evaluation part tested")
     confidence: Share
+    joint_confidence: Share | None = Field(
+        None, description="with which the guarantees of all error rates hold at once"
+    )
     groups: int = Field(ge=0, description="tested")
-    largest_group: PositiveInt = Field(description="with how many answers a group counts at most")
+    largest_group: PositiveInt = Field(description="answers of larger groups are never kept")
+    larger_groups: Share = Field(0.0, description="share of answers in larger groups")
+    group_choices: tuple[GroupChoice, ...] = Field(
+        (), description="other sizes, where answers are in groups"
+    )
+    coverage_of: int | None = Field(
+        None, description="answers of which coverage is a share; null: those tested"
+    )
     about: str | None = Field(None, description="what the guarantees are about")
     thresholds: tuple[ErrorRateThreshold, ...]
     risk_coverage: tuple[tuple[Share, Share], ...] = Field(
         (), description="pairs of share kept and share wrong of the kept, of the tested answers"
     )
+
+    @model_validator(mode="after")
+    def _require_width(self) -> Self:
+        require_width(self.fit, len(self.features))
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_unstated(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        optional = {"split", "joint_confidence", "group_choices", "coverage_of"}
+        content = handler(self)
+        is_unstated = {name for name in optional if content[name] in (None, (), [])}
+        return {name: value for name, value in content.items() if name not in is_unstated}
 
     def explain(self, entry: ErrorRateThreshold) -> str:
         """Say why an entry has no threshold."""
@@ -256,16 +291,28 @@ class CascadeControl(_Extensible):
     """Thresholds from which the small model's answer is kept before the model `large` is asked."""
 
     large: str | None
+    split: int = Field(0, description="whose fit gives the probabilities")
     confidence: Share
     thresholds: tuple[CascadeThreshold, ...]
 
 
 @dataclass(frozen=True)
 class Reference:
-    """Values of answers that the tested fit has not seen, for monitors to compare with."""
+    """Ranking scores and lengths of answers that tested, for monitors to compare with."""
 
     probability: tuple[Share, ...] = ()
     length: tuple[Annotated[float, Field(ge=0)], ...] = ()
+    group: tuple[int, ...] = ()
+
+    def of_single_groups(self) -> "Reference":
+        """One answer of each group, for traffic of which one of each is watched."""
+        if not self.group:
+            return self
+        rows = {group: place for place, group in reversed([*enumerate(self.group)])}
+        columns = (self.probability, self.length, self.group)
+        return Reference(
+            *(tuple(values[place] for place in sorted(rows.values())) for values in columns)
+        )
 
 
 class HeldOut(_Extensible):
@@ -301,9 +348,9 @@ class CalibratedEstimator(EstimatorFits):
     held_out: HeldOut | None = None
 
     @model_validator(mode="after")
-    def _require_tested_fit(self) -> Self:
-        if self.risk_control is not None and self.risk_control.split not in self.splits:
-            raise ValueError(f"splits has no fit of the tested split {self.risk_control.split}")
+    def _require_routing_fit(self) -> Self:
+        if self.cascade is not None and self.cascade.split not in self.splits:
+            raise ValueError(f"splits has no fit of the cascade's split {self.cascade.split}")
         return self
 
     @model_serializer(mode="wrap")
@@ -406,9 +453,20 @@ class CalibratorFile(BaseModel):
                 return name
         return DEFAULT_ESTIMATOR
 
-    def by_part(self, estimator: str) -> bool:
-        """Whether an estimator's last input says which part of an answer a row is."""
-        return self.estimators[estimator].features[-1] == PART_FEATURE
+    def guaranteeing(self, estimator: str) -> CalibratedEstimator | None:
+        """The estimator whose guarantees hold for answers that `estimator` scores; None: none.
+
+        It is the estimator itself, or the recommended one for a substitute of answers without
+        entropies and for the estimator that ranks.
+        """
+        if self.estimators[estimator].risk_control is not None:
+            return self.estimators[estimator]
+        recommended = self.estimators.get(self.recommended())
+        if recommended is None or recommended.risk_control is None:
+            return None
+        substitute = self.recommended(with_entropies=False)
+        shares = estimator in (substitute, recommended.risk_control.ranked_by)
+        return recommended if shares else None
 
 
 def content_digest(content: Mapping[str, Any]) -> str:

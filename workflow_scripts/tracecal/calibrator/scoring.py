@@ -5,6 +5,7 @@ import polars as pl
 from tracecal.answers.record import ALSO
 from tracecal.answers.tasks import other_tasks
 from tracecal.calibration.fits import probability_bounds
+from tracecal.calibration.groups import group_answers
 from tracecal.calibrator.fingerprints import KNOWN_ANSWER, are_among
 from tracecal.calibrator.predictor import Predictor, Target
 from tracecal.calibrator.trace_kinds import (
@@ -28,6 +29,7 @@ SCORED = {
     "reason": pl.String,
 }
 WITHOUT = "it has no {}, which the calibrator takes beside the trace (--also)"
+UNDEFINED = "undefined for this answer"
 PROBABILITIES = ("probability", "lower", "upper")
 DIGITS = 4  # of probabilities in files
 
@@ -46,21 +48,22 @@ def score_answers(
     calibrator's model, task and kind of trace, or where it needs more than traces.
     """
     _require_fitting(answers, predictor, task)
-    columns = list(predictor.inputs)
+    columns = list(predictor.columns)
     values = compute_inputs(answers, columns, predictor.custom)
-    complete = values.select(pl.all_horizontal(pl.col(columns).is_not_null())).to_series()
+    inputs = list(predictor.inputs)
+    complete = values.select(pl.all_horizontal(pl.col(inputs).is_not_null())).to_series()
+    parts = answers.filter(complete)["part"] if "part" in answers.columns else ()
     x, low, high = (
-        predictor.with_part(
-            frame.filter(complete).select(columns).to_numpy(order="c"),  # NaN where null
-            answers.filter(complete)["part"] if predictor.by_part else (),
-        )
+        # NaN where null.
+        predictor.with_part(frame.filter(complete).select(columns).to_numpy(order="c"), parts)
         for frame in (values, *input_bounds(answers, columns, predictor.custom))
     )
-    lower, upper = probability_bounds(predictor.final, low, high)
+    bounds = (predictor.select_inputs(ends) for ends in (low, high))
+    lower, upper = probability_bounds(predictor.final, *bounds)
     scored = pl.DataFrame(
         {
             "example_id": answers["example_id"].filter(complete),
-            "probability": predictor.final.predict(x),
+            "probability": predictor.proba(x),
             "lower": lower,
             "upper": upper,
             "keep": None if target is None else predictor.keeps(x, target),
@@ -69,13 +72,39 @@ def score_answers(
     )
     reason = pl.when(~complete).then(_lacking(answers, values, predictor))
     if target is not None:
-        undecided_by = pl.Series(_undecided(answers, predictor, target), dtype=pl.String)
+        undecided_by = pl.Series(_undecided(answers, values, predictor, target), dtype=pl.String)
         reason = pl.coalesce(reason, undecided_by)
     joined = answers.select("example_id", reason=reason).join(
         scored.fill_nan(None), on="example_id", how="left", validate="1:1", maintain_order="left"
     )
     keep = pl.when(pl.col("reason").is_null()).then("keep")
+    if isinstance(target, float):
+        keep = keep & _in_small_groups(answers, predictor)
     return joined.with_columns(keep=keep).select(*SCORED)
+
+
+def _in_small_groups(answers: pl.DataFrame, predictor: Predictor) -> pl.Series:
+    """Whether the group of each answer is small enough for the guarantee, [answers].
+
+    Says how many answers are not kept for their groups.
+    """
+    largest_group = predictor.control.largest_group if predictor.control else 1
+    if "part" in answers.columns:
+        groups = answers.select("example_id", "group_id")
+    else:
+        groups = group_answers(answers.with_columns(correct=pl.lit(None, pl.Boolean)))
+    sizes = answers.select("example_id").join(
+        groups.with_columns(size=pl.len().over("group_id")),
+        on="example_id",
+        maintain_order="left",
+    )["size"]
+    if n_larger := int((sizes > largest_group).sum()):
+        LOGGER.warning(
+            "%d of %d answers are in groups of more than %d, which the guarantee does not cover: "
+            "they are not kept (calibrate with a larger --largest-group to change that)",
+            *(n_larger, len(sizes), largest_group),
+        )
+    return sizes <= largest_group
 
 
 def _require_fitting(answers: pl.DataFrame, predictor: Predictor, task: str | None) -> None:
@@ -92,7 +121,7 @@ def _require_fitting(answers: pl.DataFrame, predictor: Predictor, task: str | No
     own_inputs = {f"scores.{name}" for name in predictor.custom}
     own_inputs |= {f"{ALSO}{name}" for name in predictor.also}
     if missing := [
-        name for name in predictor.inputs if name not in TRACE_INPUTS and name not in own_inputs
+        name for name in predictor.columns if name not in TRACE_INPUTS and name not in own_inputs
     ]:
         raise InputError(
             f"{predictor.estimator} needs {missing[0]}, which traces do not provide: only the "
@@ -103,7 +132,7 @@ def _require_fitting(answers: pl.DataFrame, predictor: Predictor, task: str | No
 def _lacking(answers: pl.DataFrame, values: pl.DataFrame, predictor: Predictor) -> pl.Series:
     """What each answer without a probability lacks for it, [answers]."""
     trace_inputs = [name for name in predictor.inputs if not name.startswith(ALSO)]
-    reason = answers["lacks"].fill_null("undefined for this answer").alias("reason")
+    reason = answers["lacks"].fill_null(UNDEFINED).alias("reason")
     missing_column = pl.lit(None, pl.String)
     for name in predictor.also:
         missing = pl.when(pl.col(f"{ALSO}{name}").is_null()).then(pl.lit(WITHOUT.format(name)))
@@ -113,17 +142,24 @@ def _lacking(answers: pl.DataFrame, values: pl.DataFrame, predictor: Predictor) 
     return values.with_columns(reason).select(reasons).to_series()
 
 
-def _undecided(answers: pl.DataFrame, predictor: Predictor, target: Target) -> list[str | None]:
+def _undecided(
+    answers: pl.DataFrame, values: pl.DataFrame, predictor: Predictor, target: Target
+) -> list[str | None]:
     """Why the threshold does not decide about each answer; None where it does."""
-    if (failure := predictor.why_not(target)) is not None:
-        return [failure] * answers.height
-    kinds = undecided(answers, predictor.inputs, predictor.fitted_on)
+    if (reason := predictor.why_not(target)) is not None:
+        return [reason] * answers.height
+    inputs = predictor.deciding_inputs(target)
+    lacking = values.select(~pl.all_horizontal(pl.col(inputs).is_not_null())).to_series()
+    lacks = answers.select(pl.when(lacking).then(pl.col("lacks").fill_null(UNDEFINED))).to_series()
+    kinds = undecided(answers, inputs, predictor.fitted_on)
     decodings = [other_decoding(decoding, predictor.fitted_on) for decoding in answers["decoding"]]
     tasks = other_tasks(answers, predictor.fitted_on.row_tasks)
     labelled = are_among(answers, predictor.fitted_on.answers).to_list()
     return [
-        kind or decoding or task or (KNOWN_ANSWER if is_labelled else None)
-        for kind, decoding, task, is_labelled in zip(kinds, decodings, tasks, labelled, strict=True)
+        lack or kind or decoding or task or (KNOWN_ANSWER if is_labelled else None)
+        for lack, kind, decoding, task, is_labelled in zip(
+            lacks, kinds, decodings, tasks, labelled, strict=True
+        )
     ]
 
 

@@ -23,15 +23,16 @@ class FitSettings(Strict):
     risk_control: RiskControl = RiskControl()
     bootstrap: Bootstrap = Bootstrap()
 
-    def with_error_rates(self, error_rates: Sequence[float]) -> Self:
-        """The settings with these target error rates, where some are given."""
-        if not error_rates:
-            return self
+    def with_targets(self, error_rates: Sequence[float], largest_group: int | None = None) -> Self:
+        """The settings with these target error rates and largest group, where they are given."""
         for rate in error_rates:
             if not 0 < rate < 1:
                 raise InputError(f"--error-rate {rate:g}: expected a number between 0 and 1.")
+        if largest_group is not None and largest_group < 1:
+            raise InputError(f"--largest-group {largest_group}: expected 1 or more.")
+        targets = {"error_rates": tuple(sorted({*error_rates})), "largest_group": largest_group}
         control = self.risk_control.model_copy(
-            update={"error_rates": tuple(sorted({*error_rates}))}
+            update={name: value for name, value in targets.items() if value}
         )
         return self.model_copy(update={"risk_control": control})
 

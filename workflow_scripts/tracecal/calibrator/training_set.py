@@ -1,4 +1,10 @@
-"""What a calibrator is fitted on: labelled answers with their inputs, estimators and splits."""
+"""What a calibrator is fitted on: labelled answers with their inputs, estimators and sides.
+
+1. `training = make_training_set(answers, task, settings)` groups the answers, takes the labelled
+   ones and computes all inputs.
+2. `TrainingSet.fit` fits on one side of the labels or on all.
+3. `TrainingSet.cross_fitted` predicts each labelled answer by fits that have not seen it.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -7,12 +13,13 @@ import polars as pl
 
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.record import own_column_paths
-from tracecal.answers.tasks import answers_of_task
+from tracecal.answers.tasks import answers_of_task, task_names
 from tracecal.calibration.estimator_fits import EstimatorFits
+from tracecal.calibration.fits import Method
 from tracecal.calibration.groups import group_answers
+from tracecal.calibration.guarantees.sides import MIN_FITTED, Side, assign_sides
 from tracecal.calibration.pooled import by_part, part_codes
 from tracecal.calibration.predictions import calibrate_all
-from tracecal.calibration.splits import make_splits
 from tracecal.calibrator.catalogue import INPUTS, LOG_RIDGE, inputs_with_columns
 from tracecal.calibrator.settings import FitSettings
 from tracecal.errors import InputError
@@ -23,66 +30,112 @@ from tracecal.features.features import FEATURES
 from tracecal.io.log import LOGGER
 
 MIN_LABELS = 20
+MIN_CHOOSING = 30  # labels of side 'fit' that may choose an estimator
 FOLDS = 5
 
 
 class TrainingSet(NamedTuple):
-    """Labelled answers, the estimators that can be computed for them, and the splits.
+    """Labelled answers, the estimators that can be computed for them, and unlabelled answers.
 
-    `frame` holds `example_id`, `correct`, `group_id` and all inputs; `estimators` have their
-    inputs; `splits` are those of the protocol; `part_names` are the names of pooled parts;
-    `n_answers` counts the unlabelled, too.
+    Attributes
+    ----------
+    records : polars.DataFrame
+        The labelled answers as read, sorted by id.
+    frame : polars.DataFrame
+        Their `example_id`, `correct`, `group_id`, `size` (of the group, unlabelled answers among
+        them), `side` ('fit' or 'test'), `rank` (of the group in an order that the answers' contents
+        fix) and all inputs.
+    estimators : dict
+        The inputs of each estimator.
+    unlabelled : polars.DataFrame
+        The answers without a label as read, with `group_id` and `size`.
+    method : str
+        How the estimators without a fit of their own are fitted.
+    part_names : sequence of str
+        The names of pooled parts.
+    custom : mapping
+        The scores of custom estimators by id.
     """
 
+    records: pl.DataFrame
     frame: pl.DataFrame
     estimators: dict[str, list[str]]
-    splits: pl.DataFrame
+    unlabelled: pl.DataFrame
+    method: Method
     part_names: Sequence[str] = ()
-    n_answers: int = 0
+    custom: Custom = NO_CUSTOM
 
     @property
-    def first_split(self) -> pl.DataFrame:
-        """The split whose fit has the guarantees."""
-        return self.splits.filter(pl.col("split") == 0)
+    def n_answers(self) -> int:
+        """How many answers there are, the unlabelled among them."""
+        return self.records.height + self.unlabelled.height
+
+    @property
+    def n_groups(self) -> int:
+        """How many groups the labelled answers form."""
+        return self.frame["group_id"].n_unique()
+
+    @property
+    def chooses(self) -> bool:
+        """Whether the labels of side 'fit', which then test nothing, may choose an estimator."""
+        n_fit = self.frame.filter(side="fit").height
+        return self.n_groups >= MIN_FITTED and n_fit >= MIN_CHOOSING
+
+    @property
+    def compared(self) -> pl.DataFrame:
+        """`example_id` of the labelled answers that choose no estimator."""
+        rows = self.frame.filter(side="test") if self.chooses else self.frame
+        return rows.select("example_id")
 
     def own_fits(self) -> dict[str, OwnFit]:
         """The estimators that are not fitted by the protocol's method, and how they are."""
         fits = {e.id: e.fit for e in OF_FILES if e.id in self.estimators and e.fit}
         return by_part(self.estimators, fits)[1] if self.part_names else fits
 
-    def calibrate(
-        self, splits: pl.DataFrame, settings: FitSettings, answers: pl.DataFrame | None = None
-    ) -> tuple[pl.DataFrame, dict[str, EstimatorFits]]:
-        """Fit all estimators on `splits` of the answers, by default of all, and predict."""
-        return calibrate_all(
-            self.frame if answers is None else answers,
-            splits,
-            self.estimators,
-            settings.calibration.method,
-            self.own_fits(),
-            part_names=self.part_names,
-        )
+    def fit(self, side: Side | None = None) -> dict[str, EstimatorFits]:
+        """Fit all estimators: `final` on all labels, split 0 on those of `side`, if it is given."""
+        part = pl.lit("evaluation") if side is None else _part_of(pl.col("side") == side)
+        return self._calibrate(self.frame, self._split(self.frame, 0, part))[1]
 
-    def cross_fitted(self, settings: FitSettings, part: str | None = None) -> pl.DataFrame:
+    def select(self, *estimators: str) -> "TrainingSet":
+        """The same with some of the estimators alone."""
+        return self._replace(estimators={name: self.estimators[name] for name in estimators})
+
+    def cross_fitted(self, side: Side | None = None) -> pl.DataFrame:
         """Predict each answer by fits on the other folds, which are of whole groups.
 
-        `estimator`, `example_id`, `fold` and `probability`; `part` restricts it to that part of
-        the first split.
+        `estimator`, `example_id`, `fold` and `probability`; `side` restricts all to its answers.
         """
-        rows = self.first_split
-        rows = rows if part is None else rows.filter(part=part)
-        ranks = rows["rank"].rank("dense") - 1
-        rows = rows.with_columns(fold=ranks % min(FOLDS, ranks.n_unique()))
-        held_out = pl.when(pl.col("fold") == pl.col("split")).then(pl.lit("evaluation"))
-        folds = pl.concat(
-            rows.with_columns(split=pl.lit(fold, pl.Int64)).with_columns(
-                part=held_out.otherwise(pl.lit("calibration"))
-            )
-            for fold in rows["fold"].unique().sort()
-        )
-        answers = self.frame.join(rows.select("example_id"), on="example_id", how="semi")
-        predictions, _ = self.calibrate(folds, settings, answers)
+        frame = self.frame if side is None else self.frame.filter(side=side)
+        place = frame["rank"].rank("dense") - 1
+        frame = frame.with_columns(fold=place % min(FOLDS, place.n_unique()))
+        folds = [
+            self._split(frame, fold, _part_of(pl.col("fold") != fold))
+            for fold in frame["fold"].unique().sort()
+        ]
+        predictions, _ = self._calibrate(frame, pl.concat(folds))
         return predictions.rename({"split": "fold"})
+
+    def calibrate(self, splits: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, EstimatorFits]]:
+        """Fit all estimators on `splits` of the labelled answers, and predict (`calibrate_all`)."""
+        return self._calibrate(self.frame, splits)
+
+    def _split(self, frame: pl.DataFrame, number: int, part: pl.Expr) -> pl.DataFrame:
+        """A split of the rows of `frame` as `calibrate_all` takes it."""
+        split = pl.lit(number, pl.Int64)
+        return frame.select("example_id", "rank", split=split, part=part)
+
+    def _calibrate(
+        self, frame: pl.DataFrame, splits: pl.DataFrame
+    ) -> tuple[pl.DataFrame, dict[str, EstimatorFits]]:
+        own_fits, names = self.own_fits(), self.part_names
+        return calibrate_all(
+            frame, splits, self.estimators, self.method, own_fits, part_names=names
+        )
+
+
+def _part_of(calibrates: pl.Expr) -> pl.Expr:
+    return pl.when(calibrates).then(pl.lit("calibration")).otherwise(pl.lit("evaluation"))
 
 
 def make_training_set(
@@ -92,10 +145,10 @@ def make_training_set(
     parts: Parts | None = None,
     custom: Custom = NO_CUSTOM,
 ) -> TrainingSet:
-    """Take the labelled ones of `answers` (columns of `RECORDS`), or of `parts` of answers.
+    """Group `answers` (columns of `RECORDS`), or `parts` of answers, and take the labelled ones.
 
-    Parts of one answer share its group. Raises `InputError` where too few are labelled, or where
-    equal answers have different labels.
+    Parts of one answer share its group. Raises `InputError` where too few are labelled, where equal
+    answers have different labels, or where all are of one group.
     """
     labelled = answers_of_task(answers.filter(pl.col("correct").is_not_null()), task)
     labelled = labelled.sort("example_id")
@@ -110,8 +163,9 @@ def make_training_set(
             "no answer names its model, so that the calibrator is used for answers of any: name it "
             "with --model"
         )
-    groups = labelled.select("example_id", "group_id") if parts else group_answers(labelled)
-    own_columns = [*own_column_paths(answers)]
+    unlabelled = _unlabelled_of_tasks(answers.filter(pl.col("correct").is_null()), labelled)
+    groups = _sized_groups(pl.concat([labelled, unlabelled]), is_grouped=parts is not None)
+    own_columns = [*own_column_paths(labelled)]
     names = (
         *TRACE_INPUTS,
         *(f"scores.{name}" for name in custom),
@@ -119,25 +173,55 @@ def make_training_set(
     )
     frame = (
         labelled.select("example_id", "correct")
-        .join(groups, on="example_id", validate="1:1")
+        .join(_sides(labelled, groups), on="example_id", validate="1:1")
         .join(compute_inputs(labelled, names, custom), on="example_id", validate="1:1")
     )
-    share = settings.splits.calibration_share
-    splits = make_splits(groups, task, settings.seed, settings.splits.count, share)
+    if frame["group_id"].n_unique() == 1:
+        raise InputError(
+            f"all {frame.height} labelled answers are of one group, so that none can be predicted "
+            "by the labels of others. Give answers that are not variants of each other group ids "
+            "of their own."
+        )
     estimators = _computable(frame, labelled, custom)
     if own_columns:
         estimators |= {LOG_RIDGE_ALSO.id: _with_columns(frame, own_columns)}
-    training = TrainingSet(frame, estimators, splits, n_answers=answers.height)
-    part_names = parts.pooled if parts and settings.calibration.method == "platt" else ()
+    grouped = unlabelled.drop("group_id").join(groups, on="example_id", validate="1:1")
+    method = settings.calibration.method
+    training = TrainingSet(labelled, frame, estimators, grouped, method, custom=custom)
+    part_names = parts.pooled if parts and method == "platt" else ()
     if not part_names:
         return training
-    return TrainingSet(
-        frame.join(part_codes(labelled, part_names), on="example_id", validate="1:1"),
-        by_part(estimators, training.own_fits())[0],
-        splits,
-        part_names,
-        answers.height,
+    return training._replace(
+        frame=frame.join(part_codes(labelled, part_names), on="example_id", validate="1:1"),
+        estimators=by_part(estimators, training.own_fits())[0],
+        part_names=part_names,
     )
+
+
+def _unlabelled_of_tasks(unlabelled: pl.DataFrame, labelled: pl.DataFrame) -> pl.DataFrame:
+    """The unlabelled answers to the tasks of the labelled ones, or all where these name none."""
+    names = task_names(labelled)
+    if not names:
+        return unlabelled
+    chosen = unlabelled.filter(pl.col("row_task").is_in([*names]) | pl.col("row_task").is_null())
+    if n_others := unlabelled.height - chosen.height:
+        LOGGER.warning("%d unlabelled answers are to other tasks: they are left out", n_others)
+    return chosen
+
+
+def _sized_groups(answers: pl.DataFrame, is_grouped: bool) -> pl.DataFrame:
+    """`example_id`, `group_id` and `size`, the number of answers in the group."""
+    groups = answers.select("example_id", "group_id") if is_grouped else group_answers(answers)
+    return groups.with_columns(size=pl.len().over("group_id"))
+
+
+def _sides(labelled: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
+    """`example_id`, `group_id`, `size`, `side` and `rank` of the labelled answers."""
+    of_labelled = labelled.select("example_id").join(groups, on="example_id", validate="1:1")
+    sides = assign_sides(labelled, of_labelled.select("example_id", "group_id"))
+    rank = pl.col("order").rank("dense").cast(pl.Int64) - 1
+    rows = of_labelled.join(sides.drop("group_id"), on="example_id", validate="1:1")
+    return rows.select("example_id", "group_id", "size", "side", rank=rank)
 
 
 def _computable(

@@ -15,6 +15,8 @@ from tracecal.io.log import LOGGER
 if TYPE_CHECKING:
     import polars as pl
 
+    from tracecal.calibrator.predictor import Predictor
+
 # What a spreadsheet would execute at the beginning of a cell.
 FORMULA = r"^[=+\-@\t\r]"
 
@@ -68,7 +70,7 @@ def score(
             "where they are made (docs/guides/evaluators.md)."
         )
     scores = loaded.score(new, parts=parts, **options)
-    if explanation := explain_unlikely(scores):
+    for explanation in explain_keeping(scores, loaded.predictor(options.get("estimator"))):
         LOGGER.info("%s", explanation)
     if beside:
         rows = answers_in(beside, reading, keep_rows=True)
@@ -79,22 +81,28 @@ def score(
         write_scores(scores, output)
 
 
-def explain_unlikely(scores: "pl.DataFrame") -> str | None:
-    """Why answers are kept that are more likely wrong than right; None where none is."""
+def explain_keeping(scores: "pl.DataFrame", predictor: "Predictor") -> list[str]:
+    """Why answers are kept that are not the most probable ones, or that are likelier wrong."""
     import polars as pl
 
-    if "keep" not in scores.columns:
-        return None
-    kept = scores.filter(pl.col("keep"))
+    from tracecal.calibrator.guarantee_text import describe_ranking
+
+    decided = scores.filter(pl.col("keep").is_not_null()) if "keep" in scores.columns else scores
+    if "keep" not in scores.columns or not decided["keep"].any():
+        return []
+    sentences, kept = [], decided.filter(pl.col("keep"))
+    most_probable = decided.sort("probability", descending=True).head(kept.height)
+    n_others = most_probable.join(kept, on="example_id", how="anti").height
+    if predictor.control is not None:
+        sentences.append(describe_ranking(predictor.control, kept.height, n_others))
     unlikely = kept.filter(pl.col("probability") < 0.5)
-    if unlikely.is_empty():
-        return None
-    lowest = min(unlikely["probability"])
-    return (
-        f"{unlikely.height} of {kept.height} kept answers have a probability below 50 %, the "
-        f"lowest {lowest:.2f}: the guarantee is about the share of wrong "
-        "answers among all that are kept, from a threshold on, not about each of them"
-    )
+    if unlikely.height:
+        sentences.append(
+            f"{unlikely.height} of {kept.height} kept answers have a probability below 50 %, the "
+            f"lowest {min(unlikely['probability']):.2f}: the guarantee is about the share of wrong "
+            "answers among all that are kept, from a threshold on, not about each of them"
+        )
+    return sentences
 
 
 def write_scores(scores: "pl.DataFrame", output: str | None) -> None:

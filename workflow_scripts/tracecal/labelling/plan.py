@@ -24,7 +24,7 @@ from tracecal.calibration.forecast import (
 from tracecal.calibration.populations import BinormalPopulation, Population
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in
 from tracecal.calibrator.population import labelled_population
-from tracecal.calibrator.settings import SEED, FitSettings
+from tracecal.calibrator.settings import SEED
 from tracecal.errors import InputError
 from tracecal.pages.page import render_page
 
@@ -133,8 +133,7 @@ def plan(
         population = BinormalPopulation(accuracy, auroc)
     else:
         raise InputError("give either --calibrator, or --accuracy and --auroc as guesses.")
-    share = FitSettings().splits.calibration_share
-    table = forecast_table(population, share, error_rate, confidence, most, draws, seed)
+    table = forecast_table(population, error_rate, confidence, most, draws, seed)
     text = format_plan(population, table, error_rate, confidence)
     return Plan(table, error_rate, confidence, text)
 

@@ -258,7 +258,7 @@ def test_answers_are_kept_by_the_promise_of_a_cascade(both, of_top_k, threshold,
     """Whose threshold decides, and not that of an error rate."""
     guarantee = CascadeThreshold(**GUARANTEE | {"threshold": threshold})
     control = CascadeControl(large="large", confidence=0.9, thresholds=(guarantee,))
-    fits = of_top_k.fits.model_copy(update={"cascade": control})
+    fits = of_top_k.fits.model_copy(update={"cascade": control, "splits": {0: of_top_k.final}})
     scorer = Scorer(replace(of_top_k, fits=fits), READING, "below:0.05")
     with both(small(), large(), scorer, promise="below:0.05") as http:
         for stream in (False, True):
@@ -604,7 +604,8 @@ def test_a_promise_of_another_cascade_is_refused(
     without = GUARANTEE | {"promised": 0.01, "threshold": None, "reason": "too few"}
     told = {"large": stored, "confidence": 0.9, "thresholds": [GUARANTEE, without]}
     path = tmp_path / "C.json"
-    write_json(content | {DEFAULT: content[DEFAULT] | {"cascade": told}}, path)
+    routed = {"cascade": told, "splits": {"0": content[DEFAULT]["final"]}}
+    write_json(content | {DEFAULT: content[DEFAULT] | routed}, path)
     start = ["serve", "--calibrator", str(path), "--port", "0", "--upstream", "http://s"]
     assert main([*start, *GIVEN[:4], "--promise", promise]) == 1
     assert reason in caplog.text

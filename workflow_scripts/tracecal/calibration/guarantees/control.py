@@ -37,7 +37,6 @@ def control_error_rates(
     confidence: float,
     ungrouped: bool = False,
     largest_group: int | None = None,
-    forecast: bool = True,
 ) -> dict[str, Any]:
     """Find the thresholds whose error rates one estimator guarantees.
 
@@ -63,8 +62,6 @@ def control_error_rates(
     largest_group : int, optional
         Answers of larger groups are neither tested nor kept. By default the smallest size for which
         larger groups hold at most a fifth of the answers.
-    forecast : bool
-        Whether to forecast how many labels would be enough where a guarantee is missing.
 
     Returns
     -------
@@ -93,11 +90,10 @@ def control_error_rates(
         error_rates,
         significance_level(confidence),
         largest_group,
-        forecast,
     )
     tested = (labelled.size <= largest_group) & ~np.isnan(labelled.score)
     larger = sizes[sizes > largest_group].sum() / sizes.sum()
-    about = SCOPE if larger == 0 else f"{SCOPE}; {_describe_cap(largest_group)}"
+    about = SCOPE if larger == 0 else f"{SCOPE}; {describe_cap(largest_group)}"
     return {
         "ranked_by": estimator,
         "features": list(fits.features),
@@ -108,7 +104,7 @@ def control_error_rates(
         "largest_group": largest_group,
         "larger_groups": round(float(larger), 4),
         "about": about,
-        "thresholds": [_as_row(test) for test in tests],
+        "thresholds": [as_row(test) for test in tests],
         "risk_coverage": risk_coverage(labelled.score[tested], wrong[tested]),
     }
 
@@ -126,14 +122,15 @@ def _grouped_scores(rows: pl.DataFrame, sizes: np.ndarray) -> GroupedScores:
     return GroupedScores(rows["score"].to_numpy(), group, sizes[group])
 
 
-def _describe_cap(largest_group: int) -> str:
+def describe_cap(largest_group: int) -> str:
+    """Which groups' answers are never kept."""
     if largest_group == 1:
         return "answers of groups of several are never kept"
     return f"answers of groups of more than {largest_group} are never kept"
 
 
-def _as_row(test: ErrorRateTest) -> dict[str, Any]:
-    """The JSON of a test: counts where something is kept."""
+def as_row(test: ErrorRateTest) -> dict[str, Any]:
+    """The JSON values of a test: counts where something is kept."""
     kept, wrong = (test.kept, test.wrong) if test.guaranteed else (0, 0)
     return {
         "error_rate": test.error_rate,

@@ -29,9 +29,11 @@ from tracecal.calibration.guarantees.line import (
     labels_needed,
 )
 from tracecal.calibration.guarantees.sequence import fitted_sequence
+from tracecal.calibration.guarantees.sides import MIN_FITTED
 
 # Fewer distinct scores than this, of MIN_UNLABELLED answers or more, are tested value by value.
 FEW_VALUES = 20
+GROUPS_NEED = "groups of answers need"  # how the reason begins where these are too few
 MIN_QUANTILES = 20  # groups: at least so many unlabelled scores choose the thresholds
 # The first value to test keeps START times the answers that suffice if none is wrong; with fewer
 # labels than FEW_LABELS times these, START_FEW times.
@@ -142,7 +144,7 @@ def find_thresholds(
     error_rates: Sequence[float],
     level: float,
     largest_group: int = 1,
-    with_forecast: bool = True,
+    tested_share: float | None = 1.0,
     fitted: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> list[ErrorRateTest]:
     """Find the thresholds of each error rate, smallest rate first.
@@ -164,8 +166,9 @@ def find_thresholds(
         Significance level of each guarantee.
     largest_group : int
         Answers of larger groups are neither tested nor ever kept.
-    with_forecast : bool
-        Whether to forecast how many labels would be enough, which takes longer than the tests.
+    tested_share : float, optional
+        Share of the labels that test, from MIN_FITTED of them on: the forecast of how many would be
+        enough counts all. None: no forecast, which takes longer than the tests.
     fitted : pair of arrays [m], optional
         Scores of the labelled answers that the score was fitted on, and whether each is wrong. With
         MANY_LABELS in all they choose where single answers' tests start.
@@ -191,7 +194,7 @@ def find_thresholds(
     many = chooses is not None and len(chooses[0]) + len(wrong) >= MANY_LABELS
     tests: list[ErrorRateTest] = []
     for rate in sorted(error_rates):
-        target = rate, level, with_forecast
+        target = rate, level, tested_share
         if largest_group > 1:
             test = threshold_by_groups(labelled, wrong, unlabelled, largest_group, *target)
         elif few_values:
@@ -230,7 +233,7 @@ def threshold_by_line(
     wrong: np.ndarray,
     error_rate: float,
     level: float,
-    with_forecast: bool = True,
+    tested_share: float | None = 1.0,
 ) -> ErrorRateTest:
     """Test single answers, `score` [n] and `wrong` [n], by the line."""
     places = find_places(score, wrong)
@@ -246,8 +249,8 @@ def threshold_by_line(
     test = replace(test, kept=kept, wrong=n_wrong, allowed=allowed)
     if passes.any():
         return replace(test, guaranteed=tuple(places.score[passes].tolist()))
-    enough = labels_needed(places, error_rate, level) if with_forecast else None
-    return _without_threshold(test, "answers", enough, with_forecast)
+    enough = labels_needed(places, error_rate, level) if tested_share else None
+    return _without_threshold(test, "answers", enough, tested_share)
 
 
 def threshold_by_values(
@@ -256,7 +259,7 @@ def threshold_by_values(
     unlabelled: np.ndarray,
     error_rate: float,
     level: float,
-    with_forecast: bool = True,
+    tested_share: float | None = 1.0,
 ) -> ErrorRateTest:
     """Test single answers at the distinct scores of `unlabelled` ones, from the top down.
 
@@ -273,7 +276,7 @@ def threshold_by_values(
     start = (START_FEW if n < FEW_LABELS * suffice else START) * suffice / n
     share = (unlabelled[:, None] >= values).sum(axis=0) / (~np.isnan(unlabelled)).sum()
     values = values[min(int(np.searchsorted(share, start)), len(values) - 1) :]
-    return _test_in_order(test, score, wrong, values, level, with_forecast)
+    return _test_in_order(test, score, wrong, values, level, tested_share)
 
 
 def threshold_by_sequence(
@@ -283,7 +286,7 @@ def threshold_by_sequence(
     fitted_wrong: np.ndarray,
     error_rate: float,
     level: float,
-    with_forecast: bool = True,
+    tested_share: float | None = 1.0,
 ) -> ErrorRateTest:
     """Test single answers at thresholds that the answers of a fit and their labels choose.
 
@@ -295,7 +298,7 @@ def threshold_by_sequence(
     if reason := _too_few(n, "answers", error_rate, level):
         return replace(test, reason=reason)
     sequence = fitted_sequence(fitted_score, fitted_wrong, n, error_rate, level)
-    return _test_in_order(test, score, wrong, sequence, level, with_forecast)
+    return _test_in_order(test, score, wrong, sequence, level, tested_share)
 
 
 def _test_in_order(
@@ -304,7 +307,7 @@ def _test_in_order(
     wrong: np.ndarray,
     thresholds: np.ndarray,
     level: float,
-    with_forecast: bool,
+    tested_share: float | None,
 ) -> ErrorRateTest:
     """Complete a test by exact binomial tests of falling thresholds, up to the first that fails."""
     n, error_rate = test.n, test.tested_rate
@@ -322,8 +325,8 @@ def _test_in_order(
         n_kept, n_wrong = math.floor(shares[0] * size), math.ceil(shares[1] * size)
         return bool(bdtr(n_wrong, n_kept, error_rate) <= level)
 
-    enough = forecast(n, suffices) if with_forecast else None
-    return _without_threshold(test, "answers", enough, with_forecast)
+    enough = forecast(n, suffices) if tested_share else None
+    return _without_threshold(test, "answers", enough, tested_share)
 
 
 def threshold_by_groups(
@@ -333,7 +336,7 @@ def threshold_by_groups(
     largest_group: int,
     error_rate: float,
     level: float,
-    with_forecast: bool = True,
+    tested_share: float | None = 1.0,
 ) -> ErrorRateTest:
     """Test groups of at most `largest_group` answers by bets on whole groups.
 
@@ -365,8 +368,8 @@ def threshold_by_groups(
         repeated = excess(sequence[:1])[np.arange(size) % n_groups]
         return bool(betting_test(repeated, np.zeros((0, 1)), error_rate, level)[0])
 
-    enough = forecast(n_groups, suffices) if with_forecast else None
-    return _without_threshold(test, "groups", enough, with_forecast)
+    enough = forecast(n_groups, suffices) if tested_share else None
+    return _without_threshold(test, "groups", enough, tested_share)
 
 
 def lacks_unlabelled(unlabelled: GroupedScores) -> str | None:
@@ -375,7 +378,7 @@ def lacks_unlabelled(unlabelled: GroupedScores) -> str | None:
     if n >= MIN_QUANTILES:
         return None
     return (
-        f"groups of answers need {MIN_QUANTILES} unlabelled answers, which choose the thresholds "
+        f"{GROUPS_NEED} {MIN_QUANTILES} unlabelled answers, which choose the thresholds "
         f"to test; there are {n}"
     )
 
@@ -406,14 +409,15 @@ def _too_few(n: int, unit: str, error_rate: float, level: float) -> str | None:
 
 
 def _without_threshold(
-    test: ErrorRateTest, unit: str, enough: int | None, with_forecast: bool
+    test: ErrorRateTest, unit: str, enough: int | None, tested_share: float | None
 ) -> ErrorRateTest:
     """Say why the place that came nearest failed, and what the forecast is."""
     reason = f"{test.wrong} of the {test.kept} highest-ranked answers are wrong"
     if test.allowed is not None and test.allowed >= 0:
         reason += f", at most {test.allowed} may be"
-    if enough is not None:
+    if enough is not None and tested_share:
+        enough = enough if enough < MIN_FITTED else math.ceil(enough / tested_share)
         reason += f"; about {enough} labelled {unit} like these would be enough"
-    elif with_forecast:
+    elif tested_share is not None:
         reason += "; more labels like these would not be enough"
     return replace(test, enough=enough, reason=reason)

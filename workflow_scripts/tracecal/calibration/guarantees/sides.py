@@ -5,11 +5,14 @@ name, a seed nor the order of rows matters, and an answer keeps its side when la
 """
 
 import hashlib
+from typing import Literal
 
 import numpy as np
 import polars as pl
 
+Side = Literal["fit", "test"]
 FIT_SHARE = 0.2
+MIN_FITTED = 100  # with fewer groups all labelled answers test, and no label fits a ranking
 SIDE_COLUMNS = ("example_id", "prompt", "answer", "surprisal")
 
 

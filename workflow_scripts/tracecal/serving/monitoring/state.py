@@ -133,6 +133,8 @@ def initial_state(
     """
     if reference is None or settings.block > 1:
         reference = Reference()
+    if settings.one_per is not None:
+        reference = reference.of_single_groups()
     values = {"probability": reference.probability, "length": reference.length}
     monitors = {}
     for signal, (to_bins, n_bins) in bins_of(settings.block).items():

@@ -26,7 +26,7 @@ def batch_of_answers(
     """Return what is watched of answers (columns of `RECORDS`); raise as `score_answers`."""
     scored = score_answers(answers, predictor, error_rate, task)
     keep = scored["keep"].cast(pl.Float64).fill_null(np.nan).to_numpy()
-    columns = list(predictor.inputs)
+    columns = list(predictor.columns)
     x = compute_inputs(answers, columns).select(pl.col(columns).fill_null(np.nan)).to_numpy()
     length = answers["surprisal"].list.len().cast(pl.Float64).fill_null(np.nan).to_numpy()
     return batch_of_inputs(x, length, predictor, keep)
@@ -35,15 +35,16 @@ def batch_of_answers(
 def batch_of_inputs(
     x: np.ndarray, length: np.ndarray, predictor: Predictor, keep: np.ndarray
 ) -> Batch:
-    """Return what is watched of answers with inputs x [n, d], NaN where unknown.
+    """Return what is watched of answers with the predictor's columns x [n, d], NaN where unknown.
 
-    The probability is that of the tested fit, as in the reference. The fit on all labels, whose
-    probability users get, has seen its own answers: new answers would look unlike them.
+    The score is the ranking's, as in the reference. The probability that users get is by a fit that
+    has seen the labelled answers: new answers would look unlike them.
     """
     is_known = ~np.isnan(x).any(1)
-    probability = np.full(len(x), np.nan)
-    probability[is_known] = (predictor.tested_fit or predictor.final).predict(x[is_known])
-    return Batch(probability, np.where(is_known, length, np.nan), keep)
+    score = np.full(len(x), np.nan)
+    rank = predictor.proba if predictor.control is None else predictor.ranking_score
+    score[is_known] = rank(x[is_known])
+    return Batch(score, np.where(is_known, length, np.nan), keep)
 
 
 def request_and_choice(example_id: str, row: Mapping[str, Any]) -> tuple[str, int]:
@@ -84,9 +85,10 @@ def require_keys(keys: Sequence[str | None], one_per: str) -> None:
 
 def calibrator_identity(predictor: Predictor, error_rate: float | None) -> str:
     """Return a digest of the calibrator and its threshold, in hexadecimal."""
+    control = predictor.control
     content = {
-        "estimator": predictor.estimator,
-        "fit": as_json(predictor.tested_fit or predictor.final),
+        "ranked_by": predictor.ranked_by or predictor.estimator,
+        "fit": as_json(control.fit if control else predictor.final),
         "error_rate": error_rate,
         "threshold": None if error_rate is None else predictor.thresholds[error_rate],
     }

@@ -161,7 +161,7 @@ class Watcher:
         """Write a batch of the queue to the state; what cannot be written stays queued."""
         queued = [self._queue[row] for row in range(min(len(self._queue), BATCH_SIZE))]
         ids, keys, choices, inputs, keep, rows = zip(*queued, strict=True)
-        unknown = np.full(len(self.predictor.inputs), np.nan), np.nan
+        unknown = np.full(len(self.predictor.columns), np.nan), np.nan
         x, lengths = map(np.array, zip(*(each or unknown for each in inputs), strict=True))
         batch = batch_of_inputs(x, lengths, self.predictor, np.array(keep))
         n_repeated = database.add_served(ids, batch, rows, self.n_texts, keys, choices)

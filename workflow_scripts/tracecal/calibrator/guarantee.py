@@ -1,0 +1,354 @@
+"""The error rates that a calibrator guarantees, and what ranks the answers to keep.
+
+1. `choose_ranking(training, largest_group)` fixes the ranking by the kind of log and the number of
+   labels.
+2. `rank_answers(training, data, ranking)` gives all answers their scores.
+3. `find_guarantees(training, data, settings)` does both, tests thresholds on the labels that have
+   not fitted the ranking, and returns what the calibrator's file holds.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from tracecal.answers.record import own_column_paths
+from tracecal.calibration.bets import significance_level
+from tracecal.calibration.fits import Fit
+from tracecal.calibration.groups import group_size_choices
+from tracecal.calibration.groups import largest_group as choose_largest_group
+from tracecal.calibration.guarantees.by_value import joint_confidence
+from tracecal.calibration.guarantees.control import SCOPE, as_row, describe_cap, risk_coverage
+from tracecal.calibration.guarantees.error_rate import (
+    ErrorRateTest,
+    GroupedScores,
+    find_thresholds,
+)
+from tracecal.calibration.guarantees.fixed_score import (
+    AMOUNTS,
+    MEAN_SURPRISAL,
+    MIN_UNLABELLED,
+    fit_fixed_score,
+)
+from tracecal.calibration.guarantees.sides import FIT_SHARE, MIN_FITTED
+from tracecal.calibration.pooled import PART, part_codes
+from tracecal.calibration.predictions import probabilities
+from tracecal.calibrator.catalogue import (
+    FIXED_SCORE,
+    MEAN_OF_THREE,
+    SURPRISAL_RIDGE,
+    describe_dependence,
+)
+from tracecal.calibrator.recommendation import MIN_ENTROPY_SHARE, count_traces
+from tracecal.calibrator.schema import CalibrationData, ErrorRateControl, GroupChoice, Reference
+from tracecal.calibrator.settings import FitSettings
+from tracecal.calibrator.trace_kinds import undecided
+from tracecal.calibrator.training_set import TrainingSet
+from tracecal.errors import InputError
+from tracecal.estimators.registry import LOG_RIDGE_ALSO
+from tracecal.estimators.trace_inputs import compute_inputs
+from tracecal.io.randomness import seeded
+
+MIN_OF_CLASS = 3  # right and wrong labels that a ranking is fitted on, at least
+MAX_REFERENCE = 500
+
+
+class Ranking(NamedTuple):
+    """What ranks answers.
+
+    Attributes
+    ----------
+    ranked_by : str
+        The id of an estimator, or 'fixed_score'.
+    columns : list of str
+        Its inputs.
+    fit : Fit
+        Maps them to the score.
+    tested : polars.DataFrame
+        The rows of the training set's `frame` that test thresholds.
+    fitted : polars.DataFrame
+        Those that do not, as the ranking is fitted on their labels, or they stand for unlabelled
+        answers.
+    is_fitted : bool
+        Whether it is fitted on labels.
+    """
+
+    ranked_by: str
+    columns: list[str]
+    fit: Fit
+    tested: pl.DataFrame
+    fitted: pl.DataFrame
+    is_fitted: bool
+
+    def score(self, rows: pl.DataFrame) -> np.ndarray:
+        """The score of `rows` with the inputs, [n]; NaN where one is missing."""
+        return probabilities(rows.select(self.columns), [self.fit])[0]
+
+
+def choose_ranking(
+    training: TrainingSet, largest_group: int, estimator: str | None = None
+) -> Ranking:
+    """Fix the ranking, without the labels that test it.
+
+    An `estimator` that is named ranks, fitted on a fifth of the labels. Otherwise with fewer than
+    MIN_FITTED groups the fixed score ranks and all labels test, and so they do for one-token
+    answers without entropies; with more the default fit ranks, or the fixed score where the fifth
+    has fewer than MIN_OF_CLASS right or wrong answers.
+
+    Raises `InputError` where the training set lacks the estimator.
+    """
+    frame = training.frame
+    if estimator is not None and estimator not in training.estimators:
+        raise InputError(
+            f"--estimator {estimator}: it cannot be computed for these answers; choose one of "
+            f"{', '.join(training.estimators)}."
+        )
+    testable = frame.filter(pl.col("size") <= largest_group).drop_nulls(MEAN_SURPRISAL)
+    name = estimator
+    if name is None and testable["group_id"].n_unique() >= MIN_FITTED:
+        name = default_ranking(training)
+    if name is None:
+        return _fixed_ranking(training, frame, frame.clear())
+    tested, fitted = (frame.filter(side=side) for side in ("test", "fit"))
+    complete = fitted.drop_nulls(training.estimators[name])
+    if estimator is None and _smaller_class(complete) < MIN_OF_CLASS:
+        return _fixed_ranking(training, tested, fitted)
+    fit = training.select(name).fit("fit")[name].splits[0]
+    return Ranking(name, training.estimators[name], fit, tested, fitted, True)
+
+
+def default_ranking(training: TrainingSet) -> str | None:
+    """The estimator that ranks a log of this kind from MIN_FITTED groups on; None: no fit does."""
+    names, (n_traces, n_entropies) = training.estimators, count_traces(training)
+    if LOG_RIDGE_ALSO.id in names:
+        return LOG_RIDGE_ALSO.id
+    if MEAN_OF_THREE in names and n_entropies >= MIN_ENTROPY_SHARE * n_traces:
+        return MEAN_OF_THREE
+    longest = training.frame["features.log_length"].max()
+    return SURPRISAL_RIDGE if SURPRISAL_RIDGE in names and longest else None
+
+
+def _fixed_ranking(training: TrainingSet, tested: pl.DataFrame, others: pl.DataFrame) -> Ranking:
+    """Rank by the fixed score, standardised on unlabelled answers or else on the `others`."""
+    unlabelled = compute_inputs(training.unlabelled, AMOUNTS)
+    if unlabelled[MEAN_SURPRISAL].count() < MIN_UNLABELLED and others.height:
+        unlabelled = others.select(AMOUNTS)
+    fixed = fit_fixed_score(unlabelled)
+    return Ranking(FIXED_SCORE, [*fixed.inputs], fixed.fit, tested, others, False)
+
+
+def _smaller_class(rows: pl.DataFrame) -> int:
+    n_right = int(rows["correct"].sum())
+    return min(n_right, rows.height - n_right)
+
+
+@dataclass(frozen=True)
+class RankedAnswers:
+    """Answers with their ranking scores, NaN where no threshold decides about them.
+
+    Attributes
+    ----------
+    labelled : GroupedScores
+        The labelled answers that test.
+    wrong : array [n] of bool
+        Whether each of them is wrong.
+    unlabelled : GroupedScores
+        Answers whose labels are not used, for the choice of thresholds.
+    fitted : pair of arrays, optional
+        The scores of the labels that fitted the ranking, and whether each answer is wrong.
+    counted : GroupedScores
+        The answers of which the share kept is said.
+    """
+
+    labelled: GroupedScores
+    wrong: np.ndarray
+    unlabelled: GroupedScores
+    fitted: tuple[np.ndarray, np.ndarray] | None
+    counted: GroupedScores
+
+    def test(
+        self,
+        error_rates: Sequence[float],
+        level: float,
+        largest_group: int,
+        tested_share: float | None = None,
+    ) -> list[ErrorRateTest]:
+        """Test thresholds of answers in groups of at most `largest_group`."""
+        answers = self.labelled, self.wrong, self.unlabelled
+        terms = error_rates, level, largest_group, tested_share
+        return find_thresholds(*answers, *terms, self.fitted)
+
+    def share_kept(self, test: ErrorRateTest, largest_group: int) -> float:
+        """The share of the counted answers that a guaranteed threshold keeps."""
+        if test.threshold is None or not len(self.counted.score):
+            return 0.0
+        is_kept = (self.counted.score >= test.threshold) & (self.counted.size <= largest_group)
+        return float(is_kept.mean())
+
+
+def rank_answers(training: TrainingSet, data: CalibrationData, ranking: Ranking) -> RankedAnswers:
+    """Give the answers of a training set their ranking scores."""
+    others = _inputs_of_unlabelled(training, ranking)
+    # Whether a threshold decides about an answer follows from its trace alone.
+    tested, fitted, labelled = (
+        _grouped_scores(rows, training.records, ranking, data)
+        for rows in (ranking.tested, ranking.fitted, training.frame)
+    )
+    unlabelled = _grouped_scores(others, training.unlabelled, ranking, data)
+    is_enough = np.isfinite(unlabelled.score).sum() >= MIN_UNLABELLED
+    return RankedAnswers(
+        labelled=tested,
+        wrong=~ranking.tested["correct"].to_numpy(),
+        unlabelled=unlabelled if is_enough or not ranking.fitted.height else fitted,
+        fitted=(fitted.score, ~ranking.fitted["correct"].to_numpy()) if ranking.is_fitted else None,
+        counted=unlabelled if is_enough else labelled,
+    )
+
+
+def _inputs_of_unlabelled(training: TrainingSet, ranking: Ranking) -> pl.DataFrame:
+    """The unlabelled answers with `rank` (of the group), `size` and the inputs of the ranking."""
+    records, columns = training.unlabelled, [name for name in ranking.columns if name != PART]
+    rank = pl.col("group_id").rank("dense").cast(pl.Int64) - 1
+    rows = records.select("example_id", "size", rank=rank).join(
+        compute_inputs(records, columns, training.custom), on="example_id", validate="1:1"
+    )
+    if PART not in ranking.columns:
+        return rows
+    codes = part_codes(records, training.part_names)
+    return rows.join(codes, on="example_id", validate="1:1")
+
+
+def _grouped_scores(
+    rows: pl.DataFrame, records: pl.DataFrame, ranking: Ranking, data: CalibrationData
+) -> GroupedScores:
+    """The scores of `rows`, whose traces are among the `records`."""
+    kinds = records.join(rows.select("example_id"), on="example_id", how="right")
+    is_undecided = [reason is not None for reason in undecided(kinds, ranking.columns, data)]
+    score = np.where(is_undecided, np.nan, ranking.score(rows)) if rows.height else np.empty(0)
+    return GroupedScores(score, rows["rank"].to_numpy(), rows["size"].to_numpy())
+
+
+def find_guarantees(
+    training: TrainingSet,
+    data: CalibrationData,
+    settings: FitSettings,
+    estimator: str | None = None,
+) -> tuple[ErrorRateControl, Reference]:
+    """Test thresholds for the error rates of the settings.
+
+    Parameters
+    ----------
+    training : TrainingSet
+        The labelled and unlabelled answers.
+    data : CalibrationData
+        What is known of them. Answers with other entropies than the usual ones neither test nor are
+        kept, where the ranking takes entropies.
+    settings : FitSettings
+        Error rates, confidence, and the largest group that counts.
+    estimator : str, optional
+        What ranks, in place of the default (`choose_ranking`).
+
+    Returns
+    -------
+    ErrorRateControl
+        What ranks, the thresholds, and how they were tested.
+    Reference
+        Scores of answers that tested, for monitors to compare new ones with.
+    """
+    control = settings.risk_control
+    level, rates = significance_level(control.confidence), control.error_rates
+    sizes = _group_sizes(training)
+    largest_group = control.largest_group or choose_largest_group(sizes)
+    ranking = choose_ranking(training, largest_group, estimator)
+    answers = rank_answers(training, data, ranking)
+    # One-token answers without entropies all test, however many they are.
+    tested_share = 1.0 if default_ranking(training) is None and not estimator else 1 - FIT_SHARE
+    tests = answers.test(rates, level, largest_group, tested_share)
+    tested = (answers.labelled.size <= largest_group) & ~np.isnan(answers.labelled.score)
+    larger = float(sizes[sizes > largest_group].sum() / sizes.sum())
+    content = {
+        "ranked_by": ranking.ranked_by,
+        "features": [name.split(".", 1)[1] for name in ranking.columns],
+        "fit": ranking.fit,
+        "confidence": control.confidence,
+        "joint_confidence": joint_confidence(level, len(rates)),
+        "groups": answers.labelled.select(tested).n_groups,
+        "largest_group": largest_group,
+        "larger_groups": round(larger, 4),
+        "group_choices": _group_choices(answers, sizes, rates, level),
+        "about": _scope(training, ranking, larger, largest_group),
+        "coverage_of": len(answers.counted.score),
+        "thresholds": [
+            as_row(test) | {"coverage": answers.share_kept(test, largest_group)} for test in tests
+        ],
+        "risk_coverage": risk_coverage(answers.labelled.score[tested], answers.wrong[tested]),
+    }
+    return ErrorRateControl.model_validate(content), _reference(ranking)
+
+
+def _group_sizes(training: TrainingSet) -> np.ndarray:
+    """The number of answers of each group, unlabelled ones among them, [groups]."""
+    columns = "group_id", "size"
+    rows = pl.concat([training.frame.select(columns), training.unlabelled.select(columns)])
+    return rows.unique("group_id")["size"].sort().to_numpy()
+
+
+def _group_choices(
+    answers: RankedAnswers, sizes: np.ndarray, error_rates: Sequence[float], level: float
+) -> list[GroupChoice]:
+    """The largest groups that make sense, and what each would keep; none where all are single."""
+    choices = []
+    for largest_group, larger in group_size_choices(sizes).items() if sizes.max() > 1 else ():
+        tests = answers.test(error_rates, level, largest_group)
+        coverage = [answers.share_kept(test, largest_group) for test in tests]
+        choice = GroupChoice(
+            largest_group=largest_group, larger_groups=round(larger, 4), coverage=coverage
+        )
+        choices.append(choice)
+    return choices
+
+
+def _scope(training: TrainingSet, ranking: Ranking, larger: float, largest_group: int) -> str:
+    """What the guarantees are about, in words."""
+    scope = SCOPE if larger == 0 else f"{SCOPE}; {describe_cap(largest_group)}"
+    if ranking.ranked_by != LOG_RIDGE_ALSO.id:
+        return scope
+    columns = own_column_paths(training.records)
+    return f"{scope}; answers are kept by {describe_dependence(columns)}"
+
+
+def _reference(ranking: Ranking) -> Reference:
+    """The scores, lengths and groups of answers that tested, at most MAX_REFERENCE.
+
+    Answers are drawn as traffic comes: they stand in the order of their groups, which is random,
+    and at random within a group.
+    """
+    rows = ranking.tested.sort("example_id").drop_nulls(ranking.columns)
+    order = pl.Series("order", seeded("reference").permutation(rows.height))
+    rows = rows.with_columns(order).sort("rank", "order").head(MAX_REFERENCE)
+    length = rows["features.log_length"].exp().round()
+    values = ranking.score(rows).tolist(), length.to_list(), rows["rank"].to_list()
+    return Reference(*map(tuple, values))
+
+
+def count_reordered(
+    training: TrainingSet, predictions: pl.DataFrame, control: ErrorRateControl
+) -> dict[float, tuple[int, int]]:
+    """How many labelled answers each guarantee keeps, and how many the probability would not.
+
+    `predictions` are the shown estimator's cross-fitted probabilities; as many of the most probable
+    answers are compared with those kept.
+    """
+    usual = [f"features.{name}" for name in control.features]
+    columns = training.estimators.get(control.ranked_by, usual)
+    rows = training.frame.join(predictions, on="example_id").sort("probability", descending=True)
+    (score,) = probabilities(rows.select(columns), [control.fit])
+    counts = {}
+    for entry in control.thresholds:
+        if entry.threshold is not None:
+            is_kept = score >= entry.threshold
+            n_kept = int(is_kept.sum())
+            counts[entry.error_rate] = n_kept, n_kept - int(is_kept[:n_kept].sum())
+    return counts
