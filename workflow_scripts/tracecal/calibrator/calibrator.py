@@ -18,6 +18,7 @@ from tracecal.answers.reading import Reading
 from tracecal.answers.record import with_partial
 from tracecal.answers.sources import Answers, answers_in
 from tracecal.calibration.part_answers import labelled_parts, part_answers
+from tracecal.calibration.settings import require_shares
 from tracecal.calibrator.card import Card, compare
 from tracecal.calibrator.catalogue import LABELS
 from tracecal.calibrator.confidence import Confidence, read_response, score_answer, score_record
@@ -185,6 +186,7 @@ class Calibrator:
         answers: Answers,
         *,
         error_rate: float | None = None,
+        recall: float | None = None,
         guarantee: str | None = None,
         estimator: str | None = None,
         task: str | None = None,
@@ -200,8 +202,11 @@ class Calibrator:
             Answers in any format of `read_answers`.
         error_rate : float, optional
             Target error rate of the answers to keep, one that the calibrator was tested for.
+        recall : float, optional
+            The share of right answers to keep that `calibrate` tested, with the error rate or
+            alone.
         guarantee : str, optional
-            In its place a guarantee of a cascade, such as ``"below:0.02"``, of a calibrator that
+            In their place a guarantee of a cascade, such as ``"below:0.02"``, of a calibrator that
             `cascade` made.
         estimator : str, optional
             One of `estimators`; by default the recommended one, or for answers without entropies
@@ -237,7 +242,7 @@ class Calibrator:
         >>> calibrator.score([row]).height
         1
         """
-        target = target_of(error_rate, guarantee)
+        target = target_of(error_rate, guarantee, recall)
         self.predictor(estimator)  # refuses an unknown one before answers are read
         source = answers_in(answers, self.reading(reading), progress=progress)
         stated_parts = parts_in(parts) or self.fitted_on.parts
@@ -500,6 +505,7 @@ def calibrate(
     estimator: str | None = None,
     unlabelled: Answers | None = None,
     largest_group: int | None = None,
+    recall: float | None = None,
     revision: str | None = None,
     reading: Reading | None = None,
     progress: bool = False,
@@ -531,6 +537,8 @@ def calibrate(
     largest_group : int, optional
         Answers in larger groups (variants of a question, parts of an answer) are never kept. By
         default the smallest size for which these are at most a fifth of the answers.
+    recall : float, optional
+        Share of the right answers to keep, such as 0.9: guaranteed alone, and with each error rate.
     revision : str, optional
         Revision of the model; by default as the file states it.
     progress : bool
@@ -558,6 +566,7 @@ def calibrate(
     >>> calibrator.save("C.json")
     """
     settings = read_fit_settings(config).with_targets(error_rates, largest_group)
+    require_shares({"--recall": recall} if recall is not None else {})
     custom = custom_scores(estimators)
     with tqdm(total=2, desc="Calibrating", unit=" steps", disable=not progress) as bar:
         source = answers_in(answers, reading, progress=progress)
@@ -576,6 +585,7 @@ def calibrate(
             vocabulary=reading.vocabulary if reading else None,
             parts=stated_parts,
             estimator=estimator,
+            recall=recall,
         )
         bar.update()
     return Calibrator(file, custom=custom, training=Training(training, settings, error_rates))

@@ -12,7 +12,12 @@ from typing import NamedTuple, Self
 
 from tracecal.calibration.fits import Logistic
 from tracecal.calibrator.catalogue import LABELS
-from tracecal.calibrator.guarantee_text import describe_terms, guarantee_lines, guarantee_table
+from tracecal.calibrator.guarantee_text import (
+    describe_recall,
+    describe_terms,
+    guarantee_lines,
+    guarantee_table,
+)
 from tracecal.calibrator.predictor import make_predictor
 from tracecal.calibrator.schema import (
     CARD_VERSION,
@@ -140,7 +145,13 @@ def _control_sections(control: ErrorRateControl | None) -> list[Section]:
     if control is None:
         return [Section("Guarantees", ["none was tested"])]
     lines = guarantee_lines(guarantee_table(control))
+    lines += [
+        sentence
+        for entry in control.thresholds
+        if (sentence := describe_recall(control, entry.error_rate))
+    ]
     lines.append(f"{describe_terms(control)}, by {control.groups} tested questions")
+    lines.append(f"answers are ranked by {LABELS[control.ranked_by]}")
     if control.about is not None:
         lines.append(f"about {control.about}")
     curve = [

@@ -29,21 +29,22 @@ def fit_calibrator(
     vocabulary: int | None = None,
     parts: Parts | None = None,
     estimator: str | None = None,
+    recall: float | None = None,
 ) -> CalibratorFile:
     """Fit all estimators that need only a trace, recommend one and find guaranteed error rates.
 
     Where the answers are `parts` of answers, as `part_answers` makes them, one calibrator serves
     all names. Custom estimators are fitted, too, and never recommended, as a reader of the file may
     not know them. The recommended one takes further columns, with which answers were read (`also`),
-    as inputs. An `estimator` that is named gives the probabilities and ranks the answers to keep.
-    Raises `InputError` where it cannot be computed, or where the answers mix models or kinds of
-    trace.
+    as inputs. An `estimator` that is named gives the probabilities and ranks the answers to keep;
+    `recall` is the share of right answers that is to be kept. Raises `InputError` where the
+    estimator cannot be computed, or where the answers mix models or kinds of trace.
     """
     records = training.records
     data = describe_answers(records, task, revision, vocabulary, parts)
     if warning := describe_other_kinds(records, data):
         LOGGER.warning("%s", warning)
-    control, reference = find_guarantees(training, data, settings, estimator)
+    control, reference = find_guarantees(training, data, settings, estimator, recall)
     fits = training.fit()
     recommendation = recommend(training, fits, settings)
     if estimator is not None:

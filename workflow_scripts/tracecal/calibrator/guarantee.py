@@ -25,12 +25,19 @@ from tracecal.calibration.guarantees.error_rate import (
     ErrorRateTest,
     GroupedScores,
     find_thresholds,
+    lacks_unlabelled,
 )
 from tracecal.calibration.guarantees.fixed_score import (
     AMOUNTS,
     MEAN_SURPRISAL,
     MIN_UNLABELLED,
     fit_fixed_score,
+)
+from tracecal.calibration.guarantees.recall import (
+    keep_both,
+    recall_threshold,
+    recall_threshold_by_groups,
+    right_answers_needed,
 )
 from tracecal.calibration.guarantees.sides import FIT_SHARE, MIN_FITTED
 from tracecal.calibration.pooled import PART, part_codes
@@ -42,7 +49,15 @@ from tracecal.calibrator.catalogue import (
     describe_dependence,
 )
 from tracecal.calibrator.recommendation import MIN_ENTROPY_SHARE, count_traces
-from tracecal.calibrator.schema import CalibrationData, ErrorRateControl, GroupChoice, Reference
+from tracecal.calibrator.schema import (
+    BothThreshold,
+    CalibrationData,
+    ErrorRateControl,
+    GroupChoice,
+    RecallControl,
+    RecallThreshold,
+    Reference,
+)
 from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.trace_kinds import undecided
 from tracecal.calibrator.training_set import TrainingSet
@@ -180,11 +195,21 @@ class RankedAnswers:
         terms = error_rates, level, largest_group, tested_share
         return find_thresholds(*answers, *terms, self.fitted)
 
-    def share_kept(self, test: ErrorRateTest, largest_group: int) -> float:
+    def find_recall_threshold(
+        self, recall: float, level: float, largest_group: int
+    ) -> float | None:
+        """The highest threshold that is guaranteed to keep the share `recall` of right answers."""
+        if largest_group > 1:
+            answers = self.labelled, ~self.wrong, self.unlabelled
+            return recall_threshold_by_groups(*answers, recall, level, largest_group)
+        testable = self.labelled.size <= largest_group
+        return recall_threshold(self.labelled.score[testable], ~self.wrong[testable], recall, level)
+
+    def share_kept(self, threshold: float | None, largest_group: int) -> float:
         """The share of the counted answers that a guaranteed threshold keeps."""
-        if test.threshold is None or not len(self.counted.score):
+        if threshold is None or not len(self.counted.score):
             return 0.0
-        is_kept = (self.counted.score >= test.threshold) & (self.counted.size <= largest_group)
+        is_kept = (self.counted.score >= threshold) & (self.counted.size <= largest_group)
         return float(is_kept.mean())
 
 
@@ -235,8 +260,9 @@ def find_guarantees(
     data: CalibrationData,
     settings: FitSettings,
     estimator: str | None = None,
+    recall: float | None = None,
 ) -> tuple[ErrorRateControl, Reference]:
-    """Test thresholds for the error rates of the settings.
+    """Test thresholds for the error rates of the settings, and for a recall.
 
     Parameters
     ----------
@@ -249,6 +275,8 @@ def find_guarantees(
         Error rates, confidence, and the largest group that counts.
     estimator : str, optional
         What ranks, in place of the default (`choose_ranking`).
+    recall : float, optional
+        The share of the right answers to keep.
 
     Returns
     -------
@@ -281,8 +309,10 @@ def find_guarantees(
         "about": _scope(training, ranking, larger, largest_group),
         "coverage_of": len(answers.counted.score),
         "thresholds": [
-            as_row(test) | {"coverage": answers.share_kept(test, largest_group)} for test in tests
+            as_row(test) | {"coverage": answers.share_kept(test.threshold, largest_group)}
+            for test in tests
         ],
+        "recall": recall and _recall_control(answers, recall, rates, level, largest_group),
         "risk_coverage": risk_coverage(answers.labelled.score[tested], answers.wrong[tested]),
     }
     return ErrorRateControl.model_validate(content), _reference(ranking)
@@ -302,12 +332,50 @@ def _group_choices(
     choices = []
     for largest_group, larger in group_size_choices(sizes).items() if sizes.max() > 1 else ():
         tests = answers.test(error_rates, level, largest_group)
-        coverage = [answers.share_kept(test, largest_group) for test in tests]
+        coverage = [answers.share_kept(test.threshold, largest_group) for test in tests]
         choice = GroupChoice(
             largest_group=largest_group, larger_groups=round(larger, 4), coverage=coverage
         )
         choices.append(choice)
     return choices
+
+
+def _recall_control(
+    answers: RankedAnswers,
+    recall: float,
+    error_rates: Sequence[float],
+    level: float,
+    largest_group: int,
+) -> RecallControl:
+    """Guarantee a recall alone, and with each error rate at half the level each."""
+    threshold = answers.find_recall_threshold(recall, level, largest_group)
+    n_right = int((~answers.wrong[answers.labelled.size <= largest_group]).sum())
+    needed = right_answers_needed(recall, level)
+    reason = None
+    if threshold is None:
+        reason = f"a recall of {recall:g} needs at least {needed} right answers with a score that "
+        reason += f"test; there are {n_right}"
+        if largest_group > 1:
+            reason = lacks_unlabelled(answers.unlabelled) or reason
+    half = level / 2
+    tests = answers.test(error_rates, half, largest_group)
+    lower = answers.find_recall_threshold(recall, half, largest_group)
+    both = [(test.error_rate, keep_both(test.guaranteed, lower)) for test in tests]
+    return RecallControl(
+        alone=RecallThreshold(
+            recall=recall,
+            threshold=threshold,
+            right=n_right,
+            coverage=answers.share_kept(threshold, largest_group),
+            reason=reason,
+        ),
+        both=[
+            BothThreshold(
+                error_rate=rate, threshold=at, coverage=answers.share_kept(at, largest_group)
+            )
+            for rate, at in both
+        ],
+    )
 
 
 def _scope(training: TrainingSet, ranking: Ranking, larger: float, largest_group: int) -> str:

@@ -86,6 +86,21 @@ def describe_group_choices(control: ErrorRateControl, error_rate: float) -> str 
     return f"{sentence}; {', '.join(choices)}." if choices else f"{sentence}."
 
 
+def describe_recall(control: ErrorRateControl, error_rate: float) -> str | None:
+    """What is guaranteed of the recall, alone and with an error rate; None: none was asked for."""
+    if control.recall is None:
+        return None
+    alone = control.recall.alone
+    target = f"At least {alone.recall:.0%} of the right answers are kept"
+    if alone.threshold is None:
+        return f"{target}: not with these labels ({alone.reason})."
+    sentence = f"{target} where {alone.coverage:.0%} of all are"
+    (both,) = (entry for entry in control.recall.both if entry.error_rate == error_rate)
+    if both.threshold is None:
+        return f"{sentence}; not with at most {error_rate:.0%} wrong as well."
+    return f"{sentence}; with at most {error_rate:.0%} wrong as well, {both.coverage:.0%} are."
+
+
 def describe_missing_answers(control: ErrorRateControl) -> str | None:
     """How many unlabelled answers a guarantee of groups needs; None where there are enough."""
     reasons = {entry.reason for entry in control.thresholds if entry.reason}

@@ -23,15 +23,38 @@ from tracecal.errors import InputError
 from tracecal.estimators.registry import LOG_RIDGE_ALSO
 from tracecal.estimators.trace_inputs import NO_CUSTOM, Custom
 
-# The target of the kept answers: an error rate, or a cascade's guarantee such as 'below:0.02'.
+# The target of the kept answers: an error rate, a recall such as 'recall:0.9', both, as in
+# 'error_rate:0.2,recall:0.9', or a cascade's guarantee such as 'below:0.02'.
 Target = float | str
 
 
-def target_of(error_rate: float | None, guarantee: str | None) -> Target | None:
-    """The target: an error rate, a guarantee or None. Raises `InputError` for both."""
-    if guarantee is not None and error_rate is not None:
+def target_of(
+    error_rate: float | None, guarantee: str | None, recall: float | None = None
+) -> Target | None:
+    """The target: an error rate, a recall, both, a guarantee or None.
+
+    Raises `InputError` for a guarantee beside the others.
+
+    >>> target_of(0.2, None), target_of(0.2, None, recall=0.9)
+    (0.2, 'error_rate:0.2,recall:0.9')
+    """
+    if guarantee is not None and (error_rate is not None or recall is not None):
         raise InputError("give --error-rate or --promise: answers are kept by one of them.")
-    return error_rate if guarantee is None else guarantee
+    if recall is None:
+        return error_rate if guarantee is None else guarantee
+    prefix = "" if error_rate is None else f"error_rate:{error_rate:g},"
+    return f"{prefix}recall:{recall:g}"
+
+
+def is_of_cascade(target: Target) -> bool:
+    """Whether a target is a cascade's guarantee."""
+    return isinstance(target, str) and "recall:" not in target
+
+
+EXCLUDED = (
+    "no threshold is guaranteed to hold both: what keeps so many of the right answers keeps too "
+    "many wrong ones"
+)
 
 
 @dataclass(frozen=True)
@@ -101,9 +124,12 @@ class Predictor:
         cascade = self.fits.cascade
         rates = self.control.thresholds if self.control else ()
         guarantees = cascade.thresholds if cascade else ()
-        return {entry.error_rate: entry.threshold for entry in rates} | {
-            entry.guarantee: entry.threshold for entry in guarantees
-        }
+        recall = self.control.recall if self.control else None
+        return (
+            {entry.error_rate: entry.threshold for entry in rates}
+            | (recall.thresholds if recall else {})
+            | {entry.guarantee: entry.threshold for entry in guarantees}
+        )
 
     @cached_property
     def reasons(self) -> dict[Target, str]:
@@ -116,6 +142,10 @@ class Predictor:
         for entry in cascade.thresholds if cascade else ():
             if entry.reason:
                 reasons[entry.guarantee] = entry.reason
+        recall = control.recall if control else None
+        for target, threshold in recall.thresholds.items() if recall else ():
+            if threshold is None:
+                reasons[target] = recall.alone.reason or EXCLUDED
         return reasons
 
     @property
@@ -187,13 +217,13 @@ class Predictor:
         threshold = self.thresholds[target]
         if threshold is None:
             return None
-        if isinstance(target, str):
+        if is_of_cascade(target):
             return self.routing_fit.predict(self.select_inputs(x)) >= threshold
         return self.ranking_score(x) >= threshold
 
     def deciding_inputs(self, target: Target) -> tuple[str, ...]:
         """The columns by which answers are kept at a target."""
-        return self.inputs if isinstance(target, str) else self.ranking_inputs
+        return self.inputs if is_of_cascade(target) else self.ranking_inputs
 
     @property
     def routing_fit(self) -> Fit:
@@ -210,6 +240,11 @@ class Predictor:
         if target in self.thresholds:
             return
         guarantees = [tested for tested in self.thresholds if isinstance(tested, str)]
+        if isinstance(target, str) and not is_of_cascade(target):
+            raise InputError(
+                f"the calibrator was not tested for {target}; tested: "
+                f"{', '.join(guarantees) or 'no recall'}. Calibrate with --recall for it."
+            )
         if isinstance(target, str):
             raise InputError(
                 f"the calibrator of {self.estimator} has no guarantee {target!r}; it has: "

@@ -29,6 +29,7 @@ from tracecal.calibrator.guarantee_text import (
     describe_group_choices,
     describe_missing_answers,
     describe_ranking,
+    describe_recall,
     describe_terms,
     guarantee_lines,
     guarantee_table,
@@ -188,11 +189,12 @@ class Report:
         others = other_rates(*about, base_rate, self.asked)
         lines = [headline(*about, self.control.confidence, base_rate)]
         lines += [f"  {others}"] if others else []
-        of_groups = (
+        further = (
+            describe_recall(self.control, self.rate),
             describe_group_choices(self.control, self.rate),
             describe_missing_answers(self.control),
         )
-        return [*lines, *filter(None, of_groups)]
+        return [*lines, *filter(None, further)]
 
     def _advice(self) -> str:
         """Which estimator gives the probabilities, and why."""

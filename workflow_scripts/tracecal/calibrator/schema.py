@@ -208,6 +208,42 @@ class ErrorRateThreshold(_Extensible):
         return self
 
 
+class RecallThreshold(_Extensible):
+    """A target share of the right answers to keep, and the threshold that guarantees it."""
+
+    recall: Share
+    threshold: float | None = Field(description="the score from which to keep; null: none")
+    right: int = Field(ge=0, description="right answers tested")
+    coverage: Share = Field(description="share of all answers kept")
+    reason: str | None = Field(None, description="why there is none")
+
+
+class BothThreshold(_Extensible):
+    """A threshold that guarantees an error rate and a recall at once."""
+
+    error_rate: Share
+    threshold: float | None = Field(description="the score from which to keep; null: none")
+    coverage: Share = Field(description="share of all answers kept")
+
+
+class RecallControl(_Extensible):
+    """The guaranteed recall, alone and with each error rate; each at the confidence."""
+
+    alone: RecallThreshold
+    both: tuple[BothThreshold, ...]
+
+    @property
+    def target(self) -> str:
+        """Its name, such as ``recall:0.9``."""
+        return f"recall:{self.alone.recall:g}"
+
+    @property
+    def thresholds(self) -> dict[str, float | None]:
+        """The threshold of each target."""
+        both = {f"error_rate:{e.error_rate:g},{self.target}": e.threshold for e in self.both}
+        return {self.target: self.alone.threshold} | both
+
+
 class GroupChoice(_Extensible):
     """A size of groups up to which answers may be kept."""
 
@@ -238,6 +274,7 @@ class ErrorRateControl(_Extensible):
     )
     about: str | None = Field(None, description="what the guarantees are about")
     thresholds: tuple[ErrorRateThreshold, ...]
+    recall: RecallControl | None = Field(None, description="null: none was asked for")
     risk_coverage: tuple[tuple[Share, Share], ...] = Field(
         (), description="pairs of share kept and share wrong of the kept, of the tested answers"
     )
@@ -249,7 +286,7 @@ class ErrorRateControl(_Extensible):
 
     @model_serializer(mode="wrap")
     def _without_unstated(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        optional = {"split", "joint_confidence", "group_choices", "coverage_of"}
+        optional = {"split", "joint_confidence", "group_choices", "coverage_of", "recall"}
         content = handler(self)
         is_unstated = {name for name in optional if content[name] in (None, (), [])}
         return {name: value for name, value in content.items() if name not in is_unstated}

@@ -7,7 +7,7 @@ from tracecal.answers.tasks import other_tasks
 from tracecal.calibration.fits import probability_bounds
 from tracecal.calibration.groups import group_answers
 from tracecal.calibrator.fingerprints import KNOWN_ANSWER, are_among
-from tracecal.calibrator.predictor import Predictor, Target
+from tracecal.calibrator.predictor import Predictor, Target, is_of_cascade
 from tracecal.calibrator.trace_kinds import (
     assumed_decoding,
     describe_run_on,
@@ -78,7 +78,7 @@ def score_answers(
         scored.fill_nan(None), on="example_id", how="left", validate="1:1", maintain_order="left"
     )
     keep = pl.when(pl.col("reason").is_null()).then("keep")
-    if isinstance(target, float):
+    if target is not None and not is_of_cascade(target):
         keep = keep & _in_small_groups(answers, predictor)
     return joined.with_columns(keep=keep).select(*SCORED)
 

@@ -28,7 +28,7 @@ FORMULA = r"^[=+\-@\t\r]"
     texts_of=["Calibrator.load"],
     flags={"guarantee": "--promise"},
     panels={
-        "Which answers are kept": ("error_rate", "guarantee"),
+        "Which answers are kept": ("error_rate", "recall", "guarantee"),
         "What is scored": ("estimator", "estimators", "task", "parts"),
     },
 )

@@ -171,9 +171,9 @@ class Scorer(Unscored):
 
     def _as_json(self, confidence: Confidence, parts: list[Object] | None = None) -> Object:
         """Return a confidence as JSON values, with `parts` where there may be any."""
-        is_of_cascade = isinstance(self.target, str)
-        plain = vars(confidence) | {"error_rate": None if is_of_cascade else self.target}
-        plain |= {"promise": self.target} if is_of_cascade else {}
+        is_named = isinstance(self.target, str)
+        plain = vars(confidence) | {"error_rate": None if is_named else self.target}
+        plain |= {"promise": self.target} if is_named else {}
         if parts is None and self.predictor.fitted_on.parts is None:
             return plain
         return plain | {"parts": parts or []}

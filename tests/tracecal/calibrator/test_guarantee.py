@@ -1,0 +1,185 @@
+"""What ranks answers, which labels test, and what a calibrator's file guarantees."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import binom
+
+import tracecal
+from support.labelled_answers import answers, fitted_file, ranked_by
+from tracecal.calibration.guarantees.error_rate import GroupedScores, find_thresholds
+from tracecal.calibration.guarantees.fixed_score import AMOUNTS, fit_fixed_score
+from tracecal.calibrator.catalogue import FIXED_SCORE, MEAN_OF_THREE, SURPRISAL_RIDGE
+from tracecal.calibrator.guarantee import choose_ranking
+from tracecal.calibrator.predictor import make_predictor
+from tracecal.calibrator.scoring import score_answers
+from tracecal.calibrator.settings import FitSettings
+from tracecal.calibrator.training_set import make_training_set
+from tracecal.errors import InputError
+from tracecal.estimators.trace_inputs import compute_inputs
+
+RATES = FitSettings().risk_control.error_rates
+
+
+def training(frame, **settings):
+    return make_training_set(frame, "t", FitSettings(**settings))
+
+
+def without_entropies(frame):
+    return frame.with_columns(entropy=pl.lit(None, pl.List(pl.Float32)))
+
+
+def of_one_token(frame):
+    return frame.with_columns(pl.col("surprisal", "entropy").list.head(1))
+
+
+def control_of(file):
+    return file.estimators[file.recommended()].risk_control
+
+
+@pytest.mark.parametrize(
+    ("frame", "name", "tests_all"),
+    [
+        (answers(99), FIXED_SCORE, True),
+        (answers(100), MEAN_OF_THREE, False),
+        (without_entropies(answers(100)), SURPRISAL_RIDGE, False),
+        (without_entropies(of_one_token(answers(300))), FIXED_SCORE, True),
+        (of_one_token(answers(300)), MEAN_OF_THREE, False),
+    ],
+    ids=["few", "enough", "no alternatives", "a number each", "one token each"],
+)
+def test_the_number_of_labels_and_the_kind_of_log_decide_what_ranks(frame, name, tests_all):
+    ranking = choose_ranking(training(frame), 1)
+    assert ranking.ranked_by == name
+    assert (ranking.tested.height == frame.height) == tests_all
+    assert ranking.tested.height + ranking.fitted.height == frame.height
+    assert ranking.is_fitted == (name != FIXED_SCORE)
+
+
+def test_labels_of_the_tests_change_no_score_and_a_fifth_of_one_class_fits_none():
+    frame = answers(200)
+    ranking = choose_ranking(training(frame), 1)
+    tested = pl.col("example_id").is_in(ranking.tested["example_id"].implode())
+    flipped = frame.with_columns(correct=pl.col("correct") ^ tested)
+    again = choose_ranking(training(flipped), 1)
+    assert again.fit == ranking.fit and again.ranked_by == ranking.ranked_by
+    sure = choose_ranking(training(frame.with_columns(correct=pl.col("correct") | ~tested)), 1)
+    assert (sure.ranked_by, sure.tested.height) == (FIXED_SCORE, ranking.tested.height)
+
+
+def test_an_estimator_ranks_where_it_is_named():
+    file = ranked_by("seq_logp")
+    assert file.recommended() == control_of(file).ranked_by == "seq_logp"
+    with pytest.raises(InputError, match="--estimator nonsense: it cannot be computed"):
+        fitted_file(answers(60), "nonsense")
+
+
+def test_a_file_holds_what_the_line_finds_by_the_fixed_score():
+    frame = answers(80)
+    control = control_of(fitted_file(frame))
+    fixed = fit_fixed_score(compute_inputs(frame.clear(), AMOUNTS))
+    single = GroupedScores.of_single(fixed.rank(compute_inputs(frame)))
+    wrong = ~frame["correct"].to_numpy()
+    tests = find_thresholds(single, wrong, single.select(wrong & ~wrong), RATES, 0.1)
+    assert [entry.threshold for entry in control.thresholds] == [test.threshold for test in tests]
+    assert any(test.threshold for test in tests)
+    assert control.joint_confidence == pytest.approx(1 - 0.1 * len(RATES))
+
+
+def test_unlabelled_answers_standardise_the_score_and_say_what_is_kept():
+    labelled, others = answers(80), answers(300, seed=3, correct=None)
+    others = others.with_columns(example_id=pl.format("u{}", "example_id"))
+    control = control_of(fitted_file(pl.concat([labelled, others])))
+    assert len(control.features) > 2 and control.coverage_of == 300
+    score = fit_fixed_score(compute_inputs(others, AMOUNTS)).rank(compute_inputs(others))
+    for entry in control.thresholds:
+        share = 0 if entry.threshold is None else np.mean(score >= entry.threshold)
+        assert entry.coverage == pytest.approx(share)
+    by_option = tracecal.calibrate(labelled, "t", unlabelled=others)
+    assert control_of(by_option.file) == control
+    # Longer answers that are labelled already are left out, whatever their ids.
+    again = labelled.filter(pl.col("surprisal").list.len() > 2)
+    twice = pl.concat([others, again.with_columns(example_id=pl.format("x{}", "example_id"))])
+    assert control_of(tracecal.calibrate(labelled, "t", unlabelled=twice).file) == control
+
+
+def in_groups(n_groups, sizes, seed=0):
+    """Groups of these sizes in turn."""
+    size = np.resize(sizes, n_groups)
+    frame = answers(int(size.sum()), seed=seed)
+    group = np.repeat([f"g{number}" for number in range(n_groups)], size)
+    return frame.with_columns(group_id=pl.Series(group))
+
+
+def as_new(frame):
+    """The answers under names of their own, without labels."""
+    renamed = {name: pl.format("n{}", name) for name in ("example_id", "group_id")}
+    return frame.with_columns(correct=pl.lit(None, pl.Boolean), **renamed)
+
+
+def test_answers_of_larger_groups_are_never_kept():
+    frame = in_groups(200, (1, 1, 1, 1, 9))
+    control = control_of(fitted_file(frame))
+    assert (control.largest_group, control.larger_groups) == (9, 0)
+    capped = fitted_file(frame, risk_control={"largest_group": 1, "error_rates": [0.5]})
+    control = control_of(capped)
+    assert control.largest_group == 1 and control.larger_groups == pytest.approx(9 / 13, abs=1e-4)
+    assert "answers of groups of several are never kept" in control.about
+    assert [choice.largest_group for choice in control.group_choices] == [9]
+    new = as_new(in_groups(60, (1, 9), seed=4))
+    scored = score_answers(new, make_predictor(capped, None, "C.json"), 0.5)
+    size = new.select(pl.len().over("group_id")).to_series()
+    assert scored["keep"].null_count() == 0
+    assert not scored.filter(size > 1)["keep"].any() and scored.filter(size == 1)["keep"].any()
+
+
+def test_few_groups_need_unlabelled_answers_and_that_is_said():
+    frame = in_groups(60, (3,))
+    report = tracecal.calibrate(frame, "t").report()
+    assert "Groups of answers need 20 unlabelled answers" in " ".join(report.text.split())
+    unlabelled = as_new(in_groups(60, (3,), seed=2))
+    control = tracecal.calibrate(frame, "t", unlabelled=unlabelled).report().control
+    assert any(entry.threshold is not None for entry in control.thresholds)
+
+
+def test_a_recall_is_an_order_statistic_of_the_right_answers_alone_and_with_an_error_rate():
+    frame, new = answers(), as_new(answers(300, seed=8))
+    calibrator = tracecal.calibrate(frame, "t", recall=0.9, error_rates=[0.4])
+    recall = calibrator.report().control.recall
+    ranking = choose_ranking(training(frame), 1)
+    right = np.sort(ranking.score(ranking.tested.filter("correct")))
+    n_dropped = int((binom.cdf(np.arange(len(right)), len(right), 0.1) <= 0.1).sum())
+    assert recall.alone.threshold == pytest.approx(right[n_dropped - 1], abs=1e-9)
+    assert recall.alone.right == len(right)
+    rate, alone = (
+        calibrator.score(new, **target) for target in ({"error_rate": 0.4}, {"recall": 0.9})
+    )
+    assert alone["keep"].sum() > rate["keep"].sum() > 0
+    with pytest.raises(InputError, match="not tested for recall:0.8; tested: recall:0.9"):
+        calibrator.score(new, recall=0.8)
+    both = calibrator.score(new, error_rate=0.4, recall=0.9)
+    assert both["keep"].is_null().all() and "hold both" in both["reason"][0]
+    assert "At least 90% of the right answers are kept where" in " ".join(
+        str(calibrator.card()).split()
+    )
+
+
+def test_an_error_rate_and_a_recall_hold_together_where_scores_tell():
+    sure = answers(600).with_columns(correct=pl.col("surprisal").list.mean() < 0.5)
+    calibrator = tracecal.calibrate(sure, "t", recall=0.8, error_rates=[0.3])
+    new = as_new(answers(300, seed=8)).with_columns(right=pl.col("surprisal").list.mean() < 0.5)
+    keep = calibrator.score(new.drop("right"), error_rate=0.3, recall=0.8)["keep"]
+    kept = new.filter(keep)
+    assert kept["right"].mean() >= 0.7
+    assert kept["right"].sum() >= 0.8 * new["right"].sum()
+
+
+def test_the_same_labels_give_one_file_whatever_the_name_seed_and_order():
+    frame, files = answers(150), set()
+    for name, seed in (("a", 1), ("b", 2), ("b", 3)):
+        rows = frame.sample(fraction=1, shuffle=True, seed=seed)
+        content = tracecal.calibrate(rows, name, config={"seed": seed}).file.content()
+        files.add(json.dumps(content | {"fitted_on": None}))
+    assert len(files) == 1
