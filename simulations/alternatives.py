@@ -54,11 +54,11 @@ def count_broken(runs: int, seed: int, kinds: Mapping[int, tuple[float, float]])
     rng = np.random.default_rng(seed)
     control = {"error_rates": [RATE], "confidence": CONFIDENCE}
     calibrators = (
-        stored(draw_answers(rng, run, kinds), splits={"count": 1}, risk_control=control)
-        for run in range(runs)
+        stored(draw_answers(rng, run, kinds), risk_control=control) for run in range(runs)
     )
     guarantees = (
-        calibrator["trace_plus"]["risk_control"]["thresholds"][0] for calibrator in calibrators
+        file[file["fitted_on"]["estimator"]]["risk_control"]["thresholds"][0]
+        for file in calibrators
     )
     return sum(guarantee["threshold"] is not None for guarantee in guarantees)
 

@@ -20,6 +20,7 @@ from trace_workflow.analyses.averages import averages
 from trace_workflow.analyses.comparisons import comparisons
 from trace_workflow.analyses.gains import gains
 from trace_workflow.analyses.improvements import improvements
+from tracecal.calibration.guarantees.sides import FIT_SHARE
 from tracecal.calibration.metrics import all_metrics
 from tracecal.calibration.predictions import calibrate_all, pick_baselines, with_picked
 from tracecal.calibration.ranking import single_auroc
@@ -182,13 +183,13 @@ def rankings(runs: int, labels: Sequence[int] = (100, 300)) -> Iterator[Claim]:
                 score, correct = draw(rng, n)
                 ids = [f"{index:05}" for index in range(n)]
                 frame = pl.DataFrame({"example_id": ids, "group_id": ids, "correct": correct})
-                splits = make_splits(frame.select("example_id", "group_id"), "t", run, 1, 0.35)
-                frame = frame.with_columns(pl.Series("scores.x", score))
-                data = TrainingSet(frame, {"x": ["scores.x"]}, splits)
+                sides = np.where(rng.random(n) < FIT_SHARE, "fit", "test")
+                columns = {"scores.x": score, "rank": rng.permutation(n), "side": sides}
+                frame = frame.with_columns(pl.DataFrame(columns))
+                none = frame.clear()
+                data = TrainingSet(none, frame, {"x": ["scores.x"]}, none, "platt")
                 settings = FitSettings(seed=run, bootstrap={"resamples": RESAMPLES})
-                (row,) = measure_quality(data, data.cross_fitted(settings), settings).rows(
-                    named=True
-                )
+                (row,) = measure_quality(data, data.cross_fitted(), settings).rows(named=True)
                 broken += not row["auroc_low"] <= truth <= row["auroc_high"]
             name = draw.__doc__.splitlines()[0].split(",")[0].rstrip(".").lower()
             yield Claim(f"interval, AUROC of one score: {n} labels, {name}", runs, broken, MISSED)

@@ -77,7 +77,7 @@ def test_score(files, caplog):
         command = ["score", "--answers", source, "--calibrator", "C.json", "--output", "s.parquet"]
         caplog.clear()
         assert main([*command, *given]) == 0
-        told = caplog.messages
+        told = [one for one in caplog.messages if "answers are ranked by" not in one]
         caplog.clear()
         scored = calibrator.score(source, **options)
         assert caplog.messages == told
