@@ -5,7 +5,7 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, binomtest
 
 import tracecal
 from support.labelled_answers import answers, fitted_file, ranked_by
@@ -174,6 +174,41 @@ def test_an_error_rate_and_a_recall_hold_together_where_scores_tell():
     kept = new.filter(keep)
     assert kept["right"].mean() >= 0.7
     assert kept["right"].sum() >= 0.8 * new["right"].sum()
+
+
+def test_errors_are_counted_by_the_values_of_a_column(tmp_path):
+    """Of two languages one is wrong twice as often among what a pooled threshold keeps."""
+    frame = answers(400)
+    language = pl.Series("language", np.resize(["de", "fr", "fr"], 400))
+    worse = (language == "de") & (pl.int_range(400, eager=True) % 2 == 0)
+    frame = frame.with_columns(language, correct=pl.col("correct") & ~worse)
+    path = tmp_path / "labelled.parquet"
+    frame.write_parquet(path)
+    calibrator = tracecal.calibrate(path, "t", by="language", error_rates=[0.5])
+    control = calibrator.report().control
+    tested = choose_ranking(training(frame.drop("language")), 1).tested.join(
+        frame.select("example_id", "language"), on="example_id"
+    )
+    score = control.fit.predict(
+        tested.select(
+            f"features.{n}" if f"features.{n}" in tested.columns else f"scores.{n}"
+            for n in control.features
+        ).to_numpy()
+    )
+    kept = tested.filter(score >= control.thresholds[0].threshold)
+    for row in control.by.values:
+        own = kept.filter(language=row.value)
+        assert (row.kept, row.wrong) == (own.height, own.height - own["correct"].sum())
+        exact = binomtest(row.wrong, row.kept).proportion_ci(0.9, "exact")
+        assert (row.low, row.high) == pytest.approx((exact.low, exact.high))
+    assert [row.value for row in control.by.values] == ["fr", "de"]
+    text = " ".join(calibrator.report().text.split())
+    assert "about all language values together; more are wrong in 1 of 2: de: " in text
+    assert "by language, at most 50% wrong: de: " in str(calibrator.card())
+    with pytest.raises(InputError, match="--by nothing: no row has a value there"):
+        tracecal.calibrate(path, "t", by="nothing")
+    with pytest.raises(InputError, match="--by example_id: the labelled answers have .* values"):
+        tracecal.calibrate(path, "t", by="example_id")
 
 
 def test_the_same_labels_give_one_file_whatever_the_name_seed_and_order():

@@ -14,8 +14,10 @@ import polars as pl
 from tqdm import tqdm
 
 from tracecal.answers.parts.parts import Parts, read_parts
+from tracecal.answers.read import Answers as AnswersRead
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import with_partial
+from tracecal.answers.row import value_at
 from tracecal.answers.sources import Answers, answers_in
 from tracecal.calibration.part_answers import labelled_parts, part_answers
 from tracecal.calibration.settings import require_shares
@@ -24,6 +26,7 @@ from tracecal.calibrator.catalogue import LABELS
 from tracecal.calibrator.confidence import Confidence, read_response, score_answer, score_record
 from tracecal.calibrator.fingerprints import are_among, fingerprints
 from tracecal.calibrator.fitting import fit_calibrator
+from tracecal.calibrator.guarantee import Column
 from tracecal.calibrator.parts import score_parts, score_response_parts
 from tracecal.calibrator.predictor import Predictor, make_predictor, target_of
 from tracecal.calibrator.report import Report, make_report
@@ -506,6 +509,7 @@ def calibrate(
     unlabelled: Answers | None = None,
     largest_group: int | None = None,
     recall: float | None = None,
+    by: str | None = None,
     revision: str | None = None,
     reading: Reading | None = None,
     progress: bool = False,
@@ -539,6 +543,9 @@ def calibrate(
         default the smallest size for which these are at most a fifth of the answers.
     recall : float, optional
         Share of the right answers to keep, such as 0.9: guaranteed alone, and with each error rate.
+    by : str, optional
+        Path in a row, such as ``language``: counts the errors of the kept answers for each of its
+        values.
     revision : str, optional
         Revision of the model; by default as the file states it.
     progress : bool
@@ -569,7 +576,7 @@ def calibrate(
     require_shares({"--recall": recall} if recall is not None else {})
     custom = custom_scores(estimators)
     with tqdm(total=2, desc="Calibrating", unit=" steps", disable=not progress) as bar:
-        source = answers_in(answers, reading, progress=progress)
+        source = answers_in(answers, reading, keep_rows=by is not None, progress=progress)
         bar.update()
         if warning := describe_run_on(source.frame):
             LOGGER.warning("%s", warning)
@@ -586,9 +593,25 @@ def calibrate(
             parts=stated_parts,
             estimator=estimator,
             recall=recall,
+            by=None if by is None else _column(by, source, frame),
         )
         bar.update()
     return Calibrator(file, custom=custom, training=Training(training, settings, error_rates))
+
+
+def _column(path: str, source: AnswersRead, frame: pl.DataFrame) -> Column:
+    """The values at a path of the answers' rows, by the ids in `frame`: of answers or of parts."""
+    ids = source.frame["example_id"].to_list()
+    found = {
+        example_id: str(value)
+        for example_id, row in zip(ids, source.rows, strict=True)
+        if (value := value_at(row, path)) is not None
+    }
+    if not found:
+        raise InputError(f"--by {path}: no row has a value there; name the path of one in a row.")
+    row_ids = frame["parent_id" if "parent_id" in frame.columns else "example_id"]
+    pairs = zip(frame["example_id"], row_ids, strict=True)
+    return Column(path, {name: found[row_id] for name, row_id in pairs if row_id in found})
 
 
 def _with_unlabelled(

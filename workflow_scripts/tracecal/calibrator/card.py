@@ -154,6 +154,12 @@ def _control_sections(control: ErrorRateControl | None) -> list[Section]:
     lines.append(f"answers are ranked by {LABELS[control.ranked_by]}")
     if control.about is not None:
         lines.append(f"about {control.about}")
+    if control.by is not None:
+        lines += [
+            f"by {control.by.column}, at most {row.error_rate:.0%} wrong: {row.value}: "
+            f"{row.wrong} wrong of {row.kept} kept, of {row.n} that tested"
+            for row in control.by.values
+        ]
     curve = [
         f"keeping {kept:.0%}: {wrong:.1%} of the kept are wrong"
         for kept, wrong in control.risk_coverage

@@ -6,7 +6,7 @@ from tracecal.answers.parts.parts import Parts
 from tracecal.calibration.estimator_fits import EstimatorFits
 from tracecal.calibrator.calibration_data import describe_answers
 from tracecal.calibrator.fingerprints import fingerprints
-from tracecal.calibrator.guarantee import find_guarantees
+from tracecal.calibrator.guarantee import Column, find_guarantees
 from tracecal.calibrator.recommendation import DIGITS, recommend
 from tracecal.calibrator.schema import (
     CalibratedEstimator,
@@ -30,6 +30,7 @@ def fit_calibrator(
     parts: Parts | None = None,
     estimator: str | None = None,
     recall: float | None = None,
+    by: Column | None = None,
 ) -> CalibratorFile:
     """Fit all estimators that need only a trace, recommend one and find guaranteed error rates.
 
@@ -37,14 +38,15 @@ def fit_calibrator(
     all names. Custom estimators are fitted, too, and never recommended, as a reader of the file may
     not know them. The recommended one takes further columns, with which answers were read (`also`),
     as inputs. An `estimator` that is named gives the probabilities and ranks the answers to keep;
-    `recall` is the share of right answers that is to be kept. Raises `InputError` where the
+    `recall` is the share of right answers that is to be kept, `by` a column whose values errors are
+    counted by. Raises `InputError` where the
     estimator cannot be computed, or where the answers mix models or kinds of trace.
     """
     records = training.records
     data = describe_answers(records, task, revision, vocabulary, parts)
     if warning := describe_other_kinds(records, data):
         LOGGER.warning("%s", warning)
-    control, reference = find_guarantees(training, data, settings, estimator, recall)
+    control, reference = find_guarantees(training, data, settings, estimator, recall, by)
     fits = training.fit()
     recommendation = recommend(training, fits, settings)
     if estimator is not None:

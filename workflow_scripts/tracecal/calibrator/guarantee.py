@@ -7,8 +7,8 @@
    not fitted the ranking, and returns what the calibrator's file holds.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from tracecal.calibration.bets import significance_level
 from tracecal.calibration.fits import Fit
 from tracecal.calibration.groups import group_size_choices
 from tracecal.calibration.groups import largest_group as choose_largest_group
-from tracecal.calibration.guarantees.by_value import joint_confidence
+from tracecal.calibration.guarantees.by_value import errors_by_value, joint_confidence
 from tracecal.calibration.guarantees.control import SCOPE, as_row, describe_cap, risk_coverage
 from tracecal.calibration.guarantees.error_rate import (
     ErrorRateTest,
@@ -53,6 +53,7 @@ from tracecal.calibrator.schema import (
     BothThreshold,
     CalibrationData,
     ErrorRateControl,
+    ErrorsByColumn,
     GroupChoice,
     RecallControl,
     RecallThreshold,
@@ -68,6 +69,15 @@ from tracecal.io.randomness import seeded
 
 MIN_OF_CLASS = 3  # right and wrong labels that a ranking is fitted on, at least
 MAX_REFERENCE = 500
+MAX_VALUES = 200  # of a column that errors are counted by
+NO_VALUE = "none"  # the value of answers whose rows lack the column
+
+
+class Column(NamedTuple):
+    """A column of the labelled answers' rows: its path, and its values as texts by id."""
+
+    path: str
+    values: Mapping[str, str]
 
 
 class Ranking(NamedTuple):
@@ -261,6 +271,7 @@ def find_guarantees(
     settings: FitSettings,
     estimator: str | None = None,
     recall: float | None = None,
+    by: Column | None = None,
 ) -> tuple[ErrorRateControl, Reference]:
     """Test thresholds for the error rates of the settings, and for a recall.
 
@@ -277,6 +288,8 @@ def find_guarantees(
         What ranks, in place of the default (`choose_ranking`).
     recall : float, optional
         The share of the right answers to keep.
+    by : Column, optional
+        A column whose values errors are counted by.
 
     Returns
     -------
@@ -313,6 +326,7 @@ def find_guarantees(
             for test in tests
         ],
         "recall": recall and _recall_control(answers, recall, rates, level, largest_group),
+        "by": by and _errors_by_column(answers, ranking, tests, by, largest_group, level),
         "risk_coverage": risk_coverage(answers.labelled.score[tested], answers.wrong[tested]),
     }
     return ErrorRateControl.model_validate(content), _reference(ranking)
@@ -376,6 +390,32 @@ def _recall_control(
             for rate, at in both
         ],
     )
+
+
+def _errors_by_column(
+    answers: RankedAnswers,
+    ranking: Ranking,
+    tests: Sequence[ErrorRateTest],
+    by: Column,
+    largest_group: int,
+    level: float,
+) -> ErrorsByColumn:
+    """Count the errors of the kept answers that tested, by the values of a column."""
+    values = [by.values.get(name, NO_VALUE) for name in ranking.tested["example_id"]]
+    if len({*values}) > MAX_VALUES:
+        raise InputError(
+            f"--by {by.path}: the labelled answers have {len({*values})} values, more than "
+            f"{MAX_VALUES}; name a column with few, such as a task or a language."
+        )
+    rows = []
+    for test in tests:
+        if test.threshold is None:
+            continue
+        is_kept = answers.labelled.score >= test.threshold
+        is_kept &= answers.labelled.size <= largest_group
+        for row in errors_by_value(values, is_kept, answers.wrong, level):
+            rows.append({"error_rate": test.error_rate} | asdict(row))
+    return ErrorsByColumn(column=by.path, values=rows)
 
 
 def _scope(training: TrainingSet, ranking: Ranking, larger: float, largest_group: int) -> str:

@@ -10,6 +10,7 @@ from tracecal.calibration.guarantees.error_rate import GROUPS_NEED
 from tracecal.calibrator.catalogue import FIXED_SCORE, LABELS
 from tracecal.calibrator.schema import ErrorRateControl
 
+SHOWN_VALUES = 3  # of a column with more errors than guaranteed; the card lists all
 GUARANTEES = {
     "error_rate": pl.Float64,
     "threshold": pl.Float64,
@@ -99,6 +100,24 @@ def describe_recall(control: ErrorRateControl, error_rate: float) -> str | None:
     if both.threshold is None:
         return f"{sentence}; not with at most {error_rate:.0%} wrong as well."
     return f"{sentence}; with at most {error_rate:.0%} wrong as well, {both.coverage:.0%} are."
+
+
+def describe_errors_by_column(control: ErrorRateControl, error_rate: float) -> str | None:
+    """Which values of a column have more errors than the guaranteed rate; None: none was named."""
+    if control.by is None:
+        return None
+    rows = [row for row in control.by.values if row.error_rate == error_rate]
+    if not rows:
+        return None
+    above = [row for row in rows if row.wrong > error_rate * row.kept]
+    promise = f"The guarantee is about all {control.by.column} values together"
+    if not above:
+        return f"{promise}; none of the {len(rows)} has more wrong of its kept labels."
+    most = sorted(above, key=lambda row: (-row.wrong / row.kept, row.value))[:SHOWN_VALUES]
+    listed = "; ".join(
+        f"{row.value}: {row.wrong} of {row.kept} ({row.low:.0%} to {row.high:.0%})" for row in most
+    )
+    return f"{promise}; more are wrong in {len(above)} of {len(rows)}: {listed}."
 
 
 def describe_missing_answers(control: ErrorRateControl) -> str | None:

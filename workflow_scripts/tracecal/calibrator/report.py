@@ -26,6 +26,7 @@ from tracecal.calibrator.decision import (
 )
 from tracecal.calibrator.guarantee import count_reordered
 from tracecal.calibrator.guarantee_text import (
+    describe_errors_by_column,
     describe_group_choices,
     describe_missing_answers,
     describe_ranking,
@@ -191,6 +192,7 @@ class Report:
         lines += [f"  {others}"] if others else []
         further = (
             describe_recall(self.control, self.rate),
+            describe_errors_by_column(self.control, self.rate),
             describe_group_choices(self.control, self.rate),
             describe_missing_answers(self.control),
         )

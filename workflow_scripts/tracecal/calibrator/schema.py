@@ -208,6 +208,25 @@ class ErrorRateThreshold(_Extensible):
         return self
 
 
+class ValueErrors(_Extensible):
+    """The tested answers with one value of a column, at the threshold of an error rate."""
+
+    error_rate: Share
+    value: str
+    n: int = Field(ge=0, description="answers tested")
+    kept: int = Field(ge=0)
+    wrong: int = Field(ge=0, description="of those kept")
+    low: Share | None = Field(None, description="exact interval of the error rate; null: none kept")
+    high: Share | None = None
+
+
+class ErrorsByColumn(_Extensible):
+    """Errors by the values of a column of the labelled answers' rows."""
+
+    column: str = Field(description="its path in a row")
+    values: tuple[ValueErrors, ...]
+
+
 class RecallThreshold(_Extensible):
     """A target share of the right answers to keep, and the threshold that guarantees it."""
 
@@ -275,6 +294,7 @@ class ErrorRateControl(_Extensible):
     about: str | None = Field(None, description="what the guarantees are about")
     thresholds: tuple[ErrorRateThreshold, ...]
     recall: RecallControl | None = Field(None, description="null: none was asked for")
+    by: ErrorsByColumn | None = Field(None, description="null: no column was named")
     risk_coverage: tuple[tuple[Share, Share], ...] = Field(
         (), description="pairs of share kept and share wrong of the kept, of the tested answers"
     )
@@ -286,7 +306,7 @@ class ErrorRateControl(_Extensible):
 
     @model_serializer(mode="wrap")
     def _without_unstated(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        optional = {"split", "joint_confidence", "group_choices", "coverage_of", "recall"}
+        optional = {"split", "joint_confidence", "group_choices", "coverage_of", "recall", "by"}
         content = handler(self)
         is_unstated = {name for name in optional if content[name] in (None, (), [])}
         return {name: value for name, value in content.items() if name not in is_unstated}

@@ -50,7 +50,8 @@ def calibrate(
 
     explorer = str(Path(report).with_suffix(".answers.html")) if report else None
     require_apart({"answers": answers, "output": output, "report": report, "explorer": explorer})
-    labelled = answers_in(answers, reading, keep_rows=bool(report))
+    keeps_rows = bool(report) or options.get("by") is not None
+    labelled = answers_in(answers, reading, keep_rows=keeps_rows)
     calibrator = tracecal.calibrate(
         labelled, task, reading=reading, error_rates=error_rates or (), **options
     )
