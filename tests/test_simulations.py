@@ -15,6 +15,7 @@ from simulations import (
     alternatives,
     asking,
     cascades,
+    checks,
     forecasts,
     group_labels,
     guarantees,
@@ -101,6 +102,7 @@ def some_neighbours(runs):
         some_that_ask,
         short_alarms,
         some_neighbours,
+        checks.claims,
     ],
 )
 def test_claims_hold(claims):

@@ -15,6 +15,7 @@ MODULES = {
     "agree": "labelling.agree",
     "calibrate": "calibrator.calibrator",
     "cascade": "calibrator.cascade",
+    "check": "serving.check",
     "explain_reading": "explorer.reading_summary",
     "explore": "explorer.explore",
     "pick": "labelling.draw",

@@ -14,6 +14,7 @@ from tracecal.labelling.agree import agree as agree
 from tracecal.labelling.draw import pick as pick
 from tracecal.labelling.plan import plan as plan
 from tracecal.labelling.search import LabelSearch as LabelSearch
+from tracecal.serving.check import check as check
 from tracecal.serving.monitors import Monitors as Monitors
 
 __version__: str

@@ -308,6 +308,25 @@ def test_watch(files, capsys, caplog):
         tracecal.Monitors("C.json", "own.db")
 
 
+def test_check(files, capsys, caplog):
+    new = answers(100, seed=1)
+    new.drop("correct").write_ndjson("new.jsonl")
+    new.select("example_id", "correct").head(9).write_csv("labels.csv")
+    given = ["--answers", "new.jsonl", "--labels", "labels.csv", "--calibrator", "C.json"]
+    with pytest.raises(SystemExit) as status:
+        main(["check", *given, "--error-rate", "0.3", "--output", "its.json"])
+    printed, told = capsys.readouterr().out, caplog.messages
+    caplog.clear()
+    reading = tracecal.Reading(labels="labels.csv")
+    result = tracecal.check("new.jsonl", "C.json", 0.3, reading=reading)
+    assert caplog.messages == told
+    assert printed == f"{result}\n" and status.value.code == result.exit_code == 4
+    result.save("own.json")
+    assert Path("own.json").read_bytes() == Path("its.json").read_bytes()
+    labelled = new.with_columns(correct=pl.when(pl.int_range(pl.len()) < 9).then("correct"))
+    assert tracecal.check(labelled, "C.json", 0.3) == result
+
+
 # Commands without a function of the API: a page and a proxy that are served, and help.
 ALONE = {"label", "serve", "reading", "settings"}
 

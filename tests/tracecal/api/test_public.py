@@ -18,7 +18,7 @@ from tracecal.calibrator.schema import CalibratorFile
 SCRIPTS = REPOSITORY / "workflow_scripts"
 NAMES = {
     *("read_answers", "trace_features", "trace_score"),
-    *("calibrate", "cascade", "Calibrator", "InputError", "__version__"),
+    *("calibrate", "cascade", "check", "Calibrator", "InputError", "__version__"),
     *("pick", "LabelSearch", "agree", "plan", "explore"),
     *("Monitors", "Reading", "explain_reading", "replay"),
 }

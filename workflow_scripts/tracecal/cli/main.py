@@ -14,6 +14,7 @@ from tracecal.cli.api_commands import agree, explore, pick, replay
 from tracecal.cli.calibrate import calibrate
 from tracecal.cli.card import card
 from tracecal.cli.cascade import cascade
+from tracecal.cli.check import check
 from tracecal.cli.command import Command
 from tracecal.cli.help import reading, settings
 from tracecal.cli.label import label
@@ -30,7 +31,7 @@ PANELS: dict[str, tuple[Command, ...]] = {
     "Labels": (pick, label, agree, plan),
     "Calibrated confidence": (calibrate, score, explore, card),
     "A small and a large model": (cascade,),
-    "In operation": (serve, watch),
+    "In operation": (serve, watch, check),
     "Answers without log-probabilities": (replay,),
     "More help": (settings,),
 }

@@ -25,9 +25,15 @@ def batch_of_answers(
 ) -> Batch:
     """Return what is watched of answers (columns of `RECORDS`); raise as `score_answers`."""
     scored = score_answers(answers, predictor, error_rate, task)
+    return batch_of_scored(answers, scored, predictor)
+
+
+def batch_of_scored(answers: pl.DataFrame, scored: pl.DataFrame, predictor: Predictor) -> Batch:
+    """Return what is watched of answers with their scores (columns of `SCORED`)."""
     keep = scored["keep"].cast(pl.Float64).fill_null(np.nan).to_numpy()
     columns = list(predictor.columns)
-    x = compute_inputs(answers, columns).select(pl.col(columns).fill_null(np.nan)).to_numpy()
+    inputs = compute_inputs(answers, columns, predictor.custom)
+    x = inputs.select(pl.col(columns).fill_null(np.nan)).to_numpy()
     length = answers["surprisal"].list.len().cast(pl.Float64).fill_null(np.nan).to_numpy()
     return batch_of_inputs(x, length, predictor, keep)
 

@@ -1,0 +1,330 @@
+"""A check of a guarantee with the labels of new answers: `tracecal.check`.
+
+1. `check(answers, calibrator, error_rate)` tests the labels of the answers that are kept, and
+   compares all answers with the calibration's.
+2. `Check.exit_code` is what `tracecal check` ends with; `save` writes JUnit XML or JSON.
+"""
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+from xml.etree import ElementTree
+
+from tracecal.answers.reading import Reading
+from tracecal.answers.sources import Answers, answers_in
+from tracecal.calibration.groups import group_answers
+from tracecal.calibration.rate_test import KeptGroups, enough_groups, kept_groups
+from tracecal.calibration.settings import require_shares
+from tracecal.calibrator.calibrator import Calibrator, calibrator_in
+from tracecal.calibrator.decision import percent, rate_text
+from tracecal.calibrator.schema import Reference
+from tracecal.errors import InputError
+from tracecal.io.digests import hash_of
+from tracecal.io.files import write_text
+from tracecal.io.randomness import seeded
+from tracecal.serving.monitoring.batch import Batch
+from tracecal.serving.monitoring.messages import long_name
+from tracecal.serving.monitoring.state import AlarmSettings, initial_state, watch
+from tracecal.serving.monitoring.traffic import batch_of_scored
+
+CONFIDENCE = 0.95
+# By default the labels rule out an error rate this many times the guaranteed one.
+EXCESS = 1.5
+LEAST_PER_ALARM = 100  # answers, of the monitors
+EXIT_CODES = {"fits": 0, "contradicted": 3, "too few": 4}
+ALARM_CODE = 3
+Verdict = Literal["fits", "contradicted", "too few"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """What labels of new answers say of a guarantee.
+
+    Attributes
+    ----------
+    verdict : str
+        ``"fits"``, ``"contradicted"`` or ``"too few"``: what the labels say.
+    unlike : tuple of str
+        In what the answers are unlike the calibration's: an alarm of the monitors of each.
+    n_compared : int
+        The calibration's answers to compare with; without any there is no alarm.
+    n_answers, n_undecided, n_kept : int
+        Answers in all, those without a decision, and those that are kept.
+    n_labelled, n_unsure, n_wrong : int
+        Kept answers with a label, those whose label is unsure, and the wrong ones, unsure ones
+        among them.
+    error_rate, excluded_rate, confidence : float
+        As given.
+    enough : int or None
+        How many labelled kept answers, or questions where a question has several, might do where
+        labels are too few; None otherwise, or where far more are needed.
+    """
+
+    verdict: Verdict
+    unlike: tuple[str, ...]
+    n_compared: int
+    n_answers: int
+    n_undecided: int
+    n_kept: int
+    n_labelled: int
+    n_unsure: int
+    n_wrong: int
+    error_rate: float
+    excluded_rate: float
+    confidence: float
+    enough: int | None
+    unit: str
+
+    @property
+    def exit_code(self) -> int:
+        """0 where the guarantee fits, 3 where it does not, 4 where labels are too few to tell."""
+        return ALARM_CODE if self.unlike else EXIT_CODES[self.verdict]
+
+    @property
+    def counts_line(self) -> str:
+        """How many answers are kept, labelled and wrong."""
+        undecided = f" ({self.n_undecided:,} have no decision)" if self.n_undecided else ""
+        line = (
+            f"{self.n_answers:,} answers{undecided}, {self.n_kept:,} kept for at most "
+            f"{rate_text(self.error_rate)} wrong; "
+        )
+        if not self.n_labelled:
+            return f"{line}none of these has a label."
+        unsure = f"; {self.n_unsure:,} unsure among them" if self.n_unsure else ""
+        share = percent(self.n_wrong / self.n_labelled)
+        return (
+            f"{line}{self.n_labelled:,} of these have labels, {self.n_wrong:,} wrong "
+            f"({share}{unsure})."
+        )
+
+    @property
+    def labels_line(self) -> str:
+        """What the labels say of the guarantee."""
+        rate, excluded = rate_text(self.error_rate), rate_text(self.excluded_rate)
+        if self.verdict == "fits":
+            return (
+                f"The guarantee fits the labels: they rule out {excluded} wrong "
+                f"({rate_text(self.confidence)} confidence)."
+            )
+        if self.verdict == "contradicted":
+            return (
+                f"The labels contradict the guarantee: more than {rate} of the kept are wrong "
+                f"({rate_text(self._half_confidence)} confidence)."
+            )
+        number = "far more" if self.enough is None else f"about {self.enough:,}"
+        return (
+            f"Too few labels to tell: they rule out neither {rate} nor {excluded} wrong; {number} "
+            f"labelled {self.unit} might do."
+        )
+
+    @property
+    def traffic_line(self) -> str:
+        """Whether the answers are like the calibration's."""
+        if self.unlike:
+            return (
+                f"ALARM: unlike the calibration's answers in {', '.join(self.unlike)} "
+                f"({rate_text(self._half_confidence)} confidence)."
+            )
+        if not self.n_compared:
+            return "The calibrator holds no answers to compare these with: calibrate again."
+        return f"No alarm: they look like {self.n_compared:,} answers of the calibration."
+
+    @property
+    def _half_confidence(self) -> float:
+        """Labels and alarms share the chance to be wrong."""
+        return (1 + self.confidence) / 2
+
+    def __str__(self) -> str:
+        return "\n".join((self.counts_line, self.labels_line, self.traffic_line))
+
+    def save(self, path: str | Path) -> None:
+        """Write the result as JUnit XML or JSON, by the name's ending.
+
+        Parameters
+        ----------
+        path : path
+            A name that ends in .xml or .json.
+
+        Raises
+        ------
+        InputError
+            For another ending.
+
+        Examples
+        --------
+        >>> import tracecal
+        >>> result = tracecal.check("labelled.jsonl", "C.json", 0.3)
+        >>> result.save("check.xml")
+        """
+        writers = {".xml": self._as_junit, ".json": self._as_json}
+        if (writer := writers.get(Path(path).suffix)) is None:
+            raise InputError(f"{path}: expected a name that ends in .xml or .json.")
+        write_text(writer(), path)
+
+    def _as_json(self) -> str:
+        content = asdict(self) | {"exit_code": self.exit_code, "text": str(self)}
+        return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+    def _as_junit(self) -> str:
+        """A suite of two cases: what the labels say, and what the answers look like."""
+        problems = {"labels": _problem_of(self.verdict), "answers": "failure" * bool(self.unlike)}
+        counts = {
+            f"{kind}s": str([*problems.values()].count(kind)) for kind in ("failure", "error")
+        }
+        root = ElementTree.Element("testsuites")
+        suite = ElementTree.SubElement(
+            root, "testsuite", name="tracecal check", tests=str(len(problems)), **counts
+        )
+        lines = {"labels": self.labels_line, "answers": self.traffic_line}
+        for name, problem in problems.items():
+            case = ElementTree.SubElement(suite, "testcase", classname="tracecal.check", name=name)
+            if problem:
+                ElementTree.SubElement(case, problem, message=lines[name])
+        ElementTree.SubElement(suite, "system-out").text = str(self)
+        ElementTree.indent(root)
+        return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _problem_of(verdict: Verdict) -> str:
+    """The element of JUnit for what the labels say; empty for a case that passes."""
+    return {"fits": "", "contradicted": "failure", "too few": "error"}[verdict]
+
+
+def check(
+    answers: Answers,
+    calibrator: str | Path | Calibrator,
+    error_rate: float,
+    *,
+    excluded_rate: float | None = None,
+    confidence: float = CONFIDENCE,
+    estimator: str | None = None,
+    task: str | None = None,
+    reading: Reading | None = None,
+) -> Check:
+    """Say whether a guarantee fits the labels of new answers.
+
+    Labels are of kept answers drawn at random, or of all. The labels contradict the guarantee where
+    more are wrong than it allows, by chance alone in at most half of 1 - ``confidence`` of all
+    checks; alarms of `Monitors` come by chance in at most the other half. Answers to one question
+    may be alike and are tested together.
+
+    Parameters
+    ----------
+    answers : path, frame or rows
+        New answers, some of them labelled, in any format of `read_answers`.
+    calibrator : path or Calibrator
+        The calibrator whose guarantee is checked.
+    error_rate : float
+        Guaranteed error rate of the answers to keep, one that the calibrator was tested for.
+    excluded_rate : float, optional
+        A larger error rate that must not pass: the guarantee fits where the labels rule it out. By
+        default one and a half times the error rate.
+    confidence : float
+        A true guarantee is contradicted, or alarms are raised, in at most 1 - ``confidence`` of the
+        checks, and answers with the excluded rate pass in at most as many.
+    estimator : str, optional
+        One of the calibrator's; by default the recommended one.
+    task : str, optional
+        The calibrator's task, where the answers name it otherwise.
+    reading : Reading, optional
+        How a path or rows are read; ``labels`` names a file of verdicts.
+
+    Returns
+    -------
+    tracecal.serving.check.Check
+        What the labels say (``verdict``), in what answers are ``unlike`` the calibration's, counts,
+        and the ``exit_code`` of the command.
+
+    Raises
+    ------
+    InputError
+        Where nothing is guaranteed at the error rate, no answer has a label, or a rate is out of
+        range; otherwise as `Calibrator.score`.
+
+    Examples
+    --------
+    >>> import tracecal
+    >>> result = tracecal.check("labelled.jsonl", "C.json", 0.3)
+    >>> result.verdict, result.exit_code
+    ('too few', 4)
+    """
+    calibrator = calibrator_in(calibrator)
+    if excluded_rate is None:
+        excluded_rate = round(min(EXCESS * error_rate, (1 + error_rate) / 2), 12)
+    _require_rates(error_rate, excluded_rate, confidence)
+    source = answers_in(answers, calibrator.reading(reading))
+    frame = source.frame
+    estimator = estimator or calibrator.file.recommended(frame["entropy"].count() > 0)
+    predictor = calibrator.predictor(estimator)
+    predictor.require_parts(False)
+    if (reason := predictor.why_not(error_rate)) is not None:
+        raise InputError(f"there is no guarantee to check at {error_rate:g}: {reason}.")
+    if not frame["correct"].count():
+        raise InputError(
+            f"{source.source}: no answer has a label: name a file of verdicts with --labels."
+        )
+    scored = calibrator.score(source, error_rate=error_rate, estimator=estimator, task=task)
+    decided = frame.select("example_id", "correct", "unsure").with_columns(scored["keep"])
+    decided = decided.join(group_answers(frame), on="example_id", maintain_order="left")
+    level = round(1 - confidence, 12)
+    kept = decided.filter("keep").drop_nulls("correct")
+    groups = kept_groups(kept["group_id"].to_numpy(), ~kept["correct"].to_numpy())
+    tested = error_rate, excluded_rate, level / 2, level
+    verdict = _judge(groups, *tested)
+    is_first = decided["group_id"].is_first_distinct().to_numpy()  # neighbours may be alike
+    batch = batch_of_scored(frame, scored, predictor)[is_first]
+    name = hash_of("\n".join(frame["example_id"]))
+    reference = predictor.reference.of_single_groups()
+    return Check(
+        verdict=verdict,
+        unlike=find_unlike(batch, reference, level / 2, name),
+        n_compared=len(reference.probability),
+        n_answers=frame.height,
+        n_undecided=decided["keep"].null_count(),
+        n_kept=int(decided["keep"].sum()),
+        n_labelled=kept.height,
+        n_unsure=int(kept["unsure"].sum()),
+        n_wrong=int((~kept["correct"]).sum()),
+        error_rate=error_rate,
+        excluded_rate=excluded_rate,
+        confidence=confidence,
+        enough=enough_groups(groups, *tested) if verdict == "too few" else None,
+        unit="kept answers" if groups.is_single else "questions",
+    )
+
+
+def _require_rates(error_rate: float, excluded_rate: float, confidence: float) -> None:
+    shares = {"--error-rate": error_rate, "--excluded-rate": excluded_rate}
+    require_shares(shares | {"--confidence": confidence})
+    if excluded_rate <= error_rate:
+        raise InputError(
+            f"--excluded-rate {excluded_rate:g} must be above --error-rate {error_rate:g}."
+        )
+
+
+def _judge(
+    groups: KeptGroups,
+    error_rate: float,
+    excluded_rate: float,
+    contradicting_level: float,
+    excluding_level: float,
+) -> Verdict:
+    if groups.contradicts(error_rate, contradicting_level):
+        return "contradicted"
+    return "fits" if groups.rules_out(excluded_rate, excluding_level) else "too few"
+
+
+def find_unlike(batch: Batch, reference: Reference, level: float, name: str) -> tuple[str, ...]:
+    """Name the signals of a batch in which it is unlike the reference, with the monitors.
+
+    The answers are watched in random order, which `name` fixes. By chance any signal is named with
+    at most `level` probability: the monitors' chance of an alarm within n answers is at most n / 2
+    in units of `answers_per_alarm`.
+    """
+    order = seeded("order of answers", name).permutation(len(batch))
+    seed = int(seeded("ties of answers", name).integers(2**63))
+    settings = AlarmSettings(max(LEAST_PER_ALARM, math.ceil(len(batch) / (2 * level))))
+    state = watch(initial_state(settings, reference, seed), batch[order])
+    return tuple(long_name(signal) for signal in state.alarms)
