@@ -1,4 +1,4 @@
-"""Add its risk-control thresholds to TRACE+'s calibrator."""
+"""Add its risk-control thresholds to the calibrator of the default fit, or else of TRACE+."""
 
 from trace_workflow.jobs.job import job
 from tracecal.calibration.guarantees.control import control_error_rates
@@ -10,8 +10,9 @@ from tracecal.io.files import read_json, read_parquet, write_checked
 with job(snakemake):
     inputs, params = snakemake.input, snakemake.params
     file = CalibratorFile.parse(read_json(inputs.calibrators), inputs.calibrators)
-    # A run may leave out TRACE+.
-    if "trace_plus" in file.estimators:
+    estimator = file.recommended()
+    # A run may leave out both.
+    if estimator in file.estimators:
         answers = evaluated(read_parquet(inputs.labels, ["example_id", "correct"]), inputs.task)
         features = read_parquet(inputs.features, needed=["example_id"])
         groups = read_parquet(inputs.task, needed=["example_id", "group_id"])
@@ -20,8 +21,8 @@ with job(snakemake):
             features = features.join(codes, on="example_id", validate="1:1")
         splits = read_parquet(inputs.splits, ["example_id", "split", "rank", "part"])
         control = control_error_rates(
-            "trace_plus",
-            file.estimators["trace_plus"],
+            estimator,
+            file.estimators[estimator],
             answers.join(features, on="example_id", how="left", validate="1:1"),
             splits.filter(split=splits["split"].min()),
             params.error_rates,
@@ -30,5 +31,5 @@ with job(snakemake):
             ungrouped=(groups["group_id"] == groups["example_id"]).all(),
             largest_group=params.largest_group,
         )
-        file = file.with_keys("trace_plus", risk_control=ErrorRateControl.model_validate(control))
+        file = file.with_keys(estimator, risk_control=ErrorRateControl.model_validate(control))
     write_checked(file.text(), snakemake.output[0])

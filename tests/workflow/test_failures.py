@@ -265,7 +265,7 @@ def test_calibrators_are_plain_json(finished):
     path = finished.root / "results/smoke/calibrators/demo-small/arithmetic.json"
     calibrators = json.loads(path.read_text())
     assert {"trace_plus", "seq_logp"} <= set(calibrators)
-    assert set(calibrators["trace_plus"]) == {"features", "splits", "final", "risk_control"}
-    promised = calibrators["trace_plus"]["risk_control"]
-    assert str(promised["split"]) in calibrators["trace_plus"]["splits"]
+    assert set(calibrators["trace_plus"]) == {"features", "splits", "final"}
+    promised = calibrators["mean_of_three"]["risk_control"]
+    assert promised["fit"] == calibrators["mean_of_three"]["splits"][str(promised["split"])]
     assert [one["error_rate"] for one in promised["thresholds"]] == [0.05, 0.1, 0.2, 0.3, 0.4, 0.5]

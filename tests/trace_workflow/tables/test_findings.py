@@ -223,7 +223,8 @@ def test_where_risk_peaks_is_told_beside_chance_and_only_with_an_interval(low):
 
 
 def test_a_guarantee_comes_first_and_none_without_one_fixed_beforehand():
-    row = {"model": "m", "task": "svamp", "confidence": 0.9, "error_rate": 0.3, "threshold": 0.7}
+    row = {"ranked_by": "mean_of_three", "model": "m", "task": "svamp", "confidence": 0.9}
+    row |= {"error_rate": 0.3, "threshold": 0.7}
     row |= {"coverage": 0.2, "largest_group": 1, "reason": None}
     rows = pl.DataFrame([row])
     assert findings(improvements({}), means(), risk_coverage=rows)[0].topic == "run"
@@ -242,6 +243,7 @@ def guarantee(**changes):
     """The findings on the guarantee that is fixed beforehand, of two tasks and two rates."""
     row = {
         **{"model": "m", "task": "svamp", "error_rate": 0.3, "confidence": 0.9},
+        "ranked_by": "mean_of_three",
         **{"threshold": 0.7, "coverage": 0.2, "largest_group": 1, "reason": None},
     } | changes
     better = row | {"error_rate": 0.2, "coverage": 0.9, "threshold": 0.8, "reason": None}
@@ -254,8 +256,8 @@ def guarantee(**changes):
 def test_the_guarantee_is_that_of_the_task_and_rate_fixed_beforehand():
     """Not the stricter one beside it, nor that of another task."""
     assert guarantee() == [
-        "Model M gets 68 of 100 wrong on SVAMP. Keep the 20 that TRACE+ is surest of: at most 30 of "
-        "100 such answers are wrong, with 90% confidence (task and rate were fixed beforehand).",
+        "Model M gets 68 of 100 wrong on SVAMP. Keep the 20 that the default fit is surest of: at most "
+        "30 of 100 such answers are wrong, with 90% confidence (task and rate were fixed beforehand).",
     ]
     capped = guarantee(largest_group=4, larger_groups=0.1)[0]
     assert "; answers of groups of more than 4 are never kept)" in capped
@@ -264,8 +266,8 @@ def test_the_guarantee_is_that_of_the_task_and_rate_fixed_beforehand():
 def test_a_guarantee_that_cannot_be_given_is_told_of():
     (none,) = guarantee(threshold=None, coverage=0.0, reason="too few answers")
     assert none == (
-        "Model M gets 68 of 100 wrong on SVAMP. No threshold on TRACE+ guarantees, with 90% "
-        "confidence, at most 30 of 100 wrong (task and rate were fixed beforehand): too few "
+        "Model M gets 68 of 100 wrong on SVAMP. No threshold on the default fit guarantees, with "
+        "90% confidence, at most 30 of 100 wrong (task and rate were fixed beforehand): too few "
         "answers."
     )
 
@@ -277,7 +279,8 @@ def write_rows(found):
 
 def printed(tmp_path, *rows, **changes):
     """What ends `make demo`, of findings read from their table as the command does."""
-    row = {"model": "m", "task": "svamp", "confidence": 0.9, "error_rate": 0.3, "threshold": None}
+    row = {"ranked_by": "mean_of_three", "model": "m", "task": "svamp", "confidence": 0.9}
+    row |= {"error_rate": 0.3, "threshold": None}
     row |= {"coverage": 0.0, "largest_group": 4} | changes
     row["reason"] = (
         "12 of the 40 most confident answers tested first are incorrect, too few answers to tell; "

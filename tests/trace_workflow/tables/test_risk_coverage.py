@@ -27,7 +27,8 @@ def control(*found, n=50):
         row["allowed"] = row["wrong"] + 1 if row["kept"] else None
         row["reason"] = None if row["threshold"] else "too few"
         thresholds.append(row)
-    return {"split": 0, "confidence": 0.9, "groups": n // 2, "thresholds": thresholds}
+    terms = {"ranked_by": "mean_of_three", "split": 0, "confidence": 0.9, "groups": n // 2}
+    return terms | {"thresholds": thresholds}
 
 
 CONTROLS = {

@@ -388,9 +388,11 @@ def test_the_file_recommends_the_estimator_that_scores_and_is_planned_with(
     assert [name for name in held if "held_out" in held[name]] == [DEFAULT]
 
 
-def test_a_file_that_names_no_estimator_is_of_trace_plus(content):
-    unnamed = content["fitted_on"] | {"estimator": None}
-    assert predictor_of(content | {"fitted_on": unnamed}, None, "x").estimator == "trace_plus"
+def test_a_file_that_names_no_estimator_is_of_the_default_fit_or_trace_plus(content):
+    unnamed = content | {"fitted_on": content["fitted_on"] | {"estimator": None}}
+    assert predictor_of(unnamed, None, "x").estimator == DEFAULT
+    without = {name: held for name, held in unnamed.items() if name != DEFAULT}
+    assert predictor_of(without, None, "x").estimator == "trace_plus"
 
 
 def of_one_token(n, seed, values):

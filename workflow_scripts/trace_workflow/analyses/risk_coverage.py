@@ -1,6 +1,7 @@
-"""Thresholds on TRACE+ with a guaranteed error rate among the answers kept, pair by pair."""
+"""Thresholds with a guaranteed error rate among the answers kept, pair by pair."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
@@ -20,8 +21,13 @@ NOT_COLUMNS = {"thresholds", "features", "fit"}
 
 def analysis(files: StudyFiles) -> pl.DataFrame:
     """`risk_coverage` from the calibrators of the pairs."""
-    controls = [read_json(path)["trace_plus"]["risk_control"] for path in files["calibrators"]]
+    controls = [find_control(read_json(path)) for path in files["calibrators"]]
     return risk_coverage(controls, files.pairs)
+
+
+def find_control(calibrators: Mapping[str, Any]) -> dict[str, Any]:
+    """The `risk_control` of the estimator that has one."""
+    return next(fits["risk_control"] for fits in calibrators.values() if "risk_control" in fits)
 
 
 def risk_coverage(controls: Sequence[Mapping], pairs: Sequence[Sequence[str]]) -> pl.DataFrame:

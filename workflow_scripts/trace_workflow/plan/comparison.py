@@ -215,14 +215,14 @@ def _cross_study(run: Run) -> Iterator[PlannedTable | Figure]:
 
 
 def _risk_coverage(run: Run) -> Iterator[Analysis | PlannedTable]:
-    """The guarantees of all pairs' calibrators; their table is that of TRACE+."""
+    """The guarantees of all pairs' calibrators, by the default fit or else TRACE+."""
     yield Analysis(
         "risk_coverage",
         {"calibrators": PerPair("<results>/calibrators/{model}/{task}.json", "all")},
         pairs="all",
         quick=True,
     )
-    if "trace_plus" in run.selection.chosen.ids:
+    if not {"mean_of_three", "trace_plus"}.isdisjoint(run.selection.chosen.ids):
         more = {"missing": run.missing_parts} if run.missing_parts else {}
         yield PlannedTable(
             "risk_coverage", ["risk_coverage", "accuracy"], studies=["all"], more=more

@@ -21,6 +21,7 @@ from trace_workflow.tables.finding import Finding, Topic
 from trace_workflow.tables.standing_notes import missing_answers, needed_answers
 from trace_workflow.tables.study_results import StudyResults
 from trace_workflow.tables.wording import count, join_names
+from tracecal.calibrator.catalogue import MEAN_OF_THREE
 
 MAIN = "main_comparison"
 RUN = Topic("run", MAIN, "{models} gave {n:,} answers to {tasks}.")
@@ -35,11 +36,11 @@ GUARANTEE = Topic(
     "guarantee", "risk_coverage", "{model} gets {wrong:.0f} of 100 wrong on {task}. {guarantee}"
 )
 GIVEN = (
-    "Keep the {percent:.0f} that TRACE+ is surest of: at most {rate} such answers are wrong, with "
-    "{confidence:.0%} confidence ({terms})."
+    "Keep the {percent:.0f} that {ranking} is surest of: at most {rate} such answers are wrong, "
+    "with {confidence:.0%} confidence ({terms})."
 )
 REFUSED = (
-    "No threshold on TRACE+ guarantees, with {confidence:.0%} confidence, at most {rate} wrong "
+    "No threshold on {ranking} guarantees, with {confidence:.0%} confidence, at most {rate} wrong "
     "({terms}): {reason}."
 )
 
@@ -105,19 +106,22 @@ def find_guarantee(thresholds: pl.DataFrame, study: StudyResults) -> list[Findin
             model=study.models[row["model"]],
             task=study.tasks[row["task"]],
             wrong=100 * (1 - row["accuracy"]),
-            guarantee=_guarantee(row),
+            guarantee=_guarantee(row, study.labels),
         )
         for row in rows.iter_rows(named=True)
     ]
 
 
-def _guarantee(row: Mapping) -> str:
+def _guarantee(row: Mapping, labels: Mapping[str, str]) -> str:
     terms = "task and rate were fixed beforehand"
     if row.get("larger_groups"):
         terms += f"; answers of groups of more than {row['largest_group']} are never kept"
     sentence = GIVEN if row["threshold"] is not None else REFUSED
     rate, percent = f"{100 * row['error_rate']:g} of 100", 100 * row["coverage"]
-    return sentence.format(**dict(row) | {"terms": terms, "rate": rate, "percent": percent})
+    is_default = row["ranked_by"] == MEAN_OF_THREE
+    ranking = "the default fit" if is_default else labels[row["ranked_by"]]
+    words = {"terms": terms, "rate": rate, "percent": percent, "ranking": ranking}
+    return sentence.format(**dict(row) | words)
 
 
 def find_answers(study: StudyResults) -> list[Finding]:

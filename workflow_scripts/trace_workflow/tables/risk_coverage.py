@@ -1,4 +1,4 @@
-"""Thresholds on TRACE+ that guarantee the error rate of what they keep, for each pair."""
+"""Thresholds that guarantee the error rate of what they keep, for each pair."""
 
 from collections.abc import Mapping, Sequence
 
@@ -24,7 +24,7 @@ def table(study: StudyResults) -> Table:
     printed_rates = sorted(guaranteed) or rates
     error = (1 - pl.col("accuracy")).alias("error_of_all")
     errors = study.frames["accuracy"].select("model", "task", error)
-    frame = thresholds.select("model", "task", "groups", "n").unique()
+    frame = thresholds.select("model", "task", "ranked_by", "groups", "n").unique()
     frame = frame.join(errors, on=["model", "task"], how="left")
     for rate in rates:
         columns = [pl.col(name).alias(f"{name}_{rate:g}") for name in QUANTITIES]
@@ -33,7 +33,7 @@ def table(study: StudyResults) -> Table:
     frame = frame.with_columns(task_label=pl.col("task").replace_strict(study.tasks))
     return Table(
         frame=frame.sort(study.model_order, "task").select(
-            *("model", "task", "task_label", "groups", "n", "error_of_all"),
+            *("model", "task", "task_label", "ranked_by", "groups", "n", "error_of_all"),
             *(f"{name}_{rate:g}" for rate in rates for name in QUANTITIES),
         ),
         columns=(

@@ -66,7 +66,7 @@ class CascadeGuarantees(Strict):
 
 
 class RiskControl(Strict):
-    """Thresholds on TRACE+ with a guarantee on the errors among the answers kept."""
+    """Thresholds with a guarantee on the errors among the answers kept."""
 
     error_rates: tuple[Share, ...] = Field(
         (0.05, 0.1, 0.2, 0.3, 0.4, 0.5),

@@ -41,8 +41,8 @@ FEATURE_VERSION = 1
 # Version of the file's form. Files that do not state one are of this form, too.
 CARD_VERSION = 1
 MOST_BYTES = 2**28  # of a calibrator's file
-# For files that recommend no estimator: those of the workflow, and older ones.
-DEFAULT_ESTIMATOR, FALLBACKS = "trace_plus", ("seq_logp", "len_norm_logp")
+# For files that recommend no estimator, as those of the workflow: the first that they hold.
+DEFAULT_ESTIMATORS, FALLBACKS = ("mean_of_three", "trace_plus"), ("seq_logp", "len_norm_logp")
 WITHOUT_ENTROPIES = "surprisal_ridge"
 
 # Keys of `fitted_on` that a file leaves out where nothing is known.
@@ -100,7 +100,9 @@ class CalibrationData(Strict):
     groups: PositiveInt | None = Field(None, description="their questions; null: not known")
     base_rate: Share = Field(description="the share of correct answers")
     ranking: tuple[str, ...] = Field((), description="estimators, smallest Brier score first")
-    estimator: str | None = Field(None, description="the one to use; null: TRACE+")
+    estimator: str | None = Field(
+        None, description="the one to use; null: the mean of three, or else TRACE+"
+    )
     gain: tuple[float, float, float] | None = Field(
         None,
         description="by how much its Brier score is below that of the default, and the ends of the "
@@ -493,12 +495,14 @@ class CalibratorFile(BaseModel):
         write_text(self.text(), path)
 
     def recommended(self, with_entropies: bool = True) -> str:
-        """The estimator that the file recommends, or TRACE+ where it names none.
+        """The estimator that the file recommends, or where it names none the default fit or TRACE+.
 
         Where the file lacks it, or it needs entropies that the answers lack, it is the surprisal
         ridge, or the one of log-probabilities alone that predicted best where it was fitted.
         """
-        first, *others = (self.fitted_on.estimator or DEFAULT_ESTIMATOR, *self.fitted_on.ranking)
+        *others, usual = (*self.fitted_on.ranking, DEFAULT_ESTIMATORS[-1])
+        defaults = (name for name in DEFAULT_ESTIMATORS if name in self.estimators)
+        first = self.fitted_on.estimator or next(defaults, usual)
         inputs = {entry.id: entry.inputs for entry in OF_FILES if entry.id in self.estimators}
         if LOG_RIDGE_ALSO.id in inputs:
             features = self.estimators[LOG_RIDGE_ALSO.id].features
@@ -508,7 +512,7 @@ class CalibratorFile(BaseModel):
         for name in (first, WITHOUT_ENTROPIES, *others, *FALLBACKS):
             if name in inputs and ENTROPY_INPUTS.isdisjoint(inputs[name]):
                 return name
-        return DEFAULT_ESTIMATOR
+        return usual
 
     def guaranteeing(self, estimator: str) -> CalibratedEstimator | None:
         """The estimator whose guarantees hold for answers that `estimator` scores; None: none.
