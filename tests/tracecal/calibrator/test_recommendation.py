@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import tracecal
 from support.labelled_answers import answers, fitted_file
 from tracecal.calibrator.recommendation import (
     choose_default,
@@ -54,6 +55,23 @@ def test_labelled_answers_without_a_trace_are_counted():
     assert count_traces(training) == (78, 78)
     (said,) = describe_log(training)
     assert said.startswith("12 of 90 labelled answers have no log-probabilities")
+
+
+def test_the_file_the_card_and_the_report_count_answers_without_a_probability():
+    why = pl.Series("lacks", ["a"] * 5 + ["b"] * 4 + ["c"] * 2 + ["d"] + [None] * 78)
+    frame = answers(90).with_columns(why, surprisal=pl.when(why.is_null()).then("surprisal"))
+    calibrator = tracecal.calibrate(frame, "t", config={"splits": {"count": 2}})
+    data = calibrator.fitted_on
+    assert data.without_probability == (("a", 5), ("b", 4), ("c", 2), ("other reasons", 1))
+    assert len(calibrator.file.estimators[data.estimator].held_out.probability) == 90 - 12
+    said = (
+        "12 of 90 labelled answers have no probability, and so enter no fit and no test: a (5); "
+        "b (4); c (2); other reasons (1)"
+    )
+    assert said in str(calibrator.card()) and said in calibrator.report().html
+    whole = tracecal.calibrate(answers(90), "t", config={"splits": {"count": 2}})
+    assert whole.fitted_on.describe_missing() is None
+    assert "without a probability: 12 -> 0" in calibrator.compare(whole)
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ WORDED = {
     "gain",
     "parts",
     "dates",
+    "without_probability",
 }
 
 
@@ -124,6 +125,8 @@ def _data_lines(fitted_on: CalibrationData) -> list[str]:
         + (f", revision {revision}" if revision else ", revision not known"),
         f"kind of traces: {', '.join(fitted_on.trace_kinds())}",
     ]
+    if missing := fitted_on.describe_missing():
+        lines.insert(1, missing)
     if fitted_on.dates:
         lines.append(f"given: {_dates(fitted_on)}")
     lines += [
@@ -164,7 +167,7 @@ def _control_sections(control: ErrorRateControl | None) -> list[Section]:
         f"keeping {kept:.0%}: {wrong:.1%} of the kept are wrong"
         for kept, wrong in control.risk_coverage
     ]
-    heading = "Risk against coverage, of answers that the fit had not seen"
+    heading = "Risk against coverage, of answers with a probability, which the fit had not seen"
     return [Section(heading, curve)] * bool(curve) + [Section("Guarantees", lines)]
 
 
@@ -213,6 +216,7 @@ def _data_changes(first: CalibrationData, second: CalibrationData) -> list[str]:
         if name not in WORDED:
             lines += _change(getattr(first, name), getattr(second, name), f"{name}: ")
     lines += _change(_dates(first), _dates(second), "given: ")
+    lines += _change(first.n_missing, second.n_missing, "labelled answers without a probability: ")
     parts = [
         ", ".join(data.parts.names) if data.parts else "whole answers" for data in (first, second)
     ]

@@ -14,11 +14,14 @@ from tracecal.calibrator.schema import (
     CalibratorFile,
     HeldOut,
 )
+from tracecal.calibrator.scoring import UNDEFINED
 from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.trace_kinds import describe_other_kinds
 from tracecal.calibrator.training_set import TrainingSet
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import parse
+
+MOST_REASONS = 3  # why labelled answers have no probability
 
 
 def fit_calibrator(
@@ -51,7 +54,9 @@ def fit_calibrator(
     recommendation = recommend(training, fits, settings)
     if estimator is not None:
         recommendation = recommendation._replace(estimator=estimator, gain=None)
-    data = data.model_copy(update={"groups": training.n_groups} | recommendation._asdict())
+    missing = _count_missing(training, recommendation.estimator)
+    stated = {"groups": training.n_groups, "without_probability": missing}
+    data = data.model_copy(update=stated | recommendation._asdict())
     estimators = {name: _final_fit(training, name, fit) for name, fit in fits.items()}
     # Refuse now what `read` would refuse.
     parse(CalibrationData, data.model_dump(mode="json", by_alias=True), "the calibrator")
@@ -70,6 +75,18 @@ def _final_fit(training: TrainingSet, name: str, fits: EstimatorFits) -> Calibra
     return CalibratedEstimator(
         features=fits.features, splits={}, final=fits.final, definition=definition
     )
+
+
+def _count_missing(training: TrainingSet, estimator: str) -> tuple[tuple[str, int], ...]:
+    """What labelled answers lack that an estimator gives no probability, and how many each."""
+    columns = training.estimators[estimator]
+    missing = training.frame.filter(pl.any_horizontal(pl.col(columns).is_null()))
+    rows = training.records.join(missing, on="example_id", how="semi")
+    counts = rows["lacks"].fill_null(UNDEFINED).value_counts()
+    reasons = counts.sort(["count", "lacks"], descending=[True, False]).rows()
+    n_others = sum(count for _, count in reasons[MOST_REASONS:])
+    others = [("other reasons", n_others)] if n_others else []
+    return (*reasons[:MOST_REASONS], *others)
 
 
 def _hold_out(training: TrainingSet, estimator: str) -> HeldOut:

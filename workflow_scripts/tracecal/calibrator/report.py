@@ -238,6 +238,7 @@ class Report:
             TEMPLATE,
             f"Calibrator of {fitted_on.model or 'an unnamed model'} for {fitted_on.task}",
             fitted_on=fitted_on,
+            missing=fitted_on.describe_missing(),
             estimator=self.estimator,
             recommendation=self.recommendation(),
             explorer=explorer,

@@ -56,6 +56,7 @@ OPTIONAL = (
     "also",
     "row_tasks",
     "decodings",
+    "without_probability",
 )
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -99,6 +100,9 @@ class CalibrationData(Strict):
     n: int = Field(ge=1, description="labelled answers")
     groups: PositiveInt | None = Field(None, description="their questions; null: not known")
     base_rate: Share = Field(description="the share of correct answers")
+    without_probability: tuple[tuple[str, PositiveInt], ...] = Field(
+        (), description="why labelled answers enter no fit and no test, with how many these are"
+    )
     ranking: tuple[str, ...] = Field((), description="estimators, smallest Brier score first")
     estimator: str | None = Field(
         None, description="the one to use; null: the mean of three, or else TRACE+"
@@ -125,6 +129,21 @@ class CalibrationData(Strict):
     def model_names(self) -> set[str]:
         """The model's names in small letters; empty where it is not known."""
         return {name.lower() for name in (self.model, *self.known_as) if name}
+
+    @property
+    def n_missing(self) -> int:
+        """How many labelled answers have no probability."""
+        return sum(n for _, n in self.without_probability)
+
+    def describe_missing(self) -> str | None:
+        """How many labelled answers have no probability, and why; None where all have one."""
+        if not self.n_missing:
+            return None
+        reasons = "; ".join(f"{reason} ({n:,})" for reason, n in self.without_probability)
+        return (
+            f"{self.n_missing:,} of {self.n:,} labelled answers have no "
+            f"probability, and so enter no fit and no test: {reasons}"
+        )
 
     def exclusions(self) -> tuple[str, ...]:
         """What a calibrator must not be used for, a sentence each."""
