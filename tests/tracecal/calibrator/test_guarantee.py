@@ -211,6 +211,39 @@ def test_errors_are_counted_by_the_values_of_a_column(tmp_path):
         tracecal.calibrate(path, "t", by="example_id")
 
 
+def test_a_calibrator_of_other_answers_ranks_and_all_labels_test(tmp_path):
+    """Where surprisals mislead, as the fixed score cannot know and another task's labels tell."""
+
+    def misleading(n, seed):
+        frame = answers(n, seed=seed)
+        length = pl.col("surprisal").list.len()
+        return frame.with_columns(
+            correct=length > 5, example_id=pl.format(f"s{seed}-{{}}", "example_id")
+        )
+
+    other = tracecal.calibrate(misleading(120, 5), "alike")
+    other.save(tmp_path / "other.json")
+    few, new = misleading(60, 6), as_new(misleading(300, 7))
+    alone = tracecal.calibrate(few, "t", error_rates=[0.3])
+    borrowed = tracecal.calibrate(few, "t", error_rates=[0.3], like=tmp_path / "other.json")
+    control = borrowed.report().control
+    assert control.ranked_by == MEAN_OF_THREE and control.ranked_like == "m for alike"
+    assert control.groups == 60 and control.fit == other.predictor().final
+    kept = borrowed.score(new, error_rate=0.3)["keep"].sum()
+    assert kept > alone.score(new, error_rate=0.3)["keep"].fill_null(False).sum() + 50
+    page = " ".join(borrowed.report().html.split())
+    assert "Mean of three as fitted for m for alike, on other answers" in page
+    with pytest.raises(InputError, match="fitted on 120 of these labelled answers"):
+        tracecal.calibrate(misleading(120, 5), "t", like=other)
+    with pytest.raises(InputError, match="give --estimator or --like"):
+        tracecal.calibrate(few, "t", like=other, estimator="trace")
+    with pytest.raises(InputError, match="leave out the stop token|another kind"):
+        tracecal.calibrate(few.with_columns(stop_token=pl.lit("absent")), "t", like=other)
+    bare = few.with_columns(entropy=pl.lit(None, pl.List(pl.Float32)))
+    with pytest.raises(InputError, match="its fit mean_of_three takes .* which these answers lack"):
+        tracecal.calibrate(bare, "t", like=other)
+
+
 def test_the_same_labels_give_one_file_whatever_the_name_seed_and_order():
     frame, files = answers(150), set()
     for name, seed in (("a", 1), ("b", 2), ("b", 3)):

@@ -33,7 +33,7 @@ from tracecal.calibrator.report import Report, make_report
 from tracecal.calibrator.schema import CalibrationData, CalibratorFile
 from tracecal.calibrator.scoring import score_answers, warn_of_missing
 from tracecal.calibrator.settings import FitSettings, read_fit_settings
-from tracecal.calibrator.trace_kinds import describe_run_on, reading_for
+from tracecal.calibrator.trace_kinds import OPEN, QUESTIONS, describe_run_on, reading_for
 from tracecal.calibrator.training_set import TrainingSet, make_training_set
 from tracecal.errors import InputError
 from tracecal.estimators.custom import CustomSource, custom_scores
@@ -510,6 +510,7 @@ def calibrate(
     largest_group: int | None = None,
     recall: float | None = None,
     by: str | None = None,
+    like: "str | Path | Calibrator | None" = None,
     revision: str | None = None,
     reading: Reading | None = None,
     progress: bool = False,
@@ -546,6 +547,9 @@ def calibrate(
     by : str, optional
         Path in a row, such as ``language``: counts the errors of the kept answers for each of its
         values.
+    like : path or Calibrator, optional
+        A calibrator of an alike task or model, fitted on other answers: its fit ranks the answers
+        to keep, and all labels test.
     revision : str, optional
         Revision of the model; by default as the file states it.
     progress : bool
@@ -594,9 +598,28 @@ def calibrate(
             estimator=estimator,
             recall=recall,
             by=None if by is None else _column(by, source, frame),
+            like=None if like is None else _alike(like, estimator, training),
         )
         bar.update()
     return Calibrator(file, custom=custom, training=Training(training, settings, error_rates))
+
+
+def _alike(
+    like: str | Path | Calibrator, estimator: str | None, training: TrainingSet
+) -> CalibratorFile:
+    """The file of a calibrator whose fit is to rank these answers; raises `InputError`."""
+    if estimator is not None:
+        raise InputError("give --estimator or --like: one of them ranks the answers to keep.")
+    other = calibrator_in(like)
+    traced = training.records.filter(pl.col("surprisal").is_not_null())
+    for column, words in QUESTIONS.items():
+        kind, kinds = getattr(other.fitted_on, column), traced[column].unique().to_list()
+        if kind not in OPEN[column] and {*kinds} - {kind, *OPEN[column]}:
+            raise InputError(
+                f"--like {other.where} was fitted on traces that {words[kind]}, and these are of "
+                f"another kind ({words['option']})."
+            )
+    return other.file
 
 
 def _column(path: str, source: AnswersRead, frame: pl.DataFrame) -> Column:

@@ -34,6 +34,7 @@ def fit_calibrator(
     estimator: str | None = None,
     recall: float | None = None,
     by: Column | None = None,
+    like: CalibratorFile | None = None,
 ) -> CalibratorFile:
     """Fit all estimators that need only a trace, recommend one and find guaranteed error rates.
 
@@ -42,14 +43,14 @@ def fit_calibrator(
     not know them. The recommended one takes further columns, with which answers were read (`also`),
     as inputs. An `estimator` that is named gives the probabilities and ranks the answers to keep;
     `recall` is the share of right answers that is to be kept, `by` a column whose values errors are
-    counted by. Raises `InputError` where the
+    counted by, `like` a calibrator of other answers whose fit ranks. Raises `InputError` where the
     estimator cannot be computed, or where the answers mix models or kinds of trace.
     """
     records = training.records
     data = describe_answers(records, task, revision, vocabulary, parts)
     if warning := describe_other_kinds(records, data):
         LOGGER.warning("%s", warning)
-    control, reference = find_guarantees(training, data, settings, estimator, recall, by)
+    control, reference = find_guarantees(training, data, settings, estimator, recall, by, like)
     fits = training.fit()
     recommendation = recommend(training, fits, settings)
     if estimator is not None:

@@ -48,10 +48,12 @@ from tracecal.calibrator.catalogue import (
     SURPRISAL_RIDGE,
     describe_dependence,
 )
+from tracecal.calibrator.fingerprints import fingerprints
 from tracecal.calibrator.recommendation import MIN_ENTROPY_SHARE, count_traces
 from tracecal.calibrator.schema import (
     BothThreshold,
     CalibrationData,
+    CalibratorFile,
     ErrorRateControl,
     ErrorsByColumn,
     GroupChoice,
@@ -97,7 +99,9 @@ class Ranking(NamedTuple):
         Those that do not, as the ranking is fitted on their labels, or they stand for unlabelled
         answers.
     is_fitted : bool
-        Whether it is fitted on labels.
+        Whether it is fitted on labels of this training set.
+    like : str, optional
+        The calibrator of other answers whose fit it is.
     """
 
     ranked_by: str
@@ -106,6 +110,7 @@ class Ranking(NamedTuple):
     tested: pl.DataFrame
     fitted: pl.DataFrame
     is_fitted: bool
+    like: str | None = None
 
     def score(self, rows: pl.DataFrame) -> np.ndarray:
         """The score of `rows` with the inputs, [n]; NaN where one is missing."""
@@ -113,18 +118,24 @@ class Ranking(NamedTuple):
 
 
 def choose_ranking(
-    training: TrainingSet, largest_group: int, estimator: str | None = None
+    training: TrainingSet,
+    largest_group: int,
+    estimator: str | None = None,
+    like: CalibratorFile | None = None,
 ) -> Ranking:
     """Fix the ranking, without the labels that test it.
 
-    An `estimator` that is named ranks, fitted on a fifth of the labels. Otherwise with fewer than
-    MIN_FITTED groups the fixed score ranks and all labels test, and so they do for one-token
-    answers without entropies; with more the default fit ranks, or the fixed score where the fifth
-    has fewer than MIN_OF_CLASS right or wrong answers.
+    The fit of a calibrator that is `like` this one ranks, and all labels test. An `estimator` that
+    is named ranks, fitted on a fifth of the labels. Otherwise with fewer than MIN_FITTED groups the
+    fixed score ranks and all labels test, and so they do for one-token answers without entropies;
+    with more the default fit ranks, or the fixed score where the fifth has fewer than MIN_OF_CLASS
+    right or wrong answers.
 
     Raises `InputError` where the training set lacks the estimator.
     """
     frame = training.frame
+    if like is not None:
+        return _borrowed_ranking(training, like)
     if estimator is not None and estimator not in training.estimators:
         raise InputError(
             f"--estimator {estimator}: it cannot be computed for these answers; choose one of "
@@ -142,6 +153,25 @@ def choose_ranking(
         return _fixed_ranking(training, tested, fitted)
     fit = training.select(name).fit("fit")[name].splits[0]
     return Ranking(name, training.estimators[name], fit, tested, fitted, True)
+
+
+def _borrowed_ranking(training: TrainingSet, like: CalibratorFile) -> Ranking:
+    """Rank by the recommended fit of a calibrator of other answers."""
+    name, data = like.recommended(), like.fitted_on
+    fits = like.estimators[name]
+    columns = training.estimators.get(name, [])
+    if [column.split(".", 1)[1] for column in columns] != [*fits.features]:
+        raise InputError(
+            f"--like: its fit {name} takes {', '.join(fits.features)}, which these answers lack."
+        )
+    if n_shared := len({*fingerprints(training.records).drop_nulls()} & {*data.answers}):
+        raise InputError(
+            f"--like: it was fitted on {n_shared} of these labelled answers, which then could not "
+            "test what it ranks; give a calibrator of other answers."
+        )
+    words = f"{data.model or 'an unnamed model'} for {data.task}"
+    frame = training.frame
+    return Ranking(name, columns, fits.final, frame, frame.clear(), False, words)
 
 
 def default_ranking(training: TrainingSet) -> str | None:
@@ -272,6 +302,7 @@ def find_guarantees(
     estimator: str | None = None,
     recall: float | None = None,
     by: Column | None = None,
+    like: CalibratorFile | None = None,
 ) -> tuple[ErrorRateControl, Reference]:
     """Test thresholds for the error rates of the settings, and for a recall.
 
@@ -290,6 +321,8 @@ def find_guarantees(
         The share of the right answers to keep.
     by : Column, optional
         A column whose values errors are counted by.
+    like : CalibratorFile, optional
+        A calibrator of other answers, whose fit ranks.
 
     Returns
     -------
@@ -302,15 +335,17 @@ def find_guarantees(
     level, rates = significance_level(control.confidence), control.error_rates
     sizes = _group_sizes(training)
     largest_group = control.largest_group or choose_largest_group(sizes)
-    ranking = choose_ranking(training, largest_group, estimator)
+    ranking = choose_ranking(training, largest_group, estimator, like)
     answers = rank_answers(training, data, ranking)
-    # One-token answers without entropies all test, however many they are.
-    tested_share = 1.0 if default_ranking(training) is None and not estimator else 1 - FIT_SHARE
+    # By a borrowed ranking, or of one-token answers without entropies, all labels test.
+    all_test = like is not None or (default_ranking(training) is None and not estimator)
+    tested_share = 1.0 if all_test else 1 - FIT_SHARE
     tests = answers.test(rates, level, largest_group, tested_share)
     tested = (answers.labelled.size <= largest_group) & ~np.isnan(answers.labelled.score)
     larger = float(sizes[sizes > largest_group].sum() / sizes.sum())
     content = {
         "ranked_by": ranking.ranked_by,
+        "ranked_like": ranking.like,
         "features": [name.split(".", 1)[1] for name in ranking.columns],
         "fit": ranking.fit,
         "confidence": control.confidence,

@@ -60,7 +60,9 @@ def describe_terms(control: ErrorRateControl) -> str:
 def describe_ranking(control: ErrorRateControl, n_kept: int, n_others: int) -> str:
     """By what answers are ranked, and how many would be others if probabilities ranked them."""
     label = LABELS[control.ranked_by]
-    if control.ranked_by == FIXED_SCORE:
+    if control.ranked_like is not None:
+        how = f"{label} as fitted for {control.ranked_like}, on other answers"
+    elif control.ranked_by == FIXED_SCORE:
         how = f"{label}, which no label has fitted"
     else:
         how = f"{label} fitted on labels that test nothing"

@@ -296,6 +296,9 @@ class ErrorRateControl(_Extensible):
     """Thresholds on a ranking score: docs/reference/guarantee_fields.md."""
 
     ranked_by: str = Field(description="an estimator, or 'fixed_score', which no label has fitted")
+    ranked_like: str | None = Field(
+        None, description="the calibrator of other answers whose fit ranks; null: none"
+    )
     features: tuple[str, ...] = Field(min_length=1, description="inputs of the ranking score")
     fit: Coefficients = Field(description="maps them to the score, from 0 to 1")
     split: int | None = Field(None, description="of a run: whose evaluation part tested")
@@ -327,7 +330,15 @@ class ErrorRateControl(_Extensible):
 
     @model_serializer(mode="wrap")
     def _without_unstated(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        optional = {"split", "joint_confidence", "group_choices", "coverage_of", "recall", "by"}
+        optional = {
+            "ranked_like",
+            "split",
+            "joint_confidence",
+            "group_choices",
+            "coverage_of",
+            "recall",
+            "by",
+        }
         content = handler(self)
         is_unstated = {name for name in optional if content[name] in (None, (), [])}
         return {name: value for name, value in content.items() if name not in is_unstated}
