@@ -17,6 +17,7 @@ from tracecal.calibrator.predictor import make_predictor
 from tracecal.calibrator.scoring import score_answers
 from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.training_set import make_training_set
+from tracecal.cli.main import main
 from tracecal.errors import InputError
 from tracecal.estimators.trace_inputs import compute_inputs
 
@@ -209,6 +210,42 @@ def test_errors_are_counted_by_the_values_of_a_column(tmp_path):
         tracecal.calibrate(path, "t", by="nothing")
     with pytest.raises(InputError, match="--by example_id: the labelled answers have .* values"):
         tracecal.calibrate(path, "t", by="example_id")
+
+
+def test_each_value_may_have_a_threshold_of_its_own(tmp_path):
+    """German answers are wrong whatever their score; the others are right where sure."""
+    language = pl.Series("language", np.resize(["de", "fr", "fr"], 900))
+    frame = answers(900).with_columns(language)
+    sure = pl.col("surprisal").list.mean() < 0.5
+    frame = frame.with_columns(correct=sure & (pl.col("language") != "de"))
+    frame.write_parquet(tmp_path / "labelled.parquet")
+    calibrator = tracecal.calibrate(
+        tmp_path / "labelled.parquet", "t", by="language", each=True, error_rates=[0.2]
+    )
+    assert "1 of 2 language values get no threshold of their own" in " ".join(
+        calibrator.report().text.split()
+    )
+    new = as_new(answers(90, seed=8)).with_columns(
+        pl.Series("language", np.resize(["de", "fr", "nl"], 90))
+    )
+    new.write_parquet(tmp_path / "new.parquet")
+    scored = calibrator.score(tmp_path / "new.parquet", error_rate=0.2, each=True)
+    by_language = dict(scored.with_columns(new["language"]).group_by("language"))
+    assert by_language[("de",)]["keep"].null_count() == 30
+    assert by_language[("de",)]["reason"].str.contains("language 'de': ").all()
+    assert by_language[("nl",)]["reason"].str.contains("had no language 'nl'").all()
+    kept = by_language[("fr",)].filter("keep").join(new, on="example_id")
+    assert kept.height > 5 and kept.select(sure.mean()).item() >= 0.8
+    output = str(tmp_path / "s.jsonl")
+    calibrator.save(tmp_path / "C.json")
+    given = ["--answers", str(tmp_path / "new.parquet"), "--calibrator", str(tmp_path / "C.json")]
+    assert main(["score", *given, "--error-rate", "0.2", "--each", "--output", output]) == 0
+    assert pl.read_ndjson(output)["keep"].to_list() == scored["keep"].to_list()
+    usual = tracecal.calibrate(answers(60), "t")
+    with pytest.raises(InputError, match="has no thresholds of single values"):
+        usual.score(new, error_rate=0.4, each=True)
+    with pytest.raises(InputError, match="name it with --by"):
+        tracecal.calibrate(answers(60), "t", each=True)
 
 
 def test_a_calibrator_of_other_answers_ranks_and_all_labels_test(tmp_path):

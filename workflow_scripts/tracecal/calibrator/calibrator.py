@@ -191,6 +191,7 @@ class Calibrator:
         error_rate: float | None = None,
         recall: float | None = None,
         guarantee: str | None = None,
+        each: bool = False,
         estimator: str | None = None,
         task: str | None = None,
         parts: str | Path | Mapping[str, Any] | None = None,
@@ -211,6 +212,9 @@ class Calibrator:
         guarantee : str, optional
             In their place a guarantee of a cascade, such as ``"below:0.02"``, of a calibrator that
             `cascade` made.
+        each : bool
+            Keep answers at the error rate by the threshold of their own value of a column, where
+            `calibrate` found one for each.
         estimator : str, optional
             One of `estimators`; by default the recommended one, or for answers without entropies
             the best that needs none.
@@ -247,16 +251,32 @@ class Calibrator:
         """
         target = target_of(error_rate, guarantee, recall)
         self.predictor(estimator)  # refuses an unknown one before answers are read
-        source = answers_in(answers, self.reading(reading), progress=progress)
+        by = self._column_of_each(error_rate) if each else None
+        source = answers_in(
+            answers, self.reading(reading), keep_rows=by is not None, progress=progress
+        )
         stated_parts = parts_in(parts) or self.fitted_on.parts
+        if by is not None and stated_parts:
+            raise InputError("--each keeps whole answers, not parts of them: leave it out.")
         frame = with_partial(source.frame) if stated_parts else source.frame
         predictor = self._choose_predictor(estimator, frame["entropy"].count() > 0)
         task = task or source.metadata.get("task")
         if stated_parts:
             return score_parts(source.frame, predictor, target, task, stated_parts)
-        scored = score_answers(source.frame, predictor, target, task)
+        values = None if by is None else _column(by, source, source.frame).values
+        scored = score_answers(source.frame, predictor, target, task, values)
         warn_of_missing(scored, decided=target is not None)
         return scored
+
+    def _column_of_each(self, error_rate: float | None) -> str:
+        """The path of the column whose values have thresholds; raises `InputError`."""
+        control = self.predictor().control
+        if error_rate is None or control is None or control.by is None or not control.by.each:
+            raise InputError(
+                f"{self.where} has no thresholds of single values: calibrate with --by COLUMN "
+                "--each, and name an --error-rate that was tested."
+            )
+        return control.by.column
 
     def score_trace(
         self,
@@ -510,6 +530,7 @@ def calibrate(
     largest_group: int | None = None,
     recall: float | None = None,
     by: str | None = None,
+    each: bool = False,
     like: "str | Path | Calibrator | None" = None,
     revision: str | None = None,
     reading: Reading | None = None,
@@ -547,6 +568,8 @@ def calibrate(
     by : str, optional
         Path in a row, such as ``language``: counts the errors of the kept answers for each of its
         values.
+    each : bool
+        Give each value of ``by`` a threshold of its own, too, for ``score --each``.
     like : path or Calibrator, optional
         A calibrator of an alike task or model, fitted on other answers: its fit ranks the answers
         to keep, and all labels test.
@@ -578,6 +601,8 @@ def calibrate(
     """
     settings = read_fit_settings(config).with_targets(error_rates, largest_group)
     require_shares({"--recall": recall} if recall is not None else {})
+    if each and by is None:
+        raise InputError("--each gives each value of a column a threshold: name it with --by.")
     custom = custom_scores(estimators)
     with tqdm(total=2, desc="Calibrating", unit=" steps", disable=not progress) as bar:
         source = answers_in(answers, reading, keep_rows=by is not None, progress=progress)
@@ -597,7 +622,7 @@ def calibrate(
             parts=stated_parts,
             estimator=estimator,
             recall=recall,
-            by=None if by is None else _column(by, source, frame),
+            by=None if by is None else _column(by, source, frame)._replace(each=each),
             like=None if like is None else _alike(like, estimator, training),
         )
         bar.update()

@@ -60,6 +60,7 @@ from tracecal.calibrator.schema import (
     RecallControl,
     RecallThreshold,
     Reference,
+    ValueThreshold,
 )
 from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.trace_kinds import undecided
@@ -76,10 +77,13 @@ NO_VALUE = "none"  # the value of answers whose rows lack the column
 
 
 class Column(NamedTuple):
-    """A column of the labelled answers' rows: its path, and its values as texts by id."""
+    """A column of the answers' rows: its path, its values as texts by id, and whether each value
+    gets a threshold of its own.
+    """
 
     path: str
     values: Mapping[str, str]
+    each: bool = False
 
 
 class Ranking(NamedTuple):
@@ -450,7 +454,46 @@ def _errors_by_column(
         is_kept &= answers.labelled.size <= largest_group
         for row in errors_by_value(values, is_kept, answers.wrong, level):
             rows.append({"error_rate": test.error_rate} | asdict(row))
-    return ErrorsByColumn(column=by.path, values=rows)
+    each = _threshold_of_each(answers, values, tests, largest_group, level) if by.each else ()
+    return ErrorsByColumn(column=by.path, values=rows, each=each)
+
+
+def _threshold_of_each(
+    answers: RankedAnswers,
+    values: Sequence[str],
+    tests: Sequence[ErrorRateTest],
+    largest_group: int,
+    level: float,
+) -> list[ValueThreshold]:
+    """Find a threshold of each value from its labelled answers alone.
+
+    Thresholds to test are chosen by answers of all values.
+    """
+    thresholds = []
+    for value in sorted({*values}):
+        mask = np.array(values) == value
+        found = find_thresholds(
+            answers.labelled.select(mask),
+            answers.wrong[mask],
+            answers.unlabelled,
+            [test.error_rate for test in tests],
+            level,
+            largest_group,
+            None,
+            answers.fitted,
+        )
+        thresholds += [
+            ValueThreshold(
+                error_rate=test.error_rate,
+                value=value,
+                threshold=test.threshold,
+                n=test.n,
+                coverage=test.kept / test.n if test.threshold is not None else 0.0,
+                reason=test.reason if test.threshold is None else None,
+            )
+            for test in found
+        ]
+    return thresholds
 
 
 def _scope(training: TrainingSet, ranking: Ranking, larger: float, largest_group: int) -> str:

@@ -1,6 +1,6 @@
 """Guaranteed error rates in words, for the report and the card."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -8,7 +8,7 @@ import polars as pl
 from tracecal.calibration.guarantees.control import describe_cap
 from tracecal.calibration.guarantees.error_rate import GROUPS_NEED
 from tracecal.calibrator.catalogue import FIXED_SCORE, LABELS
-from tracecal.calibrator.schema import ErrorRateControl
+from tracecal.calibrator.schema import ErrorRateControl, ValueErrors
 
 SHOWN_VALUES = 3  # of a column with more errors than guaranteed; the card lists all
 GUARANTEES = {
@@ -108,11 +108,23 @@ def describe_errors_by_column(control: ErrorRateControl, error_rate: float) -> s
     """Which values of a column have more errors than the guaranteed rate; None: none was named."""
     if control.by is None:
         return None
-    rows = [row for row in control.by.values if row.error_rate == error_rate]
-    if not rows:
-        return None
+    column, each = control.by.column, control.by.thresholds_at(error_rate).values()
+    sentences = []
+    if each:
+        n_without = sum(entry.threshold is None for entry in each)
+        sentences.append(
+            f"{n_without} of {len(each)} {column} values get no threshold of their own "
+            "(score --each)."
+        )
+    if rows := [row for row in control.by.values if row.error_rate == error_rate]:
+        sentences.append(_describe_pooled_errors(rows, column, error_rate))
+    return " ".join(sentences) or None
+
+
+def _describe_pooled_errors(rows: Sequence[ValueErrors], column: str, error_rate: float) -> str:
+    """Which values have more errors at the pooled threshold."""
     above = [row for row in rows if row.wrong > error_rate * row.kept]
-    promise = f"The guarantee is about all {control.by.column} values together"
+    promise = f"The guarantee is about all {column} values together"
     if not above:
         return f"{promise}; none of the {len(rows)} has more wrong of its kept labels."
     most = sorted(above, key=lambda row: (-row.wrong / row.kept, row.value))[:SHOWN_VALUES]

@@ -241,11 +241,27 @@ class ValueErrors(_Extensible):
     high: Share | None = None
 
 
+class ValueThreshold(_Extensible):
+    """The threshold of one value of a column, tested on its answers alone."""
+
+    error_rate: Share
+    value: str
+    threshold: float | None = Field(description="the score from which to keep; null: none")
+    n: int = Field(ge=0, description="answers tested")
+    coverage: Share = Field(description="share kept of those tested")
+    reason: str | None = Field(None, description="why there is none")
+
+
 class ErrorsByColumn(_Extensible):
     """Errors by the values of a column of the labelled answers' rows."""
 
     column: str = Field(description="its path in a row")
     values: tuple[ValueErrors, ...]
+    each: tuple[ValueThreshold, ...] = Field((), description="thresholds of each value of its own")
+
+    def thresholds_at(self, error_rate: float) -> dict[str, ValueThreshold]:
+        """The threshold of each value at an error rate."""
+        return {entry.value: entry for entry in self.each if entry.error_rate == error_rate}
 
 
 class RecallThreshold(_Extensible):

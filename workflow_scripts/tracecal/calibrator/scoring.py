@@ -1,5 +1,8 @@
 """A calibrated probability for each answer of a frame."""
 
+from collections.abc import Mapping
+
+import numpy as np
 import polars as pl
 
 from tracecal.answers.record import ALSO
@@ -39,13 +42,15 @@ def score_answers(
     predictor: Predictor,
     target: Target | None = None,
     task: str | None = None,
+    column: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
     """Score each of the answers (columns of `RECORDS`); columns of `SCORED`, in the same order.
 
     Where the calibrator is of parts, `answers` are parts, with the column `part`. `probability`
     lies in [`lower`, `upper`], as would that of exact entropies. `reason` says why `probability`,
     or `keep` at a target, is None. Raises `InputError` where the answers are not of the
-    calibrator's model, task and kind of trace, or where it needs more than traces.
+    calibrator's model, task and kind of trace, or where it needs more than traces. With the
+    values of a `column` by id, answers are kept by the threshold of their own value.
     """
     _require_fitting(answers, predictor, task)
     columns = list(predictor.columns)
@@ -66,14 +71,18 @@ def score_answers(
             "probability": predictor.proba(x),
             "lower": lower,
             "upper": upper,
-            "keep": None if target is None else predictor.keeps(x, target),
+            "keep": None if column or target is None else predictor.keeps(x, target),
         },
         schema_overrides=SCORED,
     )
     reason = pl.when(~complete).then(_lacking(answers, values, predictor))
     if target is not None:
-        undecided_by = pl.Series(_undecided(answers, values, predictor, target), dtype=pl.String)
-        reason = pl.coalesce(reason, undecided_by)
+        missing = None
+        if column is not None:
+            kept, missing = _keep_by_value(answers, complete, x, predictor, target, column)
+            scored = scored.with_columns(keep=kept)
+        undecided_by = _undecided(answers, values, predictor, target, missing)
+        reason = pl.coalesce(reason, pl.Series(undecided_by, dtype=pl.String))
     joined = answers.select("example_id", reason=reason).join(
         scored.fill_nan(None), on="example_id", how="left", validate="1:1", maintain_order="left"
     )
@@ -142,11 +151,47 @@ def _lacking(answers: pl.DataFrame, values: pl.DataFrame, predictor: Predictor) 
     return values.with_columns(reason).select(reasons).to_series()
 
 
+def _keep_by_value(
+    answers: pl.DataFrame,
+    complete: pl.Series,
+    x: np.ndarray,
+    predictor: Predictor,
+    error_rate: Target,
+    column: Mapping[str, str],
+) -> tuple[pl.Series, list[str | None]]:
+    """Whether to keep each `complete` answer by its value's threshold, and why others have none."""
+    predictor.require_tested(error_rate)
+    by = predictor.control.by
+    thresholds = by.thresholds_at(error_rate)
+    entries = [thresholds.get(column.get(name, "")) for name in answers["example_id"]]
+    missing = [
+        f"the labelled answers had no {by.column} {column.get(name, 'like this')!r}"
+        if entry is None
+        else f"{by.column} {entry.value!r}: {entry.reason}"
+        if entry.threshold is None
+        else None
+        for name, entry in zip(answers["example_id"], entries, strict=True)
+    ]
+    limits = [
+        np.nan if reason else entry.threshold
+        for entry, reason in zip(entries, missing, strict=True)
+    ]
+    limit = np.array(limits, dtype=float)[complete.to_numpy()]
+    return pl.Series(predictor.ranking_score(x) >= limit), missing
+
+
 def _undecided(
-    answers: pl.DataFrame, values: pl.DataFrame, predictor: Predictor, target: Target
+    answers: pl.DataFrame,
+    values: pl.DataFrame,
+    predictor: Predictor,
+    target: Target,
+    missing: list[str | None] | None = None,
 ) -> list[str | None]:
-    """Why the threshold does not decide about each answer; None where it does."""
-    if (reason := predictor.why_not(target)) is not None:
+    """Why the threshold does not decide about each answer; None where it does.
+
+    `missing` says why answers have no threshold, where each value of a column has its own.
+    """
+    if missing is None and (reason := predictor.why_not(target)) is not None:
         return [reason] * answers.height
     inputs = predictor.deciding_inputs(target)
     lacking = values.select(~pl.all_horizontal(pl.col(inputs).is_not_null())).to_series()
@@ -155,10 +200,11 @@ def _undecided(
     decodings = [other_decoding(decoding, predictor.fitted_on) for decoding in answers["decoding"]]
     tasks = other_tasks(answers, predictor.fitted_on.row_tasks)
     labelled = are_among(answers, predictor.fitted_on.answers).to_list()
+    missing = missing or [None] * answers.height
     return [
-        lack or kind or decoding or task or (KNOWN_ANSWER if is_labelled else None)
-        for lack, kind, decoding, task, is_labelled in zip(
-            lacks, kinds, decodings, tasks, labelled, strict=True
+        without or lack or kind or decoding or task or (KNOWN_ANSWER if is_labelled else None)
+        for without, lack, kind, decoding, task, is_labelled in zip(
+            missing, lacks, kinds, decodings, tasks, labelled, strict=True
         )
     ]
 

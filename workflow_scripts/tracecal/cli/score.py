@@ -28,7 +28,7 @@ FORMULA = r"^[=+\-@\t\r]"
     texts_of=["Calibrator.load"],
     flags={"guarantee": "--promise"},
     panels={
-        "Which answers are kept": ("error_rate", "recall", "guarantee"),
+        "Which answers are kept": ("error_rate", "recall", "guarantee", "each"),
         "What is scored": ("estimator", "estimators", "task", "parts"),
     },
 )
@@ -61,7 +61,7 @@ def score(
     loaded = tracecal.Calibrator.load(calibrator, estimators=estimators)
     if beside and (parts or loaded.fitted_on.parts):
         raise InputError("--beside writes the confidence of whole answers, not of parts.")
-    new = answers_in(answers, loaded.reading(reading))
+    new = answers_in(answers, loaded.reading(reading), keep_rows=options.get("each", False))
     if beside and new.frame["surprisal"].is_null().all():
         lacks = new.frame["lacks"].drop_nulls().unique().sort()
         raise InputError(
