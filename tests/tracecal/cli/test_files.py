@@ -87,7 +87,7 @@ def test_every_option_that_may_name_a_file_is_known_as_one():
     texts += (
         " escalate_model escalate_key_env estimator question large_model allow_host allow_origin"
     )
-    texts += " one_per also"
+    texts += " one_per also by"
     known = {*READ, *WRITTEN, *texts.split()}
     for name, command in BY_NAME.items():
         for option in command.build().params:

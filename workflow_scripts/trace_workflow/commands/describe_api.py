@@ -11,29 +11,26 @@ from pathlib import Path
 import tracecal
 from tracecal.cli.command import Command
 from tracecal.cli.docstring import read_docstring
-from tracecal.cli.main import PANELS
+from tracecal.cli.main import COMMANDS
 from tracecal.io.files import write_text
 
-# Pages of docs/reference: each has the options of the commands in some panels of the help.
+# Pages of docs/reference: each has the options of some commands.
 OPTION_PAGES = {
-    "options_labels.md": ("Options: labels", ("Labels",)),
-    "options_calibration.md": ("Options: calibrated confidence", ("Calibrated confidence",)),
-    "options_operation.md": ("Options: operation", ("In operation",)),
-    "options_cascade.md": (
-        "Options: cascades and replay",
-        ("A small and a large model", "Answers without log-probabilities"),
-    ),
-    "options_reading.md": ("Options: reading and settings", ("Your answers", "More help")),
+    "options_labels.md": ("Options: labels", ("pick", "label", "agree", "plan")),
+    "options_calibration.md": ("Options: calibrate, card", ("calibrate", "card")),
+    "options_score.md": ("Options: score, check, explore", ("score", "check", "explore")),
+    "options_operation.md": ("Options: serve, watch", ("serve", "watch")),
+    "options_cascade.md": ("Options: cascade, replay", ("cascade", "replay")),
+    "options_reading.md": ("Options: reading, settings", ("reading", "settings")),
 }
 REFERENCE = Path(__file__).resolve().parents[3] / "docs/reference"
 BEGIN = "<!-- written by `python workflow_scripts describe_api` -->"
 END = "<!-- end -->"
 
 
-def option_page(title: str, panels: Sequence[str]) -> str:
+def option_page(title: str, names: Sequence[str]) -> str:
     """A page with a section per command: what it is for, an example, and its options."""
-    commands = [command for panel in panels for command in PANELS[panel]]
-    lines = [line for command in commands for line in command_lines(command)]
+    lines = [line for name in names for line in command_lines(COMMANDS[name])]
     return "\n".join([f"# {title}", "", BEGIN, "", *lines]).rstrip() + "\n"
 
 
