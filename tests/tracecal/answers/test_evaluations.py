@@ -189,6 +189,39 @@ def test_ids_of_lm_eval_can_be_the_documents_own(tmp_path):
     assert read_file(path, Reading(id="doc.ID")).frame["example_id"].to_list() == ["svamp-3"]
 
 
+def repeated(texts, filtered, **more):
+    """A document that was asked several times; the harness keeps the first response."""
+    tokens = {"content": [token("51", -0.25, TWO)]}
+    choice = {"message": {"content": texts[0]}, "finish_reason": "stop", "logprobs": tokens}
+    kept = {"response": {"model": "m", "choices": [choice]}}
+    arguments = {"gen_args_0": {"arg_0": "Q:", "arg_1": {"until": ["\n"]}, "arg_2": kept}}
+    return lm_eval(resps=[texts], filtered_resps=filtered, arguments=arguments, **more)
+
+
+def test_each_response_of_a_repeated_document_is_an_answer(tmp_path, caplog):
+    path = write(tmp_path / "a.jsonl", [repeated(["51", "52", "51"], ["51"]), lm_eval(1)])
+    caplog.set_level("INFO", "tracecal")
+    frame = read_file(path, Reading(vocabulary=1000)).frame
+    assert frame["example_id"].to_list() == ["0", "0#choice-2", "0#choice-3", "1"]
+    assert frame["answer"].to_list() == ["51", "52", "51", " 51"]
+    assert frame["group_id"].to_list() == ["0", "0", "0", None]
+    assert frame["correct"].to_list() == [True, None, None, True]
+    assert frame["surprisal"].is_not_null().to_list() == [True, False, False, False]
+    assert frame["prompt"].to_list()[:3] == ["Q:"] * 3
+    assert "1 rows hold 3 answers" in caplog.text
+    first = read_file(path, Reading(vocabulary=1000, choices="first")).frame
+    assert first["example_id"].to_list() == ["0", "1"]
+    assert "the first of several choices is read in 1 rows" in caplog.text
+
+
+@pytest.mark.parametrize("filtered", ["52", ["52"], ["51", "52"], [["51", "52", "52"]]])
+def test_a_metric_of_a_vote_is_no_verdict_on_the_first_response(tmp_path, filtered):
+    path = write(tmp_path / "a.jsonl", [repeated(["51", "52", "52"], filtered)])
+    for choices in ("all", "first"):
+        frame = read_file(path, Reading(vocabulary=1000, choices=choices)).frame
+        assert frame["correct"].null_count() == frame.height
+
+
 def test_a_task_of_lm_eval_that_generates_nothing_is_refused(tmp_path):
     row = lm_eval(resps=[[[-1.2, False]]])
     with pytest.raises(InputError, match="its response is not text"):

@@ -32,11 +32,7 @@ def read(row: Row) -> RawAnswer:
     if not isinstance(text, str):
         raise WrongRow("its response is not text: its task generates none")
     arguments = _arguments(sample.arguments)
-    responses = (
-        argument[RESPONSE_ARGUMENT]
-        for argument in arguments
-        if isinstance(argument, dict) and RESPONSE_ARGUMENT in argument
-    )
+    responses = (argument[RESPONSE_ARGUMENT] for argument in arguments if _has_response(argument))
     response = next(responses, None)
     return replace(
         _read_response(response) if isinstance(response, dict) else RawAnswer(answer=text),
@@ -58,4 +54,47 @@ def _arguments(calls: Any) -> list[Any]:
     return calls[0] if isinstance(calls, list) and calls and isinstance(calls[0], list) else []
 
 
-FORMAT = Format("lm_eval", lambda row: "resps" in row and "doc_id" in row, LmEvalSample, read)
+def split(row: Row) -> dict[str, Row]:
+    """The responses of a document that was asked several times (``repeats``).
+
+    The first has the row's metrics, where its text holds what the filter left; a metric of a vote
+    or of several responses is no verdict on any of them. Log-probabilities are the first's.
+    """
+    calls = row.get("resps")
+    texts = calls[0] if isinstance(calls, list) and calls else None
+    if not isinstance(texts, list) or len(texts) < 2:
+        return {"": row}
+    first = row | {"resps": [texts[:1]]}
+    if not _is_judged(texts[0], row.get("filtered_resps")):
+        first["metrics"] = []
+    arguments = [
+        [argument for argument in _arguments(row.get("arguments")) if not _has_response(argument)]
+    ]
+    others = {
+        f"#choice-{number}": row | {"resps": [[text]], "metrics": [], "arguments": arguments}
+        for number, text in enumerate(texts[1:], 2)
+    }
+    return {"": first} | others
+
+
+def _is_judged(text: Any, filtered: Any) -> bool:
+    """Whether a response is what the filter left, whole or in part; also where a row has none."""
+    if isinstance(filtered, list) and len(filtered) == 1:
+        filtered = filtered[0]
+    if filtered is None:
+        return True
+    return isinstance(text, str) and isinstance(filtered, str) and filtered.strip() in text
+
+
+def _has_response(argument: Any) -> bool:
+    return isinstance(argument, dict) and RESPONSE_ARGUMENT in argument
+
+
+FORMAT = Format(
+    "lm_eval",
+    lambda row: "resps" in row and "doc_id" in row,
+    LmEvalSample,
+    read,
+    alternatives=("filtered_resps",),
+    split=split,
+)
