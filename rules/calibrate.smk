@@ -131,6 +131,7 @@ rule resolve_config:
 rule control_risk:
     input:
         calibrators="<results>/work/calibrators/{model}/{task}.json",
+        scores="<results>/scores/{model}/{task}.parquet",
         features="<results>/features/{model}/{task}.parquet",
         labels="<results>/labels/{model}/{task}.parquet",
         splits="<results>/splits/{task}.parquet",
