@@ -77,6 +77,22 @@ def test_an_estimator_ranks_where_it_is_named():
         fitted_file(answers(60), "nonsense")
 
 
+def test_an_estimator_of_ones_own_ranks_where_it_is_named(tmp_path):
+    own = {"calm": {"label": "Calm", "score": -pl.col("entropy").list.max()}}
+    calibrator = tracecal.calibrate(answers(), "t", estimators=own, estimator="calm")
+    assert calibrator.recommended == "calm" == calibrator.predictor().ranked_by
+    new = as_new(answers(200, seed=8))
+    scored = calibrator.score(new, error_rate=0.5)
+    score = -new["entropy"].list.max()
+    assert scored.filter("keep").height > 0
+    assert score.filter(scored["keep"]).min() > score.filter(~scored["keep"]).max() - 1e-9
+    calibrator.save(tmp_path / "C.json")
+    loaded = tracecal.Calibrator.load(tmp_path / "C.json", estimators=own)
+    assert loaded.score(new, error_rate=0.5).equals(scored)
+    with pytest.raises(InputError, match="name it with --estimators"):
+        tracecal.Calibrator.load(tmp_path / "C.json")
+
+
 def test_a_file_holds_what_the_line_finds_by_the_fixed_score():
     frame = answers(80)
     control = control_of(fitted_file(frame))

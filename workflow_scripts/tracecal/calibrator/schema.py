@@ -553,7 +553,7 @@ class CalibratorFile(BaseModel):
         if LOG_RIDGE_ALSO.id in inputs:
             features = self.estimators[LOG_RIDGE_ALSO.id].features
             inputs[LOG_RIDGE_ALSO.id] = [f"features.{name}" for name in features]
-        if with_entropies and first in inputs:
+        if with_entropies and first in self.estimators:
             return first
         for name in (first, WITHOUT_ENTROPIES, *others, *FALLBACKS):
             if name in inputs and ENTROPY_INPUTS.isdisjoint(inputs[name]):
