@@ -1,23 +1,36 @@
-"""Saved streams of servers: the chunks of answers, joined into whole answers.
+"""Saved streams of servers: the pieces of answers, joined into whole answers.
 
-A stream is text of server-sent events, as `curl -N` prints it, or chunks as JSON: of chat
-completions, of older completions, or the events of OpenAI's Responses API. `read_events(text)`
-reads the first, `join_chunks(values)` joins either.
+A stream is text of server-sent events, as `curl -N` prints it, or its pieces as JSON, one a line or
+in a list; `streams` has a module for each kind. `read_stream(text)` reads either from a text,
+`join_rows(rows)` joins the pieces among the rows of a file.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tracecal.answers.formats.format import Row
-from tracecal.answers.raw_answer import is_finish
-from tracecal.answers.reasoning import split_content
+from tracecal.answers.streams.completions import CompletionStream
+from tracecal.answers.streams.gemini import GeminiStream
+from tracecal.answers.streams.llama_cpp import LlamaCppStream
+from tracecal.answers.streams.ollama import OllamaStream
+from tracecal.answers.streams.responses import ResponseStream
+from tracecal.answers.streams.stream import Stream
+from tracecal.answers.streams.tgi import TGIStream
 from tracecal.errors import WrongRow
-from tracecal.io.input_files import parsed_json
+from tracecal.io.input_files import parsed_json, parsed_json_sequence
+from tracecal.io.log import LOGGER
 
+IDS = ("id", "responseId", "response_id")  # that servers give
 DONE = "[DONE]"  # the event that ends an answer
-END_EVENTS = ("response.completed", "response.incomplete")  # the events that hold a whole response
-CHUNKS = ("chat.completion.chunk", "text_completion.chunk")
+STREAMS: tuple[type[Stream], ...] = (
+    CompletionStream,
+    ResponseStream,
+    GeminiStream,
+    OllamaStream,
+    TGIStream,
+    LlamaCppStream,
+)
 _EVENT_END = re.compile(r"(?:\r\n|\n|\r(?!\n)){2,}")
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
@@ -31,9 +44,23 @@ def is_event_stream(text: str) -> bool:
     return text.lstrip("\r\n ").startswith(("data:", "event:", ":"))  # a comment begins with ':'
 
 
-def is_chunk(value: Any) -> bool:
-    """Whether a JSON value is a chunk of a streamed completion."""
-    return isinstance(value, dict) and value.get("object") in CHUNKS
+def read_stream(text: str) -> list[Row] | None:
+    """The answers of a text of events, or of pieces as JSON; None for any other text.
+
+    >>> piece = '{"model": "m", "created_at": "", "response": "Li", "done": false}'
+    >>> read_stream(piece)
+    [{'model': 'm', 'created_at': '', 'done': False, 'response': 'Li'}]
+    """
+    if is_event_stream(text):
+        return read_events(text)
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    values = parsed_json_sequence(text)
+    values = values[0] if len(values) == 1 and isinstance(values[0], list) else values
+    if not values or _kind_of_piece(values[0]) is None:
+        return None
+    joined = (value for _, value in _join(("", value) for value in values))
+    return [value.answer if isinstance(value, Stream) else value for value in joined]
 
 
 def read_events(text: str) -> list[Row]:
@@ -54,68 +81,88 @@ def read_events(text: str) -> list[Row]:
                 values.append(parsed_json(data))
             except ValueError as error:
                 raise WrongRow(f"event {number} is not JSON ({error})") from error
-    return join_chunks(values)
+    return _join_events(values)
 
 
-def join_chunks(values: Iterable[Any]) -> list[Row]:
-    """Join the chunks of streams that follow one another, which have an id each or end with DONE.
+def join_rows(rows: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Join pieces of streams among the rows of a file, each with its place; others stay.
 
-    Raises `WrongRow` where there is no answer among them.
+    >>> [*join_rows([("row 1", {"id": "a", "answer": "Lima"})])]
+    [('row 1', {'id': 'a', 'answer': 'Lima'})]
     """
-    answers: list[Row] = []
-    current: Row | None = None
+    number = 0
+    for place, value in _join(rows):
+        if isinstance(value, Stream):
+            number += 1
+            yield place, with_id(value.answer, number)
+        else:
+            yield place, value
+
+
+def with_id(answer: Row, number: int) -> Row:
+    """A streamed answer with an id: its number, where the server gave it none.
+
+    >>> with_id({"response": "Lima"}, 2)
+    {'response': 'Lima', 'id': 'stream-2'}
+    """
+    return answer if any(map(answer.get, IDS)) else answer | {"id": f"stream-{number}"}
+
+
+def _join(rows: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Rows that are no pieces, and a `Stream` for the pieces of each answer, with their places."""
+    current: Stream | None = None
+    begin = ""
+    for place, value in rows:
+        if current is not None and _continues(current, value):
+            current.add(value)
+            continue
+        if current is not None:
+            yield begin, current
+        kind = _kind_of_piece(value)
+        current, begin = (None if kind is None else kind()), place
+        if current is None:
+            yield place, value
+        else:
+            current.add(value)
+    if current is not None:
+        yield begin, current
+
+
+def _kind_of_piece(value: Any) -> type[Stream] | None:
+    """The kind of stream of which a JSON value is a piece, and no whole answer."""
+    if not isinstance(value, dict):
+        return None
+    return next((stream for stream in STREAMS if stream.is_piece(value)), None)
+
+
+def _continues(stream: Stream, value: Any) -> bool:
+    return isinstance(value, dict) and stream.recognises(value) and stream.continues(value)
+
+
+def _join_events(values: Iterable[Any]) -> list[Row]:
+    """Join the events of streams that follow one another.
+
+    Raises `WrongRow` where there is no answer among them; says how many events are no pieces.
+    """
+    streams: list[Stream] = []
+    current: Stream | None = None
+    n_others = 0
     for value in values:
         if value == DONE:
             current = None
             continue
         if not isinstance(value, dict):
             raise WrongRow("an event is no JSON object")
-        if value.get("type") in END_EVENTS and isinstance(value.get("response"), dict):
-            answers.append(value["response"])
-        if not isinstance(value.get("choices"), list):
+        kind = next((stream for stream in STREAMS if stream.recognises(value)), None)
+        if kind is None:
+            n_others += 1
             continue
-        if current is None or current["id"] != value.get("id"):
-            current = {"id": value.get("id"), "choices": []}
-            answers.append(current)
-        _add_chunk(current, value)
-    if not answers:
+        if current is None or type(current) is not kind or not current.continues(value):
+            current = kind()
+            streams.append(current)
+        current.add(value)
+    if not streams:
         raise WrongRow("its events hold no answer: neither choices nor a completed response")
-    return answers
-
-
-def _add_chunk(answer: Row, chunk: Row) -> None:
-    """Add what a chunk holds to an answer."""
-    answer |= {name: value for name, value in chunk.items() if name != "choices" and value}
-    answer.pop("object", None)
-    choices = {choice["index"]: choice for choice in answer["choices"]}
-    for piece in filter(lambda piece: isinstance(piece, dict), chunk["choices"]):
-        index = piece["index"] if isinstance(piece.get("index"), int) else 0
-        if index not in choices:
-            choices[index] = {"index": index, "finish_reason": None}
-            answer["choices"].append(choices[index])
-        _add_piece(choices[index], piece)
-
-
-def _add_piece(choice: Row, piece: Row) -> None:
-    """Add a piece to a choice: texts are joined, lists extended."""
-    if isinstance(delta := piece.get("delta"), dict):
-        message = choice.setdefault("message", {"content": ""})
-        if isinstance(parts := delta.get("content"), list):  # as Mistral has it
-            text, thoughts = split_content(parts)
-            delta = delta | {"content": text, "reasoning_content": thoughts}
-        for name in ("content", "reasoning_content", "reasoning"):
-            if isinstance(text := delta.get(name), str):
-                message[name] = message.get(name, "") + text
-    if isinstance(piece.get("text"), str):
-        choice["text"] = choice.get("text", "") + piece["text"]
-    if isinstance(piece.get("token_ids"), list):
-        choice.setdefault("token_ids", []).extend(piece["token_ids"])
-    if isinstance(logprobs := piece.get("logprobs"), dict):
-        joined = choice.setdefault("logprobs", {})
-        for name, values in logprobs.items():
-            if isinstance(values, list):
-                joined.setdefault(name, []).extend(values)
-    if is_finish(piece.get("finish_reason")):
-        choice["finish_reason"] = piece["finish_reason"]
-    if piece.get("stop_reason") is not None:
-        choice["stop_reason"] = piece["stop_reason"]
+    if n_others:
+        LOGGER.warning("left out %d events of streams, which are no pieces of answers", n_others)
+    return [stream.answer for stream in streams]

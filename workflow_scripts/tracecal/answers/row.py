@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from tracecal.answers.decoding import request_of, stated_decoding
-from tracecal.answers.event_stream import is_event_stream, read_events
+from tracecal.answers.event_stream import read_stream
 from tracecal.answers.formats import columns
 from tracecal.answers.formats.format import Format, Row
 from tracecal.answers.formats.registry import FORMATS, recognise
@@ -244,7 +244,7 @@ def _parsed_answer(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        if is_event_stream(value) and len(streamed := read_events(value)) == 1:
+        if (streamed := read_stream(value)) is not None and len(streamed) == 1:
             return streamed[0]
         if not value.lstrip().startswith("{"):
             return value

@@ -19,7 +19,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from tracecal.answers.event_stream import is_chunk, is_event_stream, join_chunks, read_events
+from tracecal.answers.event_stream import is_event_stream, join_rows, read_events, with_id
 from tracecal.answers.formats.registry import recognise
 from tracecal.errors import InputError, WrongRow
 from tracecal.io.files import read_sealed
@@ -214,21 +214,19 @@ def _read_json(path: Path) -> tuple[Rows, Metadata]:
 def _rows_of_text(path: Path, text: str) -> Rows:
     """The rows of a text of JSON."""
     if is_event_stream(text):
-        return numbered(_joined(path, read_events, text))
+        return numbered(_read_events(path, text))
     # Only "\n" ends a row: texts may hold other line separators.
     lines = [(f"line {n}", line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not lines:
         return iter(())
     first = _parse(lines[0][1])
     if len(lines) > 1 and not isinstance(first, ValueError):
-        if is_chunk(first):
-            return numbered(_joined(path, join_chunks, [_parse(line) for _, line in lines]))
-        return ((location, _parse(line)) for location, line in lines)
+        return join_rows((location, _parse(line)) for location, line in lines)
     documents = _documents(path, text, [line for _, line in lines])
     if documents is None:
         return ((location, _parse(line)) for location, line in lines)
     rows = [row for document in documents for row in _document_rows(path, document)]
-    return numbered(_joined(path, join_chunks, rows) if rows and is_chunk(rows[0]) else rows)
+    return join_rows(numbered(rows))
 
 
 def _documents(path: Path, text: str, lines: list[str]) -> list[Any] | None:
@@ -283,9 +281,9 @@ def _is_row(document: dict[str, Any]) -> bool:
     return True
 
 
-def _joined(path: Path, join: Callable[[Any], list[Any]], stream: Any) -> list[Any]:
+def _read_events(path: Path, text: str) -> list[Any]:
     try:
-        return join(stream)
+        return [with_id(row, number) for number, row in enumerate(read_events(text), 1)]
     except WrongRow as error:
         raise InputError(f"{path} is a stream that cannot be read: {error}.") from error
 

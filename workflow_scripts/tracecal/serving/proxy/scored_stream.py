@@ -9,8 +9,9 @@ from typing import Any
 import orjson
 from aiohttp import ClientResponse
 
-from tracecal.answers import event_stream
+from tracecal.answers.event_stream import DONE as LAST_EVENT
 from tracecal.answers.raw_answer import is_finish
+from tracecal.answers.streams.responses import END_EVENTS
 from tracecal.serving.proxy.answer import LARGE
 from tracecal.serving.proxy.endpoints import Endpoint, drop_confidence, require_opaque, trim
 from tracecal.serving.proxy.json_bodies import (
@@ -27,7 +28,7 @@ EVENT_END = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
 LONGEST_END = 4  # bytes
 MAX_LINES = 10_000  # of an event, which has a few
 MAX_CHOICES = 1000  # of an answer that is scored
-DONE = event_stream.DONE.encode()
+DONE = LAST_EVENT.encode()
 CUT_SHORT = "the stream ended without a finish_reason: the answer may be cut short"
 
 
@@ -173,7 +174,7 @@ class ScoredStream:
             for choice in choices:
                 if isinstance(choice, dict):
                     self._add_choice(choice, value)
-        elif value.get("type") in event_stream.END_EVENTS and isinstance(response, dict):
+        elif value.get("type") in END_EVENTS and isinstance(response, dict):
             self.scorer.add_confidence(response, self.request)
             self.usage = response.get("usage")
             if "confidence" in response:
