@@ -1,7 +1,7 @@
 """Saved streams of servers: the pieces of answers, joined into whole answers.
 
 A stream is text of server-sent events, as `curl -N` prints it, or its pieces as JSON, one a line or
-in a list; `streams` has a module for each kind. `read_stream(text)` reads either from a text,
+in a list; a format's module has its kind. `read_stream(text)` reads either from a text,
 `join_rows(rows)` joins the pieces among the rows of a file.
 """
 
@@ -9,14 +9,14 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from tracecal.answers.formats.completion_stream import CompletionStream
 from tracecal.answers.formats.format import Row
-from tracecal.answers.streams.completions import CompletionStream
-from tracecal.answers.streams.gemini import GeminiStream
-from tracecal.answers.streams.llama_cpp import LlamaCppStream
-from tracecal.answers.streams.ollama import OllamaStream
-from tracecal.answers.streams.responses import ResponseStream
-from tracecal.answers.streams.stream import Stream
-from tracecal.answers.streams.tgi import TGIStream
+from tracecal.answers.formats.gemini import GeminiStream
+from tracecal.answers.formats.llama_cpp import LlamaCppStream
+from tracecal.answers.formats.ollama import OllamaStream
+from tracecal.answers.formats.openai_responses import ResponseStream
+from tracecal.answers.formats.stream import Stream
+from tracecal.answers.formats.tgi import TGIStream
 from tracecal.errors import WrongRow
 from tracecal.io.input_files import parsed_json, parsed_json_sequence
 from tracecal.io.log import LOGGER

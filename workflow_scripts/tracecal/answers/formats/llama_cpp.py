@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from tracecal.answers.formats.format import Format, Row
 from tracecal.answers.formats.logprobs import Token, read_step
+from tracecal.answers.formats.stream import Stream, add_list, add_text
 from tracecal.answers.raw_answer import Known, RawAnswer, infer_stop_token
 from tracecal.answers.step import Step, step_token_ids, token_key
 from tracecal.errors import WrongRow
@@ -72,6 +73,35 @@ def _log(probability: float) -> float | None:
     if math.isnan(probability) or probability < 0:
         raise WrongRow(f"it has the probability {probability:g}")
     return math.log(probability) if probability > 0 else None
+
+
+# Fields of a piece, one of which distinguishes it from a row with a column `stop`.
+OWN = ("completion_probabilities", "id_slot", "tokens_predicted", "slot_id")
+JOINED = ("content", "tokens", "completion_probabilities")
+
+
+class LlamaCppStream(Stream):
+    """An answer, whose last piece says `stop`."""
+
+    @staticmethod
+    def recognises(value: Row) -> bool:
+        """Whether an event has a text and says whether to `stop`."""
+        return isinstance(value.get("content"), str) and isinstance(value.get("stop"), bool)
+
+    @classmethod
+    def is_piece(cls, value: Row) -> bool:
+        """Whether an object says that more comes."""
+        is_own = any(name in value for name in OWN)
+        return super().is_piece(value) and not value["stop"] and is_own
+
+    def add(self, piece: Row) -> None:
+        """Add what a piece holds."""
+        self.answer |= {name: value for name, value in piece.items() if name not in JOINED}
+        add_text(self.answer, "content", piece["content"])
+        for name in ("tokens", "completion_probabilities"):
+            add_list(self.answer, name, piece.get(name))
+        self.answer.setdefault("completion_probabilities", [])  # by which the format is recognised
+        self.has_ended = piece["stop"]
 
 
 FORMAT = Format("llama_cpp", recognises, LlamaCpp, read)

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from tracecal.answers.formats.format import Format, Row
+from tracecal.answers.formats.stream import Stream, add_text
 from tracecal.answers.raw_answer import RawAnswer, StopToken, infer_stop_token
 from tracecal.answers.step import Step, step_token_ids, token_key
 from tracecal.errors import WrongRow
@@ -66,6 +67,29 @@ def _step(token: TGIToken, top: Sequence[TGIToken]) -> Step:
 def recognises(row: Row) -> bool:
     """Whether a row has a generated text with details."""
     return "generated_text" in row and isinstance(row.get("details"), dict)
+
+
+class TGIStream(Stream):
+    """An answer, a token a piece, whose last piece has the whole text."""
+
+    @staticmethod
+    def recognises(value: Row) -> bool:
+        """Whether an event has a `token` beside a text that may be missing yet."""
+        return isinstance(value.get("token"), dict) and "generated_text" in value
+
+    def add(self, piece: Row) -> None:
+        """Add a token, with the likeliest ones."""
+        answer, token = self.answer, piece["token"]
+        details = answer.setdefault("details", {"tokens": [], "top_tokens": []})
+        details["tokens"].append(token)
+        details["top_tokens"].append(piece.get("top_tokens") or [])
+        answer.setdefault("generated_text", "")
+        if not token.get("special"):
+            add_text(answer, "generated_text", token.get("text"))
+        if isinstance(text := piece["generated_text"], str):
+            answer["generated_text"], self.has_ended = text, True
+        if isinstance(ending := piece.get("details"), dict):
+            details["finish_reason"] = ending.get("finish_reason")
 
 
 FORMAT = Format("tgi", recognises, TGI, read)

@@ -10,8 +10,8 @@ import orjson
 from aiohttp import ClientResponse
 
 from tracecal.answers.event_stream import DONE as LAST_EVENT
+from tracecal.answers.formats.openai_responses import END_EVENTS
 from tracecal.answers.raw_answer import is_finish
-from tracecal.answers.streams.responses import END_EVENTS
 from tracecal.serving.proxy.answer import LARGE
 from tracecal.serving.proxy.endpoints import Endpoint, drop_confidence, require_opaque, trim
 from tracecal.serving.proxy.json_bodies import (

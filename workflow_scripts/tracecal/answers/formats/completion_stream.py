@@ -1,9 +1,9 @@
 """Streams of chat completions and of older completions."""
 
 from tracecal.answers.formats.format import Row
+from tracecal.answers.formats.stream import Stream, add_list, add_text
 from tracecal.answers.raw_answer import is_finish
 from tracecal.answers.reasoning import split_content
-from tracecal.answers.streams.stream import Stream, add_list, add_text
 
 CHUNKS = ("chat.completion.chunk", "text_completion.chunk")
 

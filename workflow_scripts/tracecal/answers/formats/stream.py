@@ -1,6 +1,6 @@
 """One kind of stream: how its pieces are recognised and joined.
 
-To add a kind, write a module beside this one with a class of `Stream`, and add it to the list of
+To add a kind, write a class of `Stream` in the module of its format, and add it to the list of
 `event_stream`.
 """
 
