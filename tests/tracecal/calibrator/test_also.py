@@ -90,9 +90,7 @@ def test_commands_and_functions_take_them_and_the_calibrator_knows_where_they_ar
 ):
     assert main([*CALIBRATE, "--config", "config.yaml", "--also", "judge=scores.judge"]) == 0
     printed = capsys.readouterr().out
-    assert "guarantees rest on the trace and judge, made as for the labelled answers" in " ".join(
-        printed.split()
-    )
+    assert "guarantees rest on the trace and judge, made as for the labelled ans" in caplog.text
     assert "--also judge=scores.judge" in printed and "tracecal serve" not in printed
     calibrator = tracecal.calibrate("labelled.jsonl", "t", config=CONFIG, reading=READING)
     calibrator.save("own.json")
@@ -255,3 +253,17 @@ def test_a_proxy_and_a_cascade_take_none(calibrator, files, caplog):
 def test_the_option_is_column_and_path(files, caplog):
     assert main([*CALIBRATE, "--also", "judge"]) == 1
     assert "--also judge: expected COLUMN=PATH, such as judge=scores.judge" in caplog.text
+
+
+def test_answers_that_get_no_probability_are_warned_of_and_counted_in_a_dozen_lines(
+    files, capsys, caplog
+):
+    rows = [row | ({"entropy": None} if n % 4 == 0 else {}) for n, row in enumerate(judged(200))]
+    written(files / "labelled.jsonl", rows)
+    rates = [f"--error-rate={rate}" for rate in (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)]
+    assert main([*CALIBRATE, "--also", "judge=scores.judge", *rates, "--report", "r.html"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 12 and max(map(len, lines)) <= 80
+    assert "; 50 have no probability." in " ".join(lines[:2])
+    assert "50 of 200 answers list no alternatives and have no entropies" in caplog.text
+    assert "columns, by which these get no probability" in caplog.text

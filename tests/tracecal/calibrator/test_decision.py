@@ -81,6 +81,8 @@ def test_rates_above_the_models_own_are_listed_only_where_they_are_asked_for():
 def test_the_first_line_counts_answers_and_labels(n_answers, base_rate, sentence):
     data = CalibrationData(model="m", task="cities", n=400, base_rate=base_rate)
     assert describe_counts(data, n_answers) == sentence
+    missing = data.model_copy(update={"without_probability": (("it was cut", 80), ("no", 3))})
+    assert describe_counts(missing, n_answers) == f"{sentence[:-1]}; 83 have no probability."
 
 
 def test_a_dozen_lines_of_80_columns_whatever_is_said():
@@ -92,5 +94,7 @@ def test_a_dozen_lines_of_80_columns_whatever_is_said():
     assert not any(line.endswith(" 50") for line in lines), "a number stays with its %"
     typed = "".join(lines[-3:-1]).replace("\\", "").split()
     assert " ".join(typed) == f"Next: {command}"
+    many = decision_text([[sentence] * 2, [sentence] * 9, [sentence]], {"Next": "x"}).splitlines()
+    assert len(many) == 12 and many[-4].startswith("  The rest stands in the calibrator's card")
     short = decision_text([["a"], ["b"]], {"Next": "tracecal label"})
     assert short == "a\n\nb\n\nNext: tracecal label"

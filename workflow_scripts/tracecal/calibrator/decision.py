@@ -17,6 +17,7 @@ from tracecal.calibrator.schema import CalibrationData
 WIDTH, MOST_LINES = 80, 12
 USUAL_RATE = 0.2  # the error rate of the decision where none is asked for
 NO_BREAK = "\N{NO-BREAK SPACE}"
+REST = "  The rest stands in the calibrator's card: tracecal card --help"
 WITHOUT = "not with these labels"
 
 
@@ -103,7 +104,8 @@ def describe_counts(data: CalibrationData, n_answers: int) -> str:
         wrong = "all right" if data.base_rate else "all wrong"
     labelled = f"all labelled, {wrong}" if n_answers <= data.n else f"{data.n:,} labelled, {wrong}"
     model = data.model or "an unnamed model"
-    return f'{max(n_answers, data.n):,} answers by {model} to "{data.task}"; {labelled}.'
+    missing = f"; {data.n_missing:,} have no probability" if data.n_missing else ""
+    return f'{max(n_answers, data.n):,} answers by {model} to "{data.task}"; {labelled}{missing}.'
 
 
 def describe_reading(data: CalibrationData) -> str:
@@ -121,13 +123,18 @@ def describe_reading(data: CalibrationData) -> str:
 def decision_text(paragraphs: Iterable[Iterable[str]], commands: Mapping[str, str]) -> str:
     """Paragraphs of sentences, each on lines of its own, and the commands to type.
 
-    Blank lines stand between paragraphs as far as MOST_LINES lines allow.
+    Blank lines stand between paragraphs as far as MOST_LINES lines allow. Where there are more, the
+    longest paragraph ends with where the rest is.
     """
     blocks = [
         [line for sentence in paragraph for line in _wrapped(sentence)] for paragraph in paragraphs
     ]
     blocks.append([line for word, command in commands.items() for line in _typed(word, command)])
     blocks = [block for block in blocks if block]
+    if (excess := sum(map(len, blocks)) - MOST_LINES) > 0:
+        longest = max(blocks[:-1], key=len)
+        del longest[-excess - 1 :]
+        longest.append(REST)
     spare = MOST_LINES - sum(map(len, blocks))
     gaps = [len(blocks) - 1, *range(1, len(blocks) - 1)]  # the one before the commands first
     separated = gaps[: max(0, spare)]

@@ -16,6 +16,7 @@ from tracecal.calibrator.catalogue import LABELS, LOG_RIDGE, MEAN_OF_THREE, SURP
 from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.training_set import MIN_CHOOSING, TrainingSet
 from tracecal.estimators.registry import LOG_RIDGE_ALSO
+from tracecal.estimators.trace_inputs import ENTROPY_INPUTS
 
 # From so many labelled answers with entropies on the default is the mean of three.
 MIN_LABELS_OF_MEAN = 50
@@ -136,7 +137,7 @@ def describe_log(training: TrainingSet) -> list[str]:
             "no fit and no test: 'tracecal reading' says why."
         )
     if 0 < n_entropies < n_traces:
-        needed = default in (MEAN_OF_THREE, LOG_RIDGE)
+        needed = not ENTROPY_INPUTS.isdisjoint(training.estimators[default])
         why = "by which these get no probability" if needed else "which needs none"
         sentences.append(
             f"{n_traces - n_entropies:,} of {n_traces:,} answers list no alternatives and have no "

@@ -103,18 +103,18 @@ class Report:
     def text(self) -> str:
         """The decision in a dozen lines, for a terminal."""
         data = self.file.fitted_on
-        read = [
-            describe_counts(data, self.n_answers),
-            describe_reading(data),
-            *self.notes,
-            *self._dependence(),
-        ]
+        read = [describe_counts(data, self.n_answers), describe_reading(data)]
         probabilities = [self._quality(), *([self.saved] if self.saved else [])]
         commands = {}
         if self.commands:
             commands["Next"] = self.commands[0][1].removesuffix(f" --output {SCORED_FILE}")
             commands["More"] = "--all for every estimator, tracecal --help for what else there is"
         return decision_text([read, self._decision(), probabilities], commands)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a user must know beside the decision, a sentence each."""
+        return [*self.notes, *self._dependence()]
 
     @property
     def table(self) -> str:

@@ -60,6 +60,8 @@ def calibrate(
     summary = calibrator.report().with_commands(answers, output, reading, explorer, stated_task)
     if report:
         summary = summary.with_page(report)
+    for warning in summary.warnings:
+        LOGGER.warning("%s", warning)
     print(printable(f"{summary.text}\n\n{summary.table}" if all_estimators else summary.text))
     if report and explorer:
         explore_labelled(labelled, explorer, calibrator, summary.predictions)
