@@ -290,3 +290,27 @@ def test_the_time_of_an_answer_is_read_where_it_is_one(read, time, seconds):
         assert read(row).frame["created"].to_list() == [seconds]
     mapped = {"id": "id", "logprobs": "logprobs", "created": "at.end"}
     assert read(own | {"at": {"end": time}}, columns=mapped).frame["created"].item() == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("id,answer,logprobs,correct,correct\na,x,[-0.1],1,0\n", "several columns named 'correct'"),
+        (
+            "id,answer,logprobs\na,x,[-0.1],1\n",
+            "row 1: it has 4 cells, and the head names 3 columns",
+        ),
+    ],
+)
+def test_a_table_whose_cells_have_no_column_of_their_own_is_refused(tmp_path, text, sentence):
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=sentence):
+        read_file(path)
+
+
+@pytest.mark.parametrize("name", ["surprisal", "logprobs", "probabilities", "entropy"])
+def test_true_and_false_are_no_numbers(read, name):
+    row = {"id": "a", "answer": "x", "logprobs": [-0.1, -0.2]}
+    with pytest.raises(InputError, match=f"{name} holds true or false in place of a number"):
+        read(row | {name: [True, 0.5]})

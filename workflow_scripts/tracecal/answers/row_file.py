@@ -164,8 +164,22 @@ def _read_csv(path: Path) -> tuple[Rows, Metadata]:
     """Rows of text, where a cell that holds a JSON list or object counts as that."""
     text = _read_text(path)
     separator = _separator(text.partition("\n")[0])
-    rows = list(csv.DictReader(StringIO(text, newline=""), delimiter=separator, strict=True))
-    return numbered({name: _cell_value(text) for name, text in row.items()} for row in rows), {}
+    reader = csv.DictReader(StringIO(text, newline=""), delimiter=separator, strict=True)
+    head = reader.fieldnames or ()
+    if twice := [name for name in dict.fromkeys(head) if head.count(name) > 1]:
+        raise InputError(
+            f"{path} has several columns named {', '.join(map(repr, twice))}, of which one alone "
+            "would be read; rename the others."
+        )
+    return numbered(_row_of_cells(row, len(head)) for row in list(reader)), {}
+
+
+def _row_of_cells(row: dict[str | None, Any], n_columns: int) -> dict[str, Any] | WrongRow:
+    """A row with the values of its cells; an error for one with more cells than columns."""
+    if None in row:
+        n_cells = n_columns + len(row[None])
+        return WrongRow(f"it has {n_cells} cells, and the head names {n_columns} columns")
+    return {name: _cell_value(text) for name, text in row.items()}
 
 
 def _separator(header: str) -> str:

@@ -72,6 +72,7 @@ def recognises(row: Row) -> bool:
 
 def read(row: Row) -> RawAnswer:
     """Read an answer and the lists of its trace; every list has an entry per token."""
+    _require_numbers(row)
     holders = [name for name in OBJECTS if _are_objects(row.get(name))]
     columns = Columns.model_validate(
         {key: value for key, value in row.items() if value is not None and key not in holders}
@@ -107,6 +108,14 @@ def read(row: Row) -> RawAnswer:
         model=columns.model,
         stated={"correct": columns.correct, "label": row.get("label")},
     )
+
+
+def _require_numbers(row: Row) -> None:
+    """Raise `WrongRow` for a list of numbers that holds true or false, which would be 1 or 0."""
+    for name in (*TRACES, *ENTROPIES):
+        values = row.get(name)
+        if isinstance(values, list) and bool in {*map(type, values)}:
+            raise WrongRow(f"{name} holds true or false in place of a number")
 
 
 def _are_objects(logprobs: Any) -> bool:
