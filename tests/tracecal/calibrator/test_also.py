@@ -267,3 +267,30 @@ def test_answers_that_get_no_probability_are_warned_of_and_counted_in_a_dozen_li
     assert "; 50 have no probability." in " ".join(lines[:2])
     assert "50 of 200 answers list no alternatives and have no entropies" in caplog.text
     assert "columns, by which these get no probability" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("path", "rows", "sentence"),
+    [
+        ("correct", judged(60), "is the path of the label"),
+        ("scores.judge", judged(60, right=1.0), "equals the label in all 60 labelled answers"),
+    ],
+    ids=["its path", "its values"],
+)
+def test_a_column_that_is_the_label_is_refused_unless_it_is_trusted(path, rows, sentence):
+    reading = tracecal.Reading(also={"judge": path})
+    with pytest.raises(tracecal.InputError, match=f"--also judge={path} {sentence}"):
+        tracecal.calibrate(rows, "t", reading=reading)
+    trusted = tracecal.calibrate(rows, "t", reading=reading, trust_also=True)
+    assert "log_ridge_also" in trusted.estimators
+
+
+def test_a_column_that_tells_nearly_as_much_as_the_label_is_warned_of(caplog):
+    caplog.set_level("WARNING", "tracecal")
+    rows = judged(400, right=0.997)
+    assert 0 < sum((row["scores"]["judge"] == "C") != row["correct"] for row in rows) < 4
+    tracecal.calibrate(rows, "t", reading=READING)
+    assert "tells right from wrong labels nearly perfectly (AUROC 0.99" in caplog.text
+    caplog.clear()
+    tracecal.calibrate(judged(200), "t", reading=READING)
+    assert "nearly perfectly" not in caplog.text

@@ -27,6 +27,7 @@ from tracecal.calibrator.confidence import Confidence, read_response, score_answ
 from tracecal.calibrator.fingerprints import are_among, fingerprints
 from tracecal.calibrator.fitting import fit_calibrator
 from tracecal.calibrator.guarantee import Column
+from tracecal.calibrator.own_columns import require_no_label
 from tracecal.calibrator.parts import score_parts, score_response_parts
 from tracecal.calibrator.predictor import Predictor, make_predictor, target_of
 from tracecal.calibrator.report import Report, make_report
@@ -532,6 +533,7 @@ def calibrate(
     by: str | None = None,
     each: bool = False,
     like: "str | Path | Calibrator | None" = None,
+    trust_also: bool = False,
     revision: str | None = None,
     reading: Reading | None = None,
     progress: bool = False,
@@ -573,6 +575,8 @@ def calibrate(
     like : path or Calibrator, optional
         A calibrator of an alike task or model, fitted on other answers: its fit ranks the answers
         to keep, and all labels test.
+    trust_also : bool
+        Take a column of ``also`` even if it equals the labels.
     revision : str, optional
         Revision of the model; by default as the file states it.
     progress : bool
@@ -613,6 +617,8 @@ def calibrate(
         if unlabelled is not None:
             frame = _with_unlabelled(frame, unlabelled, stated_parts, reading)
         training = make_training_set(frame, task, settings, stated_parts, custom)
+        if not trust_also:
+            require_no_label(training, reading.label if reading else None)
         file = fit_calibrator(
             training,
             task,
