@@ -33,6 +33,7 @@ from tracecal.estimators.registry import LOG_RIDGE_ALSO, OF_FILES
 from tracecal.estimators.trace_inputs import ENTROPY_INPUTS
 from tracecal.io.files import write_text
 from tracecal.io.input_files import parsed_json
+from tracecal.io.log import LOGGER
 from tracecal.io.regular_files import read_regular
 from tracecal.io.settings import Strict, parse
 
@@ -591,6 +592,12 @@ def content_digest(content: Mapping[str, Any]) -> str:
 def _require_unchanged(content: Mapping[str, Any], where: str) -> None:
     """Raise `InputError` where a file's content does not match the checksum in it."""
     checksum = content["fitted_on"].get("checksum")
+    if checksum is None:
+        LOGGER.warning(
+            "%s holds no checksum, so that changes by hand or by damage go unnoticed: calibrate "
+            "again to have one",
+            where,
+        )
     if checksum is not None and checksum != content_digest(content):
         raise InputError(
             f"{where} does not match the checksum in it: it was changed or damaged. Calibrate "

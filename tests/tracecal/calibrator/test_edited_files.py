@@ -1,0 +1,132 @@
+"""Calibrators' files that were edited: none gives other numbers without a word, none a traceback."""
+
+import json
+import math
+from collections.abc import Iterator
+
+import pytest
+
+from support.labelled_answers import answers, fitted_file, unsealed
+from tracecal.calibrator.confidence import score_answer
+from tracecal.calibrator.predictor import make_predictor
+from tracecal.calibrator.schema import CalibratorFile
+from tracecal.errors import InputError
+from tracecal.estimators import registry
+
+FEW = {"log_ridge", "seq_logp"}
+TRACES = answers(4, seed=3).select("surprisal", "entropy").rows()
+NEVER = "never written"
+
+
+@pytest.fixture(scope="module")
+def file():
+    with pytest.MonkeyPatch.context() as patch:
+        few = [entry for entry in registry.ESTIMATORS if entry.id in FEW]
+        patch.setattr("tracecal.calibrator.training_set.ESTIMATORS", few)
+        return fitted_file(answers(120), risk_control={"error_rates": [0.3, 0.5]})
+
+
+def paths_in(value, path=()) -> Iterator[tuple]:
+    """The path of every value; of a list the first and the last element alone."""
+    if path:
+        yield path
+    if isinstance(value, dict):
+        for key in value:
+            yield from paths_in(value[key], (*path, key))
+    elif isinstance(value, list) and value:
+        for place in {0, len(value) - 1}:
+            yield from paths_in(value[place], (*path, place))
+
+
+def holder_of(content, path):
+    for key in path[:-1]:
+        content = content[key]
+    return content
+
+
+def without(holder, key):
+    del holder[key]
+
+
+def changed_by(value) -> list:
+    """Other values of the key: of other types, infinite, no number, and with another digit."""
+    others = [None, NEVER, [], {}, True, -1, math.inf, math.nan, 1e308]
+    if isinstance(value, bool):
+        others.append(not value)
+    elif isinstance(value, int | float):
+        others += [value + 1, -value, value * (1 + 1e-9)]
+    elif isinstance(value, str):
+        others += [value[:-1], value + "x"]
+    elif isinstance(value, list):
+        others += [value[::-1], value + value[:1], value[:-1]]
+    elif isinstance(value, dict):
+        others.append(dict(reversed(value.items())))
+    return [other for other in others if repr(other) != repr(value)]
+
+
+def edits_of(content) -> Iterator[dict]:
+    """The content with one edit each."""
+    text = json.dumps(content)
+    for path in paths_in(content):
+        value = holder_of(content, path)[path[-1]]
+        missing = json.loads(text)
+        without(holder_of(missing, path), path[-1])
+        yield path, "missing", missing
+        for other in changed_by(value):
+            edited = json.loads(text)
+            holder_of(edited, path)[path[-1]] = other
+            yield path, other, edited
+
+
+def numbers_of(file) -> list:
+    """What the file says of new answers: all that a user is told."""
+    predictor = make_predictor(file, None, "C.json")
+    confidences = [score_answer(predictor, *trace, 0.5) for trace in TRACES]
+    return [(one.probability, one.lower, one.upper, one.keep) for one in confidences]
+
+
+def read(path, content):
+    """The file's numbers; None where it is refused, in a sentence for each wrong key."""
+    path.write_text(json.dumps(content), encoding="utf-8")
+    try:
+        return numbers_of(CalibratorFile.read(path))
+    except InputError as error:
+        assert all(20 < len(line) < 1500 for line in str(error).splitlines())
+        return None
+
+
+def test_an_edit_of_a_sealed_file_is_refused(file, tmp_path):
+    expected, n_edits = numbers_of(file), 0
+    for path, other, edited in [*edits_of(file.content())][::3]:
+        is_reordered = isinstance(other, dict) and len(other) > 1
+        if path == ("fitted_on", "checksum") and other in ("missing", None):
+            continue  # a file without one: below
+        found = read(tmp_path / "C.json", edited)
+        assert found is None or (is_reordered and found == expected), (path, other)
+        n_edits += 1
+    assert n_edits > 471
+
+
+def test_an_edit_of_a_file_without_checksum_is_refused_harmless_or_warned_of(
+    file, tmp_path, caplog
+):
+    expected, content = numbers_of(file), unsealed(file.content())
+    caplog.set_level("WARNING", "tracecal")
+    n_changed = 0
+    for path, other, edited in edits_of(content):
+        caplog.clear()
+        found = read(tmp_path / "C.json", edited)
+        if found not in (None, expected):
+            n_changed += 1
+            assert "C.json holds no checksum" in caplog.text, (path, other)
+            probabilities = [value for *values, _ in found for value in values]
+            assert all(value is None or 0 <= value <= 1 for value in probabilities), (path, other)
+    assert n_changed > 10
+
+
+def test_keys_that_stand_twice_are_refused(file, tmp_path):
+    text = json.dumps(unsealed(file.content()))
+    twice = text.replace('"ranked_by": ', '"ranked_by": "x", "ranked_by": ', 1)
+    (tmp_path / "C.json").write_text(twice, encoding="utf-8")
+    with pytest.raises(InputError):
+        CalibratorFile.read(tmp_path / "C.json")
