@@ -1,12 +1,16 @@
 """Labels of tables and of labelling tools' exports, in the shape that these programs write."""
 
 import json
+import re
 
 import polars as pl
 import pytest
 
 import tracecal
+from support.log_rows import write
 from tracecal.answers.labels import read_labels
+from tracecal.answers.reading import Reading
+from tracecal.answers.sources import answers_in
 from tracecal.errors import InputError
 from tracecal.explorer.page_answers import load_page_answers
 from tracecal.labelling.verdicts import Verdict, VerdictFile
@@ -234,3 +238,39 @@ def test_requests_of_a_batch_give_answers_their_prompt_and_settings(tmp_path):
 def test_a_label_path_that_no_row_has_is_named(caplog):
     tracecal.read_answers(ANSWERS, reading=tracecal.Reading(label="judged.ok"))
     assert "no row has a verdict at --label judged.ok" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("column", "spec", "option"),
+    [
+        ("request", "l.csv", "--id request"),
+        ("my key", "l.csv", "--id 'my key'"),
+        ("meta", "l.csv", "--id meta.name"),
+    ],
+)
+def test_ids_that_stand_elsewhere_in_the_answers_rows_are_named(
+    tmp_path, monkeypatch, column, spec, option
+):
+    monkeypatch.chdir(tmp_path)
+    ids = [f"q-{number}" for number in range(4)]
+    values = [{"name": name} for name in ids] if column == "meta" else ids
+    rows = [
+        {"id": f"run-{number}", "answer": "x", "logprobs": [-0.1], column: value, "n": 1}
+        for number, value in enumerate(values)
+    ]
+    write(tmp_path / "a.jsonl", rows)
+    (tmp_path / "l.csv").write_text("id,correct\n" + "".join(f"{name},yes\n" for name in ids))
+    with pytest.raises(InputError, match=f"as .*; add {re.escape(option)}"):
+        answers_in("a.jsonl", Reading(labels=spec))
+    path = option.removeprefix("--id ").strip("'")
+    assert answers_in("a.jsonl", Reading(labels=spec, id=path)).frame["correct"].sum() == 4
+
+
+def test_a_column_whose_name_has_blanks_is_quoted_for_the_shell(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "l.csv").write_text("id,is it so?\na,yes\n")
+    with pytest.raises(InputError, match=r"--labels l.csv:id:VERDICT\."):
+        read_labels("l.csv")
+    write(tmp_path / "a.jsonl", [{"id": "b", "answer": "x", "logprobs": [-0.1]}])
+    with pytest.raises(InputError, match=r"--labels 'l.csv:ID:is it so\?', or"):
+        answers_in("a.jsonl", Reading(labels="l.csv:id:is it so?"))

@@ -7,9 +7,11 @@
 `labels.csv:custom_id:verdict` names the columns, which are otherwise found by their names.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import polars as pl
@@ -28,6 +30,7 @@ VERDICT_COLUMNS = (
     *("passed", "pass", "grade", "accuracy", "acc", "score", "rating"),
 )
 TOOL_IDS = ID_COLUMNS[:-1]
+MOST_ROWS, MOST_DEPTH = 100, 5  # of rows of answers, in which ids are looked for
 
 
 @dataclass(frozen=True)
@@ -120,16 +123,19 @@ def read_labels(
 MISSING = object()  # no verdict
 
 
-def with_labels(answers: pl.DataFrame, labels: Labels) -> tuple[pl.DataFrame, str]:
+def with_labels(
+    answers: pl.DataFrame, labels: Labels, rows: Callable[[], Iterable[Any]] = tuple
+) -> tuple[pl.DataFrame, str]:
     """Answers (columns of `RECORDS`) with these verdicts in place of their own.
 
     Answers that the file does not hold have none. Returns also a sentence on what matched. Raises
-    `InputError` where nothing does.
+    `InputError` where nothing does, which names the path of the ids in the answers' `rows`.
     """
     ids = answers["example_id"]
     matched = [name for name in ids if name in labels.by_id]
     if not matched:
-        raise InputError(_explain_no_match(labels, set(ids), len(ids)))
+        path = find_id_path(rows(), labels.by_id)
+        raise InputError(_explain_no_match(labels, set(ids), len(ids), path))
     verdicts = pl.DataFrame(
         {"example_id": matched, "correct": [labels.by_id[name] is True for name in matched]},
         schema={"example_id": pl.String, "correct": pl.Boolean},
@@ -161,11 +167,39 @@ def _describe_match(answers: pl.DataFrame, labels: Labels) -> str:
     return sentence
 
 
-def _explain_no_match(labels: Labels, ids: Collection[str], n_answers: int) -> str:
+def find_id_path(rows: Iterable[Any], ids: Collection[str]) -> str | None:
+    """The path in the first rows at which most different `ids` stand; None for fewer than two.
+
+    >>> find_id_path([{"meta": {"key": "q1"}}, {"meta": {"key": "q2"}}], ["q1", "q2", "q3"])
+    'meta.key'
+    """
+    seen: dict[str, set[str]] = {}
+    for row in islice(rows, MOST_ROWS):
+        for path, value in _leaves(row):
+            if (example_id := _text(value)) in ids:
+                seen.setdefault(path, set()).add(example_id)
+    path = max(seen, key=lambda path: len(seen[path]), default=None)
+    return path if path is not None and len(seen[path]) > 1 else None
+
+
+def _leaves(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """The texts and whole numbers of nested objects, each with its path."""
+    if isinstance(value, Mapping) and depth < MOST_DEPTH:
+        for name, inner in value.items():
+            yield from _leaves(inner, f"{path}.{name}" if path else str(name), depth + 1)
+    elif isinstance(value, str | int):
+        yield path, value
+
+
+def _explain_no_match(
+    labels: Labels, ids: Collection[str], n_answers: int, path: str | None
+) -> str:
     sentence = (
         f"{labels.source}: none of its {len(labels.by_id)} ids ({some_of([*labels.by_id])}) is the "
         f"id of one of the {n_answers} answers ({some_of(sorted(ids))})"
     )
+    if path is not None:
+        return f"{sentence}: they stand in the answers' rows as {path}; add --id {quote(path)}."
     if labels.columns is None:
         return f"{sentence}: give the answers' ids to the labelling tool."
     id_column, verdict_column = labels.columns
@@ -175,8 +209,10 @@ def _explain_no_match(labels: Labels, ids: Collection[str], n_answers: int) -> s
             break
     else:
         id_column = "ID"
-    return f"{sentence}: name the columns, as in --labels {labels.source}:{id_column}:" + (
-        f"{verdict_column}, or the path of the answers' ids with --id."
+    spec = quote(f"{labels.source}:{id_column}:{verdict_column}")
+    return (
+        f"{sentence}: name the columns, as in --labels {spec}, or the path of the answers' ids "
+        "with --id."
     )
 
 
@@ -197,9 +233,10 @@ def _find_columns(rows: Sequence[Mapping[str, Any]], path: str) -> tuple[str, st
     verdict = next((names[name] for name in VERDICT_COLUMNS if name in names), None)
     if example_id is None or verdict is None:
         lacking = "id" if example_id is None else "verdict"
+        example_id, verdict = example_id or "ID", verdict or "VERDICT"
         raise InputError(
             f"{path}: no column looks like the {lacking} among {some_of([*names.values()], 12)}: "
-            f"name both, as in --labels {path}:{example_id or 'ID'}:{verdict or 'VERDICT'}."
+            f"name both, as in --labels {quote(f'{path}:{example_id}:{verdict}')}."
         )
     return example_id, verdict
 

@@ -17,6 +17,7 @@ from tracecal.answers.labels import read_labels, with_labels
 from tracecal.answers.parts.labels import PartLabels
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import RECORDS, own_column
+from tracecal.answers.row_file import open_rows
 from tracecal.errors import InputError, describe_wrong_rows
 from tracecal.io.log import LOGGER
 
@@ -130,9 +131,16 @@ def _labelled(answers: read.Answers, reading: Reading) -> read.Answers:
     """Answers with the verdicts of the file that `labels` names."""
     skip = reading.wrong_rows == "skip"
     labels = read_labels(str(reading.labels), reading.right_from, reading.question, skip)
-    frame, matched = with_labels(answers.frame, labels)
+    frame, matched = with_labels(answers.frame, labels, lambda: _rows_of(answers))
     LOGGER.info("%s", matched)
     return replace(answers, frame=frame)
+
+
+def _rows_of(answers: read.Answers) -> Iterable[Any]:
+    """The rows of a file of answers as they stand there; none where it is no file."""
+    if not Path(answers.source).is_file():
+        return ()
+    return (row for _, row in open_rows(Path(answers.source))[0])
 
 
 def _polars_frame(answers: Any) -> pl.DataFrame | None:
