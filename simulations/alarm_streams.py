@@ -41,11 +41,20 @@ def first_warnings(
     settings: AlarmSettings,
     seed: int = 0,
 ) -> np.ndarray:
-    """Return the number of the answer at which neighbours are found to be alike, as `first_alarms`."""
-    ranks, numbers = _ranks("probability", references, streams, settings.block, seed)
-    last = np.full((len(ranks), WINDOW + 1), 0.5)
-    wealth = bet_on_dependence(np.ones((len(ranks), len(DEPENDENCE_STAKES))), last, ranks)
-    return _first(wealth.mean(2), numbers, DEPENDENCE_LIMIT)
+    """Return the number of the answer at which neighbours are found to be alike, as `first_alarms`.
+
+    It is the first of all signals.
+    """
+    first = np.zeros(len(streams), dtype=int)
+    for name in MONITORS:
+        ranks, numbers = _ranks(name, references, streams, settings.block, seed)
+        if not ranks.shape[1]:
+            continue
+        last = np.full((len(ranks), WINDOW + 1), 0.5)
+        wealth = bet_on_dependence(np.ones((len(ranks), len(DEPENDENCE_STAKES))), last, ranks)
+        found = _first(wealth.mean(2), numbers, DEPENDENCE_LIMIT)
+        first = np.where((first == 0) | ((found > 0) & (found < first)), found, first)
+    return first
 
 
 def _ranks(

@@ -18,7 +18,7 @@ MAIN, PARTS = "smollm2-135m-instruct", "record_facts"
 
 
 def test_the_real_model_answers_four_tasks_three_of_them_of_300_questions_in_150_groups():
-    assert len(PAIRS) == 4 + 2 * 2 + 1  # and the parts of one more
+    assert len(PAIRS) == 4 + 2 + 1  # a second model's, and the parts of one more
     accuracy = pl.read_parquet(RUN / "analyses/accuracy.parquet").filter(model=MAIN)
     accuracy = accuracy.filter(pl.col("task") != PARTS)
     answered = dict(accuracy.select("task", "n").iter_rows())

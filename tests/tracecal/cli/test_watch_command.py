@@ -208,7 +208,7 @@ def test_alike_neighbours_are_told_with_the_length_of_blocks(folder, capsys, cap
     Path("pairs.jsonl").write_text("\n".join(map(json.dumps, pairs)))
     assert main([*WATCH, "--answers", "pairs.jsonl"]) == 0
     told = capsys.readouterr().out
-    assert "WARNING: neighbouring answers are alike, noticed at answer" in told
+    assert "WARNING: neighbouring answers are alike in the probability, noticed at answer" in told
     assert "or with --block 8; after 1,000 answers this is known better" in told
     again = [*WATCH[:3], "--state", "new.db", *WATCH[5:], "--answers", "pairs.jsonl"]
     assert main([*again, "--block", "8"]) == 0

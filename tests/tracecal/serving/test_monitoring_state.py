@@ -282,13 +282,39 @@ def test_alike_neighbours_are_noticed_after_a_false_alarm_too_and_a_change_is_no
     state = watch(
         initial_state(AlarmSettings(100), seed=1), Batch(pairs, np.ones(800), np.ones(800))
     )
-    assert state.dependence.alarm < 300
+    assert state.dependence_alarm[0] == "probability" and state.dependence_alarm[1] < 300
     changed = np.append(rng.random(500), rng.random(500) ** 3)
     state = watch(
         initial_state(AlarmSettings(), seed=1), Batch(changed, np.ones(1000), np.ones(1000))
     )
     assert state.alarms["probability"].alarm
-    assert state.dependence.alarm is None
+    assert state.dependence_alarm is None
+
+
+@pytest.mark.parametrize("signal", ["length", "unknown"])
+def test_neighbours_alike_in_another_signal_than_the_probability_are_noticed(signal):
+    """Lengths alike in runs of five, or answers without confidence in bursts."""
+    rng = np.random.default_rng(4)
+    n = 3000
+    probability, length = rng.random(n), rng.integers(1, 200, n).astype(float)
+    if signal == "length":
+        length = np.repeat(length[: n // 5], 5)
+    else:
+        missing = np.repeat(rng.random(n // 20) < 0.2, 20)
+        probability, length = (
+            np.where(missing, np.nan, values) for values in (probability, length)
+        )
+    state = watch(initial_state(AlarmSettings(), seed=1), Batch(probability, length, np.ones(n)))
+    assert state.dependence_alarm[0] == signal
+
+
+def test_independent_and_constant_answers_are_not_alike():
+    rng = np.random.default_rng(8)
+    for seed in range(5):
+        same = Batch(np.full(4500, 0.9), np.ones(4500), np.ones(4500))
+        drawn = Batch(rng.random(4500), rng.integers(1, 50, 4500).astype(float), np.ones(4500))
+        for batch in (same, drawn):
+            assert watch(initial_state(AlarmSettings(), seed=seed), batch).dependence_alarm is None
 
 
 @pytest.mark.parametrize("run", [2, 5, 20])
@@ -323,6 +349,6 @@ def test_streams_at_once_raise_the_alarms_of_one_by_one(block):
         own = watch(initial_state(settings, reference, seed=4 + number), stream)
         alarms = {name: one.alarm or 0 for name, one in own.monitors.items()}
         assert alarms == {name: places[number] for name, places in at_once.items()}
-        assert (own.dependence.alarm or 0) == warnings[number]
+        assert (own.dependence_alarm or ("", 0))[1] == warnings[number]
         assert alarms["probability"] > 0
         assert block > 1 or warnings[number] > 0

@@ -38,13 +38,13 @@ def report_pictures(
     right = rows["correct"].to_numpy()
     counts = [np.bincount(index[kind], minlength=BINS) for kind in (right, ~right)]
     most = max(1, int(np.max(counts)))
-    curve = control.risk_coverage
     marks = [
         {name: getattr(row, name) for name in ("error_rate", "coverage", "error")}
         | {"share": row.kept / row.n}
         for row in control.thresholds
         if row.threshold is not None
     ]
+    curve = sorted({*control.risk_coverage, *((mark["share"], mark["error"]) for mark in marks)})
     highest = max([0.0, *(wrong for _, wrong in curve), *(mark["error_rate"] for mark in marks)])
     top = next(end for end in AXIS_ENDS if end >= highest)
     return {

@@ -241,13 +241,20 @@ class StateDatabase:
             return counts | dict.fromkeys(LABEL_USES, 0) | dict(labels.fetchall())
 
     def block_length(self) -> int | None:
-        """Return the length of blocks that suits the newest answers; see `blocks.block_length`."""
+        """Return the length of blocks that suits all signals of the newest answers.
+
+        See `batch.block_length`; None where no length suits one of them.
+        """
         newest = self.query(
-            "SELECT probability FROM answers WHERE watched AND probability IS NOT NULL "
+            "SELECT probability, length, kept FROM answers WHERE watched "
             "ORDER BY time DESC, place DESC LIMIT ?",
             (BLOCK_SAMPLE,),
         )
-        return block_length(np.array(newest[::-1], dtype=float).ravel())
+        columns = np.array(newest[::-1], dtype=float).reshape(-1, 3).T
+        signals = Batch(*columns).signals().values()
+        defined = (values[~np.isnan(values)] for values in signals)
+        lengths = [block_length(values) for values in defined if len(values)]
+        return None if None in lengths else max(lengths, default=block_length(np.ones(1)))
 
     def query(self, sql: str, values: Sequence[Any] = ()) -> list[tuple]:
         """Return the rows of a query."""

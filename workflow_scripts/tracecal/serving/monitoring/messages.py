@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from tracecal.calibrator.predictor import Predictor
+from tracecal.serving.monitoring.batch import MONITORS
 from tracecal.serving.monitoring.database import (
     NOT_KEPT,
     SAME_KEY,
@@ -46,14 +47,16 @@ def alarm_sentences(state: State) -> Iterator[str]:
 def dependence_warning(database: StateDatabase) -> str | None:
     """Say that neighbours are alike and what to do; None where nothing says so."""
     state = database.state
-    settings, alarm = state.settings, state.dependence.alarm
-    if alarm is None:
+    settings = state.settings
+    if state.dependence_alarm is None:
         return None
+    signal, alarm = state.dependence_alarm
     answers = f"answers (--block {settings.block})" if settings.block > 1 else "answers"
+    chance = len(MONITORS) / DEPENDENCE_LIMIT
     warning = (
-        f"neighbouring {answers} are alike, noticed at answer {alarm:,} (a chance of at most "
-        f"{1 / DEPENDENCE_LIMIT:g} where they are not), so that false alarms come more often than "
-        "stated: begin a new --state with --one-per what they share"
+        f"neighbouring {answers} are alike in the {long_name(signal)}, noticed at answer {alarm:,} "
+        f"(a chance of at most {chance:g} where they are not), so that false alarms come more "
+        "often than stated: begin a new --state with --one-per what they share"
     )
     length = database.block_length()
     if length is None:

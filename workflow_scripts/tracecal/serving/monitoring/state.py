@@ -27,7 +27,8 @@ from tracecal.serving.monitoring.ranks import bins_of, smoothed_ranks, tie_break
 from tracecal.serving.monitoring.settings import ANSWERS_PER_ALARM, ERROR_ALARM_CHANCE
 
 ERROR_MONITOR = "error rate"
-DEPENDENCE_LIMIT = 100.0  # evidence at which neighbours are said to be alike
+# Evidence at which neighbours are said to be alike in one of the signals; each has a test.
+DEPENDENCE_LIMIT = 100.0 * len(MONITORS)
 # Names in a state's JSON that differ from those of the attributes.
 JSON_NAMES = {"n_values": "seen", "evidence": "total", "recent_ranks": "last"}
 
@@ -73,7 +74,7 @@ class Monitor:
 
 @dataclass(frozen=True)
 class DependenceMonitor:
-    """The monitor that tests whether neighbouring answers are alike, by ranks of the probability.
+    """The monitor that tests whether neighbouring answers are alike, by the ranks of a signal.
 
     `recent_ranks` [WINDOW + 1] are the newest; the evidence sufficed at answer number `alarm`.
     """
@@ -87,7 +88,8 @@ class DependenceMonitor:
 class State:
     """Everything that the monitors remember.
 
-    `seed` breaks this state's ties. `monitors` are those without labels, by signal. Of `n_answers`
+    `seed` breaks this state's ties. `monitors` are those without labels, by signal, and so are the
+    tests of `dependence`. Of `n_answers`
     answers `n_watched` are watched. `pending` answers, and `pending_labels` (1: wrong), do not fill
     a block yet.
     """
@@ -96,7 +98,9 @@ class State:
     seed: int
     monitors: Mapping[str, Monitor]
     errors: Monitor
-    dependence: DependenceMonitor = field(default_factory=DependenceMonitor)
+    dependence: Mapping[str, DependenceMonitor] = field(
+        default_factory=lambda: {name: DependenceMonitor() for name in MONITORS}
+    )
     n_watched: int = 0
     n_answers: int = 0
     pending: Batch = field(default_factory=Batch.empty)
@@ -112,6 +116,12 @@ class State:
         """The monitors that raised an alarm, by name."""
         monitors = self.all_monitors.items()
         return {name: monitor for name, monitor in monitors if monitor.alarm is not None}
+
+    @property
+    def dependence_alarm(self) -> tuple[str, int] | None:
+        """The signal in which neighbours were first found to be alike, and at which answer."""
+        found = {name: each.alarm for name, each in self.dependence.items() if each.alarm}
+        return min(found.items(), key=lambda item: item[1]) if found else None
 
     def limit_of(self, monitor: str) -> float:
         """The evidence at which a monitor raises its alarm."""
@@ -157,7 +167,10 @@ def watch(state: State, batch: Batch) -> State:
     return replace(
         state,
         monitors=monitors,
-        dependence=_watch_dependence(state.dependence, ranks["probability"], n_before, block),
+        dependence={
+            name: _watch_dependence(state.dependence[name], ranks[name], n_before, block)
+            for name in MONITORS
+        },
         n_watched=state.n_watched + len(batch),
         n_answers=state.n_answers + len(batch),
         pending=pending[n_complete:],
@@ -252,7 +265,7 @@ def as_json(state: State) -> dict[str, Any]:
         "seen": state.n_answers,
         "waiting": [[None if np.isnan(value) else value for value in row] for row in pending],
         "labels": state.pending_labels.tolist(),
-        "neighbours": _monitor_as_json(state.dependence),
+        "neighbours": {name: _monitor_as_json(each) for name, each in state.dependence.items()},
         "monitors": {name: _monitor_as_json(each) for name, each in state.all_monitors.items()},
     }
 
@@ -275,7 +288,10 @@ def from_json(stored: Mapping[str, Any]) -> State:
         seed=stored["seed"],
         errors=monitors.pop(ERROR_MONITOR),
         monitors=monitors,
-        dependence=DependenceMonitor(**_with_arrays(stored["neighbours"])),
+        dependence={
+            name: DependenceMonitor(**_with_arrays(values))
+            for name, values in stored["neighbours"].items()
+        },
         n_watched=stored["answers"],
         n_answers=stored["seen"],
         pending=Batch(*np.array(stored["waiting"], dtype=float)),

@@ -98,7 +98,7 @@ class Metrics:
         yield GaugeMetricFamily(
             "tracecal_neighbours_alike",
             "1: so alike that alarms may be false",
-            float(state.dependence.alarm is not None),
+            float(state.dependence_alarm is not None),
         )
         yield GaugeMetricFamily(
             "tracecal_watching",

@@ -177,7 +177,7 @@ class Watcher:
             self._text_bytes -= sum(map(len, rows))
 
     def _note_alarms(self, database: StateDatabase) -> None:
-        if self.warning is None and self.state.dependence.alarm is not None:
+        if self.warning is None and self.state.dependence_alarm is not None:
             self.warning = dependence_warning(database)
             LOGGER.warning("%s", self.warning)
         alarms = "; ".join(alarm_sentences(self.state))
