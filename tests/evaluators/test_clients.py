@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from aiohttp import web
 
+import tracecal
 from support.upstream import Background
 from tracecal.calibrator.scoring import DIGITS
 from tracecal.cli.main import main
@@ -44,13 +45,13 @@ def expected(calibrator):
 
 
 @contextmanager
-def serving(responses):
+def serving(responses, status=200):
     """The address of a server that gives these, and the requests that it gets."""
     asked, left = [], iter(responses)
 
     async def answer(request):
         asked.append(await request.json())
-        return web.json_response(next(left))
+        return web.json_response(next(left), status=status)
 
     application = web.Application()
     application.router.add_post("/v1/chat/completions", answer)
@@ -124,3 +125,81 @@ def test_litellms_callback_says_why_there_is_no_confidence(requests, calibrator)
     assert [one["keep"] or one["probability"] for one in found] == [None, None]
     assert "by 'another'" in found[0]["reason"]
     assert "log-probabilities" in found[1]["reason"]
+
+
+LARGE = {"model": "large", "choices": [{"message": {"role": "assistant", "content": "Large."}}]}
+FAILURE = {"error": {"message": "out of order"}}
+
+
+def escalation(url, large_url, calibrator, **target):
+    from litellm_router import Escalation
+
+    addresses = {"small": (ROWS[0]["request"]["model"], url), "large": ("large", large_url)}
+    models = [
+        {
+            "model_name": name,
+            "litellm_params": {"model": f"openai/{model}", "api_base": base, "api_key": "x"},
+        }
+        for name, (model, base) in addresses.items()
+    ]
+    router = litellm.Router(model_list=models, num_retries=0)
+    return Escalation(router, str(calibrator), "small", "large", processed="no", **target)
+
+
+def ask_router(router, requests):
+    async def ask_all():
+        return [(await router.acompletion(**request)).choices[0] for request in requests]
+
+    return asyncio.run(ask_all())
+
+
+def test_litellms_router_escalates_what_is_not_kept(server, requests, calibrator, expected):
+    url, asked = server
+    with serving([LARGE] * len(ROWS)) as (large_url, asked_large):
+        choices = ask_router(escalation(url, large_url, calibrator, error_rate=RATE), requests)
+    confidences = [choice.confidence for choice in choices]
+    assert [(round(c["probability"], DIGITS), c["keep"]) for c in confidences] == expected
+    for choice, row in zip(choices, ROWS, strict=True):
+        small = row["response"]["choices"][0]["message"]["content"]
+        assert choice.confidence["escalated"] is not choice.confidence["keep"]
+        assert choice.message.content == (small if choice.confidence["keep"] else "Large.")
+    require_asked(asked)
+    escalated = [
+        request["messages"]
+        for request, (_, keep) in zip(requests, expected, strict=True)
+        if not keep
+    ]
+    assert [request["messages"] for request in asked_large] == escalated
+    assert not any("logprobs" in request for request in asked_large)
+
+
+def test_litellms_router_answers_where_the_large_model_fails(requests, calibrator, expected):
+    place = [keep for _, keep in expected].index(False)
+    small = ROWS[place]["response"]
+    with serving([small]) as (url, _), serving([FAILURE] * 4, 500) as (large_url, asked_large):
+        router = escalation(url, large_url, calibrator, error_rate=RATE)
+        (choice,) = ask_router(router, [requests[place]])
+    assert len(asked_large) >= 1
+    assert choice.message.content == small["choices"][0]["message"]["content"]
+    assert "out of order" in choice.confidence["failure"]
+    assert choice.confidence["escalated"] is False
+
+
+def test_litellms_router_escalates_what_it_cannot_read(requests, calibrator):
+    response = ROWS[0]["response"] | {"model": "another"}
+    with serving([response]) as (url, _), serving([LARGE]) as (large_url, _):
+        router = escalation(url, large_url, calibrator, error_rate=RATE)
+        (choice,) = ask_router(router, requests[:1])
+        for wrong in ({"n": 2}, {"stream": True}):
+            with pytest.raises(tracecal.InputError, match="one answer, not streamed"):
+                ask_router(router, [requests[0] | wrong])
+    assert choice.message.content == "Large."
+    assert choice.confidence["escalated"] and choice.confidence["keep"] is None
+    assert "by 'another'" in choice.confidence["reason"]
+
+
+def test_litellms_router_takes_a_guarantee_of_its_large_model_alone(requests, calibrator):
+    with pytest.raises(tracecal.InputError, match="tested with the large model None, not 'large'"):
+        escalation("http://x", "http://x", calibrator, guarantee="below:0.02")
+    with pytest.raises(tracecal.InputError, match="expected an error_rate or a guarantee"):
+        escalation("http://x", "http://x", calibrator)
