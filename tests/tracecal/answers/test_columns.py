@@ -113,7 +113,11 @@ def test_rows_are_known_by_id_and_keep_their_order(read):
         ({"surprisal": [math.inf, 0.1]}, "token 1 has the surprisal inf"),
         ({"correct": "maybe"}, "its verdict 'maybe' is neither right"),
         ({"example_id": None}, "it has no id"),
-        ({"surprisal": "0.5"}, "as columns, values"),
+        ({"surprisal": "0.5"}, "its surprisal is no list; expected a list with a number per token"),
+        (
+            {"surprisal": [0.1, ["a", 0.2]]},
+            "entry 2 of its surprisal is no number; expected a list",
+        ),
     ],
 )
 def test_wrong_rows(read, columns, reason):

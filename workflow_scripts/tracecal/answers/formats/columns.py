@@ -9,7 +9,7 @@ from collections.abc import Hashable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from tracecal.answers.formats.format import Format, Row
 from tracecal.answers.formats.logprobs import read_logprobs
@@ -162,8 +162,16 @@ def _logprobs(row: Row) -> Floats | None:
 
 
 def _numbers(row: Row, names: Sequence[str]) -> Floats | None:
-    present = [name for name in names if row.get(name) is not None]
-    return Numbers(values=row[present[0]]).values if present else None
+    name = next((name for name in names if row.get(name) is not None), None)
+    if name is None:
+        return None
+    try:
+        return Numbers(values=row[name]).values
+    except ValidationError as error:
+        _, *place = error.errors()[0]["loc"]
+        what = f"entry {int(place[0]) + 1} of its {name} is no number" if place else f"its {name}"
+        what += "" if place else " is no list"
+        raise WrongRow(f"{what}; expected a list with a number per token") from error
 
 
 def _log(probability: float | None, t: int) -> float | None:
