@@ -58,14 +58,16 @@ def test_labelled_answers_without_a_trace_are_counted():
 
 
 def test_the_file_the_card_and_the_report_count_answers_without_a_probability():
-    why = pl.Series("lacks", ["a"] * 5 + ["b"] * 4 + ["c"] * 2 + ["d"] + [None] * 78)
+    why = pl.Series(
+        "lacks", ["token 1"] * 3 + ["token 2"] * 2 + ["b"] * 4 + ["c"] * 2 + ["d"] + [None] * 78
+    )
     frame = answers(90).with_columns(why, surprisal=pl.when(why.is_null()).then("surprisal"))
     calibrator = tracecal.calibrate(frame, "t", config={"splits": {"count": 2}})
     data = calibrator.fitted_on
-    assert data.without_probability == (("a", 5), ("b", 4), ("c", 2), ("other reasons", 1))
+    assert data.without_probability == (("a token", 5), ("b", 4), ("c", 2), ("other reasons", 1))
     assert len(calibrator.file.estimators[data.estimator].held_out.probability) == 90 - 12
     said = (
-        "12 of 90 labelled answers have no probability, and so enter no fit and no test: a (5); "
+        "12 of 90 labelled answers have no probability, and so enter no fit and no test: a token (5); "
         "b (4); c (2); other reasons (1)"
     )
     assert said in str(calibrator.card()) and said in calibrator.report().html

@@ -83,7 +83,8 @@ def _count_missing(training: TrainingSet, estimator: str) -> tuple[tuple[str, in
     columns = training.estimators[estimator]
     missing = training.frame.filter(pl.any_horizontal(pl.col(columns).is_null()))
     rows = training.records.join(missing, on="example_id", how="semi")
-    counts = rows["lacks"].fill_null(UNDEFINED).value_counts()
+    lacks = rows["lacks"].fill_null(UNDEFINED).str.replace_all(r"token \d+", "a token")
+    counts = lacks.value_counts()
     reasons = counts.sort(["count", "lacks"], descending=[True, False]).rows()
     n_others = sum(count for _, count in reasons[MOST_REASONS:])
     others = [("other reasons", n_others)] if n_others else []
