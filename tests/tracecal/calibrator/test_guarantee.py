@@ -178,7 +178,7 @@ def test_a_recall_is_an_order_statistic_of_the_right_answers_alone_and_with_an_e
         calibrator.score(new, recall=0.8)
     both = calibrator.score(new, error_rate=0.4, recall=0.9)
     assert both["keep"].is_null().all() and "hold both" in both["reason"][0]
-    assert "At least 90% of the right answers are kept where" in " ".join(
+    assert "At least 90 % of the right answers are kept where" in " ".join(
         str(calibrator.card()).split()
     )
 

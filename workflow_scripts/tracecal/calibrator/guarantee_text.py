@@ -8,6 +8,7 @@ import polars as pl
 from tracecal.calibration.guarantees.control import describe_cap
 from tracecal.calibration.guarantees.error_rate import GROUPS_NEED
 from tracecal.calibrator.catalogue import FIXED_SCORE, LABELS
+from tracecal.calibrator.decision import percent
 from tracecal.calibrator.schema import ErrorRateControl, ValueErrors
 
 SHOWN_VALUES = 3  # of a column with more errors than guaranteed; the card lists all
@@ -67,8 +68,8 @@ def describe_ranking(control: ErrorRateControl, n_kept: int, n_others: int) -> s
     else:
         how = f"{label} fitted on labels that test nothing"
     return (
-        f"answers are ranked by {how}, and not by the probability that is shown, which is fitted "
-        f"on all labels: {n_others} of the {n_kept} kept would be others by the probability"
+        f"answers are ranked by {how}; the probability that is shown is fitted on all labels, and "
+        f"would keep {n_others} other answers among {n_kept}"
     )
 
 
@@ -79,13 +80,13 @@ def describe_group_choices(control: ErrorRateControl, error_rate: float) -> str 
     rates = [entry.error_rate for entry in control.thresholds]
     place = rates.index(error_rate)
     choices = [
-        f"--largest-group {choice.largest_group} keeps {choice.coverage[place]:.0%} "
-        f"({choice.larger_groups:.0%} of the answers are in larger groups)"
+        f"--largest-group {choice.largest_group} keeps {percent(choice.coverage[place])} "
+        f"({percent(choice.larger_groups)} of the answers are in larger groups)"
         for choice in control.group_choices
         if choice.largest_group != control.largest_group
     ]
     cap = describe_cap(control.largest_group)
-    sentence = f"{cap[0].upper()}{cap[1:]} ({control.larger_groups:.0%} of all)"
+    sentence = f"{cap[0].upper()}{cap[1:]} ({percent(control.larger_groups)} of all)"
     return f"{sentence}; {', '.join(choices)}." if choices else f"{sentence}."
 
 
@@ -94,14 +95,15 @@ def describe_recall(control: ErrorRateControl, error_rate: float) -> str | None:
     if control.recall is None:
         return None
     alone = control.recall.alone
-    target = f"At least {alone.recall:.0%} of the right answers are kept"
+    target = f"At least {percent(alone.recall)} of the right answers are kept"
     if alone.threshold is None:
         return f"{target}: not with these labels ({alone.reason})."
-    sentence = f"{target} where {alone.coverage:.0%} of all are"
+    sentence = f"{target} where {percent(alone.coverage)} of all are"
     (both,) = (entry for entry in control.recall.both if entry.error_rate == error_rate)
     if both.threshold is None:
-        return f"{sentence}; not with at most {error_rate:.0%} wrong as well."
-    return f"{sentence}; with at most {error_rate:.0%} wrong as well, {both.coverage:.0%} are."
+        return f"{sentence}; not with at most {percent(error_rate)} wrong as well."
+    share = percent(both.coverage)
+    return f"{sentence}; with at most {percent(error_rate)} wrong as well, {share} are."
 
 
 def describe_errors_by_column(control: ErrorRateControl, error_rate: float) -> str | None:
@@ -129,7 +131,8 @@ def _describe_pooled_errors(rows: Sequence[ValueErrors], column: str, error_rate
         return f"{promise}; none of the {len(rows)} has more wrong of its kept labels."
     most = sorted(above, key=lambda row: (-row.wrong / row.kept, row.value))[:SHOWN_VALUES]
     listed = "; ".join(
-        f"{row.value}: {row.wrong} of {row.kept} ({row.low:.0%} to {row.high:.0%})" for row in most
+        f"{row.value}: {row.wrong} of {row.kept} ({percent(row.low)} to {percent(row.high)})"
+        for row in most
     )
     return f"{promise}; more are wrong in {len(above)} of {len(rows)}: {listed}."
 

@@ -164,7 +164,10 @@ class Report:
         data = self.file.fitted_on
         first, *others = self._decision()
         wrong = f"Of all labelled answers {percent(1 - data.base_rate)} are wrong."
-        paragraphs = [first, " ".join([wrong, *(f"{line.strip()}." for line in others)])]
+        paragraphs = [
+            first,
+            " ".join([wrong, *(f"{line.strip().rstrip('.')}." for line in others)]),
+        ]
         paragraphs += [self._advice(), *self.notes]
         if self.is_guaranteed:
             ranking = describe_ranking(self.control, *self.n_reordered[self.rate])

@@ -520,9 +520,16 @@ class CalibratorFile(BaseModel):
                 f"is version {FEATURE_VERSION}, whose values differ. Calibrate again."
             )
         try:
-            return cls.model_validate(content | {"fitted_on": data})
+            file = cls.model_validate(content | {"fitted_on": data})
         except ValidationError as error:
             raise InputError(_describe(error, where)) from error
+        if data.checksum is None:
+            LOGGER.warning(
+                "%s holds no checksum, so that changes by hand or by damage go unnoticed: "
+                "calibrate again to have one",
+                where,
+            )
+        return file
 
     def content(self) -> dict[str, Any]:
         """The file as plain JSON, with its checksum."""
@@ -592,12 +599,6 @@ def content_digest(content: Mapping[str, Any]) -> str:
 def _require_unchanged(content: Mapping[str, Any], where: str) -> None:
     """Raise `InputError` where a file's content does not match the checksum in it."""
     checksum = content["fitted_on"].get("checksum")
-    if checksum is None:
-        LOGGER.warning(
-            "%s holds no checksum, so that changes by hand or by damage go unnoticed: calibrate "
-            "again to have one",
-            where,
-        )
     if checksum is not None and checksum != content_digest(content):
         raise InputError(
             f"{where} does not match the checksum in it: it was changed or damaged. Calibrate "
