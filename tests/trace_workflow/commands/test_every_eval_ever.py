@@ -41,9 +41,9 @@ def run(tmp_path, monkeypatch):
 def test_a_record_holds_the_means_that_are_defined(run):
     expected = "1 records in data; 1 undefined metrics are left out"
     for _ in range(2):  # a second call replaces the file
-        assert write_records(SMOKE, "us", Path("data")) == expected
+        assert write_records(SMOKE, "us", Path("data"), "them") == expected
     (path,) = run.glob("data/**/*.json")
-    assert path.parent == run / "data" / TASK / "unknown" / MODEL
+    assert path.parent == run / "data" / TASK / "them" / MODEL
     assert uuid.UUID(path.stem).version == 4
     record = json.loads(path.read_text(encoding="utf-8"))
     assert record["evaluation_id"] == f"{TASK}/{MODEL}/{record['retrieved_timestamp']}"

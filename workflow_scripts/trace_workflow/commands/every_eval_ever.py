@@ -1,7 +1,7 @@
 """Write a finished run's metrics as records of Every Eval Ever, one file for a model and task.
 
 python workflow_scripts every_eval_ever --organization NAME [--configfile config/mine.yaml]
-    [--output data]
+    [--developer NAME] [--output data]
 
 Files are named as in that store, `TASK/DEVELOPER/MODEL/UUID.json`, and replaced by the next call.
 `every_eval_ever validate 'data/*/*/*/*.json'` checks them.
@@ -45,7 +45,9 @@ METRICS: dict[str, tuple[bool, float | str, float | str]] = {
 }
 
 
-def write_records(configfile: str, organization: str, output: Path) -> str:
+def write_records(
+    configfile: str, organization: str, output: Path, developer: str = "unknown"
+) -> str:
     """Write the records of a run, and say how many. Raises `InputError`."""
     config = load_config(read_yaml(configfile), configfile)
     folder = Path("results") / config.run / "analyses"
@@ -57,7 +59,7 @@ def write_records(configfile: str, organization: str, output: Path) -> str:
     accuracy = read_parquet(folder / "accuracy.parquet", [*ACCURACY])
     averages = read_parquet(folder / "averages.parquet", [*AVERAGES])
     count = 0
-    for record in records(config, accuracy, averages, organization, time.time()):
+    for record in records(config, accuracy, averages, organization, developer):
         name = record["evaluation_results"][0]["evaluation_name"]
         model = record["model_info"]["id"].rpartition("/")[2]
         file = f"{uuid_of(f'{config.run}/{name}/{model}')}.json"
@@ -87,15 +89,19 @@ def package_version() -> str:
 
 
 def records(
-    config: Config, accuracy: pl.DataFrame, averages: pl.DataFrame, organization: str, now: float
+    config: Config,
+    accuracy: pl.DataFrame,
+    averages: pl.DataFrame,
+    organization: str,
+    developer: str,
 ) -> Iterator[dict[str, Any]]:
     """A record for each model and task, with the accuracy first, then the averages over splits."""
-    models = {model.slug: model for model in config.models}
+    models, now = {model.slug: model for model in config.models}, time.time()
     for row in accuracy.sort("model", "task").iter_rows(named=True):
         model, task = row["model"], row["task"]
         means = averages.filter(pl.col("study").is_null(), model=model, task=task)
         means = means.drop_nulls("mean").sort("estimator", "metric")
-        info = model_info(models[model])
+        info = model_info(models[model], developer)
         yield {
             "schema_version": SCHEMA_VERSION,
             "evaluation_id": f"{task}/{info['id']}/{now:.0f}",
@@ -115,7 +121,7 @@ def records(
         }
 
 
-def model_info(model: Model) -> dict[str, Any]:
+def model_info(model: Model, developer: str) -> dict[str, Any]:
     """The model's name and id: its repository in the hub, or its slug."""
     details = {"deployment_type": "self_deployed", "model_availability": "open_weights"}
     if model.source.answers:
@@ -128,7 +134,7 @@ def model_info(model: Model) -> dict[str, Any]:
     return {
         "name": model.label or model.slug,
         "id": model_id,
-        "developer": model_id.rpartition("/")[0] or "unknown",
+        "developer": model_id.rpartition("/")[0] or developer,
         "additional_details": details,
     }
 
@@ -182,9 +188,12 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--configfile", default="config/config.yaml")
     parser.add_argument("--organization", required=True, help="who ran the evaluation")
+    parser.add_argument(
+        "--developer", default="unknown", help="who made the models that come from no hub"
+    )
     parser.add_argument("--output", type=Path, default=Path("data"))
     arguments = parser.parse_args()
     try:
-        print(write_records(arguments.configfile, arguments.organization, arguments.output))
+        print(write_records(**vars(arguments)))
     except InputError as error:
         sys.exit(f"error: {error}")
