@@ -297,6 +297,24 @@ def test_a_calibrator_of_other_answers_ranks_and_all_labels_test(tmp_path):
         tracecal.calibrate(bare, "t", like=other)
 
 
+@pytest.mark.parametrize("estimator", [None, "trace_plus", "stack_of_six", "seq_logp"])
+def test_what_a_threshold_keeps_in_a_file_it_keeps_alone(estimator):
+    """A product of a matrix and one of its row differ in the last bit; a threshold lies below."""
+    file = fitted_file(answers(300), estimator, risk_control={"error_rates": [0.4, 0.5, 0.6]})
+    predictor = make_predictor(file, None, "C.json")
+    inputs = training(answers(300)).frame.select(predictor.columns).to_numpy()
+    for rate, threshold in predictor.thresholds.items():
+        if threshold is None:
+            continue
+        for layout in (np.ascontiguousarray(inputs), np.asfortranarray(inputs)):
+            together = predictor.keeps(layout, rate)
+            alone = [bool(predictor.keeps(row[None], rate)[0]) for row in inputs]
+            assert together.tolist() == alone
+        score = predictor.ranking_score(inputs)
+        lowest = int(np.argmin(np.where(score >= threshold, score, np.inf)))
+        assert predictor.keeps(inputs[[lowest]], rate)[0], "the answer that set the threshold"
+
+
 def test_the_same_labels_give_one_file_whatever_the_name_seed_and_order():
     frame, files = answers(150), set()
     for name, seed in (("a", 1), ("b", 2), ("b", 3)):
