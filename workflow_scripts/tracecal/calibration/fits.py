@@ -26,6 +26,14 @@ class _Checked:
     __pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
+def _sum_by_row(terms: np.ndarray) -> np.ndarray:
+    """The sum of each row of terms [n, d], the same to the last bit whatever the other rows are.
+
+    A product of matrices is not: an answer could miss by itself a threshold that it set in a file.
+    """
+    return np.ascontiguousarray(terms).sum(axis=1)
+
+
 @dataclass(frozen=True)
 class Logistic(_Checked):
     """σ(b + w · (x - mean) / scale), with an entry per feature in each list."""
@@ -39,7 +47,7 @@ class Logistic(_Checked):
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Probabilities [n] of features [n, d]."""
         standardised = (x - np.array(self.means)) / np.array(self.scales)
-        return sigmoid(self.intercept + standardised @ np.array(self.weights))
+        return sigmoid(self.intercept + _sum_by_row(standardised * np.array(self.weights)))
 
 
 @dataclass(frozen=True)
@@ -133,7 +141,7 @@ class Pooled(_Checked):
         """Probabilities [n] of inputs [n, d + 1]."""
         z = (x[:, :-1] - np.array(self.means)) / np.array(self.scales)
         weights, intercepts = self.coefficients(x[:, -1])
-        return sigmoid(intercepts + (z * weights).sum(axis=1))
+        return sigmoid(intercepts + _sum_by_row(z * weights))
 
     def coefficients(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The weights [n, d] and intercepts [n] for the indices [n] of names."""
