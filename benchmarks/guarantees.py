@@ -112,7 +112,7 @@ def _line(
     scores = GroupedScores.of_single(score[tested]), wrong, GroupedScores.of_single(others)
 
     def kept(rate: float) -> np.ndarray:
-        (test,) = find_thresholds(*scores, [rate], LEVEL, tested_share=None, fitted=chooses)
+        (test,) = find_thresholds(*scores, [rate], LEVEL, with_forecast=False, fitted=chooses)
         threshold = test.threshold
         return score[draw.others] >= (np.inf if threshold is None else threshold)
 

@@ -134,7 +134,7 @@ def ours(task: Task, places: np.ndarray, seed: int) -> np.ndarray:
     limit = 1 if task.single else choose_largest_group(sizes)
     fits = order < round(FIT_SHARE * len(sizes))
     wrong, others = task.wrong[places], scores.select(fits)
-    terms = [TARGET], DELTA, limit, None, (others.score, wrong[fits])
+    terms = [TARGET], DELTA, limit, False, (others.score, wrong[fits])
     (test,) = find_thresholds(scores.select(~fits), wrong[~fits], others, *terms)
     if test.threshold is None:
         return np.zeros(len(task.score), dtype=bool)

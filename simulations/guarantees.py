@@ -215,7 +215,7 @@ def threshold_on_the_rest(
     scores = GroupedScores(fit_scores(fits), order, sizes[order])
     labelled, others = scores.select(~fits), scores.select(fits)
     level, fitted = significance_level(CONFIDENCE), (others.score, answers.wrong[fits])
-    terms = rates, level, limit, None, fitted
+    terms = rates, level, limit, False, fitted
     tests = find_thresholds(labelled, answers.wrong[~fits], others, *terms)
     return tests[-1].threshold, limit
 

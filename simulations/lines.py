@@ -131,7 +131,7 @@ def false_thresholds(
     unlabelled, _ = population.draw(rng, UNLABELLED if few else 0)
     single = GroupedScores.of_single
     (test,) = find_thresholds(
-        single(score), wrong, single(unlabelled), [rate], LEVEL, tested_share=None
+        single(score), wrong, single(unlabelled), [rate], LEVEL, with_forecast=False
     )
     broken = any(population.error_rate(threshold) > rate for threshold in test.guaranteed)
     return bool(test.guaranteed), broken
@@ -260,7 +260,7 @@ def recall_claims(runs: int) -> Iterator[Claim]:
             threshold = recall_threshold(score, ~wrong, RECALL, LEVEL)
             broken += threshold is not None and population.recall(threshold) < RECALL - 1e-3
             single, none = GroupedScores.of_single(score), GroupedScores.of_single([])
-            (test,) = find_thresholds(single, wrong, none, [rate], LEVEL / 2, tested_share=None)
+            (test,) = find_thresholds(single, wrong, none, [rate], LEVEL / 2, with_forecast=False)
             both = keep_both(test.guaranteed, recall_threshold(score, ~wrong, RECALL, LEVEL / 2))
             both_broken += both is not None and (
                 population.error_rate(both) > rate or population.recall(both) < RECALL - 1e-3

@@ -171,7 +171,7 @@ def test_a_draw_is_tested_as_calibrate_tests_labels():
         score, wrong = drawn.probability, ~drawn.correct
         (test,) = find_thresholds(
             *(single(score[~fits]), wrong[~fits], single(score[fits])),
-            *([0.1], 0.1, 1, None, (score[fits], wrong[fits])),
+            *([0.1], 0.1, 1, False, (score[fits], wrong[fits])),
         )
         expected = 0.0 if test.threshold is None else np.mean(score[~fits] >= test.threshold)
         assert forecast.coverage(drawn, n, 0.1, 0.1) == expected

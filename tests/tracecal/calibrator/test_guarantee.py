@@ -9,8 +9,10 @@ from scipy.stats import binom, binomtest
 
 import tracecal
 from support.labelled_answers import answers, fitted_file, ranked_by
+from tracecal.calibration.forecast import POWER, format_count, questions_needed
 from tracecal.calibration.guarantees.error_rate import GroupedScores, find_thresholds
 from tracecal.calibration.guarantees.fixed_score import AMOUNTS, fit_fixed_score
+from tracecal.calibrator import population
 from tracecal.calibrator.catalogue import FIXED_SCORE, MEAN_OF_THREE, SURPRISAL_RIDGE
 from tracecal.calibrator.guarantee import choose_ranking
 from tracecal.calibrator.predictor import make_predictor
@@ -103,6 +105,23 @@ def test_a_file_holds_what_the_line_finds_by_the_fixed_score():
     assert [entry.threshold for entry in control.thresholds] == [test.threshold for test in tests]
     assert any(test.threshold for test in tests)
     assert control.joint_confidence == pytest.approx(1 - 0.1 * len(RATES))
+
+
+def test_the_forecast_of_labels_is_that_of_the_plan():
+    """In the file, in the reason that score gives, and in the sentence of calibrate."""
+    calibrator = tracecal.calibrate(answers(300), "t", error_rates=[0.3])
+    (entry,) = calibrator.report().control.thresholds
+    assert entry.threshold is None and 300 < entry.enough < 3200
+    plan = tracecal.plan(0.3, calibrator=calibrator, draws=population.DRAWS)
+    assert format_count(questions_needed(POWER, plan.table)) == f"{entry.enough:,}"
+    assert f"about {entry.enough:,} might do" in " ".join(calibrator.report().text.split())
+    (reason,) = set(calibrator.score(as_new(answers(5, seed=3)), error_rate=0.3)["reason"])
+    assert f"about {entry.enough:,} labelled questions like these would be enough" in reason
+    hopeless = tracecal.calibrate(answers(60), "t", error_rates=[0.01]).report().control
+    assert hopeless.thresholds[0].enough is None
+    assert (
+        "3,200 labelled questions like these would not be enough" in hopeless.thresholds[0].reason
+    )
 
 
 def test_unlabelled_answers_standardise_the_score_and_say_what_is_kept():

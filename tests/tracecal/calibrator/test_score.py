@@ -245,7 +245,7 @@ def test_guarantees_are_of_what_ranks_and_say_how_many_labels_would_do(content):
     control = content[DEFAULT]["risk_control"]
     assert control["ranked_by"] == DEFAULT
     missing = [entry for entry in control["thresholds"] if entry["threshold"] is None]
-    assert any(entry["enough"] for entry in missing)
+    assert missing and all("labelled questions like these would" in e["reason"] for e in missing)
     with pytest.raises(InputError, match=r"'tracecal calibrate --estimator trace_plus'"):
         score_answers(answers(5, 1), predictor_of(content, "trace_plus", "x"), 0.4)
 

@@ -91,7 +91,7 @@ def coverage(
     scores = GroupedScores(sign * answers.probability, answers.group, size)
     labelled, others, wrong = scores.select(~fits), scores.select(fits), ~answers.correct
     fitted = (others.score, wrong[fits]) if n_fit else None
-    terms = [error_rate], level, limit, None, fitted
+    terms = [error_rate], level, limit, False, fitted
     (test,) = find_thresholds(labelled, wrong[~fits], others, *terms)
     if test.threshold is None:
         return 0.0

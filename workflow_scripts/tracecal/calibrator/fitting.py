@@ -7,6 +7,7 @@ from tracecal.calibration.estimator_fits import EstimatorFits
 from tracecal.calibrator.calibration_data import describe_answers
 from tracecal.calibrator.fingerprints import fingerprints
 from tracecal.calibrator.guarantee import Column, find_guarantees
+from tracecal.calibrator.population import with_forecasts
 from tracecal.calibrator.recommendation import DIGITS, recommend
 from tracecal.calibrator.schema import (
     CalibratedEstimator,
@@ -55,6 +56,8 @@ def fit_calibrator(
     recommendation = recommend(training, fits, settings)
     if estimator is not None:
         recommendation = recommendation._replace(estimator=estimator, gain=None)
+    held_out = _hold_out(training, recommendation.estimator)
+    control = with_forecasts(control, held_out)
     missing = _count_missing(training, recommendation.estimator)
     stated = {"groups": training.n_groups, "without_probability": missing}
     data = data.model_copy(update=stated | recommendation._asdict())
@@ -65,7 +68,7 @@ def fit_calibrator(
         data.estimator,
         risk_control=control,
         reference=reference,
-        held_out=_hold_out(training, data.estimator),
+        held_out=held_out,
     )
 
 

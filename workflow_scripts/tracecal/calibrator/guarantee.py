@@ -39,7 +39,7 @@ from tracecal.calibration.guarantees.recall import (
     recall_threshold_by_groups,
     right_answers_needed,
 )
-from tracecal.calibration.guarantees.sides import FIT_SHARE, MIN_FITTED
+from tracecal.calibration.guarantees.sides import MIN_FITTED
 from tracecal.calibration.pooled import PART, part_codes
 from tracecal.calibration.predictions import probabilities
 from tracecal.calibrator.catalogue import (
@@ -232,11 +232,10 @@ class RankedAnswers:
         error_rates: Sequence[float],
         level: float,
         largest_group: int,
-        tested_share: float | None = None,
     ) -> list[ErrorRateTest]:
         """Test thresholds of answers in groups of at most `largest_group`."""
         answers = self.labelled, self.wrong, self.unlabelled
-        terms = error_rates, level, largest_group, tested_share
+        terms = error_rates, level, largest_group, False
         return find_thresholds(*answers, *terms, self.fitted)
 
     def find_recall_threshold(
@@ -341,10 +340,7 @@ def find_guarantees(
     largest_group = control.largest_group or choose_largest_group(sizes)
     ranking = choose_ranking(training, largest_group, estimator, like)
     answers = rank_answers(training, data, ranking)
-    # By a borrowed ranking, or of one-token answers without entropies, all labels test.
-    all_test = like is not None or (default_ranking(training) is None and not estimator)
-    tested_share = 1.0 if all_test else 1 - FIT_SHARE
-    tests = answers.test(rates, level, largest_group, tested_share)
+    tests = answers.test(rates, level, largest_group)
     tested = (answers.labelled.size <= largest_group) & ~np.isnan(answers.labelled.score)
     larger = float(sizes[sizes > largest_group].sum() / sizes.sum())
     content = {
@@ -479,7 +475,7 @@ def _threshold_of_each(
             [test.error_rate for test in tests],
             level,
             largest_group,
-            None,
+            False,
             answers.fitted,
         )
         thresholds += [

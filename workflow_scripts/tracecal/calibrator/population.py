@@ -1,10 +1,32 @@
-"""A calibrator's labelled answers as a population that simulations draw from."""
+"""A calibrator's labelled answers as a population that simulations draw from.
+
+`forecast_labels(held_out, largest_group, error_rate, confidence)` is the number that `calibrate`,
+`score`, `plan` and the report print.
+"""
 
 import numpy as np
 
+from tracecal.calibration.forecast import (
+    MIN_QUESTIONS,
+    MOST,
+    POWER,
+    doubling_sizes,
+    questions_needed,
+    simulate_draws,
+    summarise_draws,
+)
+from tracecal.calibration.guarantees.error_rate import GROUPS_NEED
 from tracecal.calibration.populations import LabelledPopulation, normal_scores
-from tracecal.calibrator.schema import CalibratedEstimator
+from tracecal.calibrator.schema import (
+    CalibratedEstimator,
+    ErrorRateControl,
+    ErrorRateThreshold,
+    HeldOut,
+)
+from tracecal.calibrator.settings import SEED
 from tracecal.errors import InputError
+
+DRAWS = 25  # of each number of labels, for each error rate that a calibrator does not guarantee
 
 
 def labelled_population(estimator: CalibratedEstimator, where: str) -> LabelledPopulation:
@@ -15,8 +37,56 @@ def labelled_population(estimator: CalibratedEstimator, where: str) -> LabelledP
             f"{where} does not hold its labelled answers' probabilities and folds, as those of "
             "'tracecal calibrate' do: calibrate with it, or give --accuracy and --auroc."
         )
+    return population_of(held_out, control.largest_group)
+
+
+def population_of(held_out: HeldOut, largest_group: int) -> LabelledPopulation:
+    """The population of labelled answers, each by its rank among those of its fold."""
     score = normal_scores(np.array(held_out.probability), np.array(held_out.fold))
     correct = np.array(held_out.correct, dtype=bool)
-    return LabelledPopulation.from_labels(
-        np.array(held_out.group), score, correct, control.largest_group
+    return LabelledPopulation.from_labels(np.array(held_out.group), score, correct, largest_group)
+
+
+def forecast_labels(
+    held_out: HeldOut, largest_group: int, error_rate: float, confidence: float
+) -> int | None:
+    """How many labelled questions would guarantee an error rate in POWER of simulated draws.
+
+    As `tracecal plan` says, from fewer draws; None where MOST are not enough.
+    """
+    population = population_of(held_out, largest_group)
+    sizes = doubling_sizes(MIN_QUESTIONS, MOST)
+    simulated = simulate_draws(population, sizes, DRAWS, error_rate, confidence, SEED)
+    needed = questions_needed(POWER, summarise_draws(simulated))
+    return None if needed is None else int(float(f"{needed:.1e}"))
+
+
+def with_forecasts(control: ErrorRateControl, held_out: HeldOut) -> ErrorRateControl:
+    """Say of each error rate without a threshold how many labels would be enough.
+
+    None is said where few unlabelled answers are the reason, or no answer has a probability.
+    """
+    thresholds = [
+        entry
+        if entry.threshold is not None or not held_out.probability or _needs_answers(entry)
+        else _with_forecast(entry, held_out, control)
+        for entry in control.thresholds
+    ]
+    return control.model_copy(update={"thresholds": tuple(thresholds)})
+
+
+def _needs_answers(entry: ErrorRateThreshold) -> bool:
+    return entry.reason is not None and entry.reason.startswith(GROUPS_NEED)
+
+
+def _with_forecast(
+    entry: ErrorRateThreshold, held_out: HeldOut, control: ErrorRateControl
+) -> ErrorRateThreshold:
+    terms = control.largest_group, entry.error_rate, control.confidence
+    enough = forecast_labels(held_out, *terms)
+    what = (
+        f"{MOST:,} labelled questions like these would not be enough"
+        if enough is None
+        else f"about {enough:,} labelled questions like these would be enough"
     )
+    return entry.model_copy(update={"enough": enough, "reason": f"{entry.reason}; {what}"})

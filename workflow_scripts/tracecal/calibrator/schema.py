@@ -220,7 +220,9 @@ class ErrorRateThreshold(_Extensible):
     )
     coverage: Share = Field(description="share kept")
     error: Share | None = Field(description="share wrong of the kept")
-    enough: int | None = Field(None, description="groups that would do where there is none")
+    enough: int | None = Field(
+        None, description="labelled questions that would do where there is none"
+    )
     reason: str | None = Field(None, description="why there is none")
 
     @model_validator(mode="after")

@@ -29,7 +29,6 @@ from tracecal.calibration.guarantees.line import (
     labels_needed,
 )
 from tracecal.calibration.guarantees.sequence import fitted_sequence
-from tracecal.calibration.guarantees.sides import MIN_FITTED
 
 # Fewer distinct scores than this, of MIN_UNLABELLED answers or more, are tested value by value.
 FEW_VALUES = 20
@@ -144,7 +143,7 @@ def find_thresholds(
     error_rates: Sequence[float],
     level: float,
     largest_group: int = 1,
-    tested_share: float | None = 1.0,
+    with_forecast: bool = True,
     fitted: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> list[ErrorRateTest]:
     """Find the thresholds of each error rate, smallest rate first.
@@ -166,9 +165,8 @@ def find_thresholds(
         Significance level of each guarantee.
     largest_group : int
         Answers of larger groups are neither tested nor ever kept.
-    tested_share : float, optional
-        Share of the labels that test, from MIN_FITTED of them on: the forecast of how many would be
-        enough counts all. None: no forecast, which takes longer than the tests.
+    with_forecast : bool
+        Whether to forecast how many labels would be enough, which takes longer than the tests.
     fitted : pair of arrays [m], optional
         Scores of the labelled answers that the score was fitted on, and whether each is wrong. With
         MANY_LABELS in all they choose where single answers' tests start.
@@ -194,7 +192,7 @@ def find_thresholds(
     many = chooses is not None and len(chooses[0]) + len(wrong) >= MANY_LABELS
     tests: list[ErrorRateTest] = []
     for rate in sorted(error_rates):
-        target = rate, level, tested_share
+        target = rate, level, with_forecast
         if largest_group > 1:
             test = threshold_by_groups(labelled, wrong, unlabelled, largest_group, *target)
         elif few_values:
@@ -233,7 +231,7 @@ def threshold_by_line(
     wrong: np.ndarray,
     error_rate: float,
     level: float,
-    tested_share: float | None = 1.0,
+    with_forecast: bool = True,
 ) -> ErrorRateTest:
     """Test single answers, `score` [n] and `wrong` [n], by the line."""
     places = find_places(score, wrong)
@@ -249,8 +247,8 @@ def threshold_by_line(
     test = replace(test, kept=kept, wrong=n_wrong, allowed=allowed)
     if passes.any():
         return replace(test, guaranteed=tuple(places.score[passes].tolist()))
-    enough = labels_needed(places, error_rate, level) if tested_share else None
-    return _without_threshold(test, "answers", enough, tested_share)
+    enough = labels_needed(places, error_rate, level) if with_forecast else None
+    return _without_threshold(test, "answers", enough, with_forecast)
 
 
 def threshold_by_values(
@@ -259,7 +257,7 @@ def threshold_by_values(
     unlabelled: np.ndarray,
     error_rate: float,
     level: float,
-    tested_share: float | None = 1.0,
+    with_forecast: bool = True,
 ) -> ErrorRateTest:
     """Test single answers at the distinct scores of `unlabelled` ones, from the top down.
 
@@ -276,7 +274,7 @@ def threshold_by_values(
     start = (START_FEW if n < FEW_LABELS * suffice else START) * suffice / n
     share = (unlabelled[:, None] >= values).sum(axis=0) / (~np.isnan(unlabelled)).sum()
     values = values[min(int(np.searchsorted(share, start)), len(values) - 1) :]
-    return _test_in_order(test, score, wrong, values, level, tested_share)
+    return _test_in_order(test, score, wrong, values, level, with_forecast)
 
 
 def threshold_by_sequence(
@@ -286,7 +284,7 @@ def threshold_by_sequence(
     fitted_wrong: np.ndarray,
     error_rate: float,
     level: float,
-    tested_share: float | None = 1.0,
+    with_forecast: bool = True,
 ) -> ErrorRateTest:
     """Test single answers at thresholds that the answers of a fit and their labels choose.
 
@@ -298,7 +296,7 @@ def threshold_by_sequence(
     if reason := _too_few(n, "answers", error_rate, level):
         return replace(test, reason=reason)
     sequence = fitted_sequence(fitted_score, fitted_wrong, n, error_rate, level)
-    return _test_in_order(test, score, wrong, sequence, level, tested_share)
+    return _test_in_order(test, score, wrong, sequence, level, with_forecast)
 
 
 def _test_in_order(
@@ -307,7 +305,7 @@ def _test_in_order(
     wrong: np.ndarray,
     thresholds: np.ndarray,
     level: float,
-    tested_share: float | None,
+    with_forecast: bool,
 ) -> ErrorRateTest:
     """Complete a test by exact binomial tests of falling thresholds, up to the first that fails."""
     n, error_rate = test.n, test.tested_rate
@@ -325,8 +323,8 @@ def _test_in_order(
         n_kept, n_wrong = math.floor(shares[0] * size), math.ceil(shares[1] * size)
         return bool(bdtr(n_wrong, n_kept, error_rate) <= level)
 
-    enough = forecast(n, suffices) if tested_share else None
-    return _without_threshold(test, "answers", enough, tested_share)
+    enough = forecast(n, suffices) if with_forecast else None
+    return _without_threshold(test, "answers", enough, with_forecast)
 
 
 def threshold_by_groups(
@@ -336,7 +334,7 @@ def threshold_by_groups(
     largest_group: int,
     error_rate: float,
     level: float,
-    tested_share: float | None = 1.0,
+    with_forecast: bool = True,
 ) -> ErrorRateTest:
     """Test groups of at most `largest_group` answers by bets on whole groups.
 
@@ -368,8 +366,8 @@ def threshold_by_groups(
         repeated = excess(sequence[:1])[np.arange(size) % n_groups]
         return bool(betting_test(repeated, np.zeros((0, 1)), error_rate, level)[0])
 
-    enough = forecast(n_groups, suffices) if tested_share else None
-    return _without_threshold(test, "groups", enough, tested_share)
+    enough = forecast(n_groups, suffices) if with_forecast else None
+    return _without_threshold(test, "groups", enough, with_forecast)
 
 
 def lacks_unlabelled(unlabelled: GroupedScores) -> str | None:
@@ -409,15 +407,14 @@ def _too_few(n: int, unit: str, error_rate: float, level: float) -> str | None:
 
 
 def _without_threshold(
-    test: ErrorRateTest, unit: str, enough: int | None, tested_share: float | None
+    test: ErrorRateTest, unit: str, enough: int | None, with_forecast: bool
 ) -> ErrorRateTest:
     """Say why the place that came nearest failed, and what the forecast is."""
     reason = f"{test.wrong} of the {test.kept} highest-ranked answers are wrong"
     if test.allowed is not None and test.allowed >= 0:
         reason += f", at most {test.allowed} may be"
-    if enough is not None and tested_share:
-        enough = enough if enough < MIN_FITTED else math.ceil(enough / tested_share)
+    if enough is not None:
         reason += f"; about {enough} labelled {unit} like these would be enough"
-    elif tested_share is not None:
+    elif with_forecast:
         reason += "; more labels like these would not be enough"
     return replace(test, enough=enough, reason=reason)
