@@ -134,10 +134,17 @@ def _on_a_fifth(draw: Draw, fit: Fit, unlabelled: bool = True) -> Kept:
 
 
 def after(draw: Draw, unlabelled: bool = True) -> Kept:
-    """The fixed score below FIRST_FITTED labels, from there on the log ridge on a fifth."""
-    if len(draw.labelled) < FIRST_FITTED:
+    """As `calibrate`: the fixed score below FIRST_FITTED labels, from there on the default fit.
+
+    Of one-token answers without entropies the fixed score ranks throughout.
+    """
+    if len(draw.labelled) < FIRST_FITTED or _are_single_numbers(draw):
         return _line(draw, _fixed_score(draw, unlabelled), draw.labelled, unlabelled)
-    return _on_a_fifth(draw, _ridge, unlabelled)
+    return _on_a_fifth(draw, _default, unlabelled)
+
+
+def _are_single_numbers(draw: Draw) -> bool:
+    return not _has_entropies(draw) and draw.answers.inputs["features.log_length"].max() == 0
 
 
 def _has_entropies(draw: Draw) -> bool:
@@ -182,7 +189,7 @@ WAYS: dict[str, Callable[[Draw], Kept]] = {
     "after": after,
     "after, no unlabelled answers": lambda draw: after(draw, unlabelled=False),
     "fixed score": lambda draw: _line(draw, _fixed_score(draw, True), draw.labelled, True),
-    "mean of three on a fifth": lambda draw: _on_a_fifth(draw, _default),
+    "log ridge on a fifth": lambda draw: _on_a_fifth(draw, _ridge),
     "prior ridge on a fifth": lambda draw: _on_a_fifth(draw, _prior_ridge),
 }
 
