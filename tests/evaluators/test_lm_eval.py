@@ -155,7 +155,12 @@ def test_the_harness_own_models_leave_nothing_to_score(harness, run):
 def test_repeats_keep_the_log_probabilities_of_the_first_answer(harness):
     samples, asked = harness("tracecal-chat-completions", made(3, 8), task="repeats: 2\n")
     assert len(asked) == 6
-    assert read_file(samples).frame["surprisal"].null_count() == 0
+    # The harness keeps what our model says of the first response alone.
+    frame = read_file(samples).frame
+    assert frame.height == 6 and frame["surprisal"].null_count() == 3
+    assert frame["group_id"].n_unique() == 3
+    first = read_file(samples, Reading(choices="first")).frame
+    assert first.height == 3 and first["surprisal"].null_count() == 0
 
 
 def test_the_harness_own_command_runs_with_the_models_added(harness):
