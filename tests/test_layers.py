@@ -2,7 +2,6 @@
 
 import ast
 import re
-from collections import Counter
 from importlib.machinery import PathFinder
 from pathlib import Path
 
@@ -113,15 +112,3 @@ def test_no_script_hides_a_library():
             )
             is None
         ), path
-
-
-# Folders with one file a kind, which a reader opens one at a time.
-FILE_A_KIND = {"workflow_scripts", "analyses", "tables", "figures"}
-
-
-def test_there_are_few_enough_files_to_know():
-    modules = [path for path in SCRIPTS.rglob("*.py") if path.name != "__init__.py"]
-    by_folder = Counter(path.parent for path in modules)
-    assert by_folder.total() <= 440
-    crowded = {folder for folder, count in by_folder.items() if count > 25}
-    assert {folder.name for folder in crowded} <= FILE_A_KIND

@@ -5,7 +5,7 @@ python workflow_scripts describe_api
 
 import inspect
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import tracecal
@@ -14,24 +14,15 @@ from tracecal.cli.docstring import read_docstring
 from tracecal.cli.main import COMMANDS
 from tracecal.io.files import write_text
 
-# Pages of docs/reference: each has the options of some commands.
-OPTION_PAGES = {
-    "options_labels.md": ("Options: labels", ("pick", "label", "agree", "plan")),
-    "options_calibration.md": ("Options: calibrate, card", ("calibrate", "card")),
-    "options_score.md": ("Options: score, check, explore", ("score", "check", "explore")),
-    "options_operation.md": ("Options: serve, watch", ("serve", "watch")),
-    "options_cascade.md": ("Options: cascade, replay", ("cascade", "replay")),
-    "options_reading.md": ("Options: reading, settings", ("reading", "settings")),
-}
 REFERENCE = Path(__file__).resolve().parents[3] / "docs/reference"
 BEGIN = "<!-- written by `python workflow_scripts describe_api` -->"
 END = "<!-- end -->"
 
 
-def option_page(title: str, names: Sequence[str]) -> str:
-    """A page with a section per command: what it is for, an example, and its options."""
-    lines = [line for name in names for line in command_lines(COMMANDS[name])]
-    return "\n".join([f"# {title}", "", BEGIN, "", *lines]).rstrip() + "\n"
+def option_page() -> str:
+    """A section per command, in the order of the help: what it is for, an example, its options."""
+    lines = [line for command in COMMANDS.values() for line in command_lines(command)]
+    return "\n".join(["# Options of the commands", "", BEGIN, "", *lines]).rstrip() + "\n"
 
 
 def command_lines(command: Command) -> Iterator[str]:
@@ -79,10 +70,12 @@ def markdown(text: str) -> str:
 
 
 def described() -> dict[Path, str]:
-    """The pages of options, and that of names with what it says in between its marks."""
-    pages = {name: option_page(*page) for name, page in OPTION_PAGES.items()}
-    pages["api.md"] = between_marks((REFERENCE / "api.md").read_text("utf-8"), names())
-    return {REFERENCE / name: text for name, text in pages.items()}
+    """The page of options, and the page of names with the text between its marks."""
+    api = REFERENCE / "api.md"
+    return {
+        REFERENCE / "options.md": option_page(),
+        api: between_marks(api.read_text("utf-8"), names()),
+    }
 
 
 def between_marks(page: str, text: str) -> str:
