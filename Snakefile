@@ -36,4 +36,4 @@ rule all:
 # The same tables and figures, from the finished (model, task) pairs alone.
 rule available:
     input:
-        of_finished_pairs(RENDERED),
+        results_of_finished_pairs(RENDERED),

@@ -1,18 +1,32 @@
 # Analyses of the metrics, predictions and traces.
-# reads   metrics.parquet, analyses/; of each pair calibrators/, predictions/, scores/, features/,
-#         labels/, splits/, tasks/, and traces/ (operators' variants, local risk, early doubt, parts)
-# writes  analyses/<name>.parquet, resamples/{model}/{task}.parquet, operators/{model}/{task}.parquet
 #
-# `analyse` makes, as trace_workflow/plan says, from the files of all pairs of a study:
-#   spike_strata, spike_quintiles, spike_modeling          answers with and without a local spike
-#   local_risk, localized_global_errors, ..._subtypes      where an answer is uncertain, kinds of errors
-#   hyperparameter_sensitivity, position_shift             variants of TRACE's operators
-#   calibration_size, length_stratified, few_labels        by number of labels, and by length
-#   reliability_selective, reliability_bins, ..._curve     reliability and coverage
-#   early_doubt, cascades/..., cascade_promises/...        answers that are not kept
-#   localisation, part_scores                              parts of answers
-# and `summarise`, from other analyses or small files: averages, comparisons, improvements,
-# risk_coverage, language_averages, language_improvements, and averages of the above.
+# analyse, summarise   the files of the analysis, below       -> analyses/{analysis}.parquet
+# resample             predictions/, scores/, labels/: {model}/{task}; rows of the task
+#                                                             -> resamples/{model}/{task}.parquet
+# cross_task_transfer  labels/, scores/, features/, splits/, rows of the main study's pairs
+#                                                             -> analyses/cross_task_transfer.parquet,
+#                                                   analyses/cross_task_transfer_improvements.parquet
+# vary_operators       audits/, traces/: {model}/{task}; rows of the task
+#                                                             -> operators/{model}/{task}.parquet
+#
+# `analyse` reads files of all pairs of a study, as trace_workflow/plan says:
+#   spike_strata, spike_quintiles, spike_modeling          features/, labels/; tasks/ or splits/
+#   local_risk                                             traces/, features/, labels/
+#   localized_global_errors, localized_error_subtypes      scores/, predictions/, features/, labels/, tasks/
+#   hyperparameter_sensitivity, position_shift             operators/, labels/, splits/; features/
+#   calibration_size, few_labels                           labels/, scores/, features/, splits/, rows
+#   reliability_selective, reliability_bins, risk_coverage_curve     predictions/, labels/
+#   length_stratified                                      predictions/, labels/, scores/, features/
+#   early_doubt                                            traces/, labels/, splits/, rows
+#   cascades/{small}/{large}                               labels/, traces/, predictions/, splits/, rows
+#   cascade_promises/{small}/{large}                       labels/, scores/, features/, splits/, rows
+#   localisation, part_scores                              of parts: labels/, traces/ or scores/, rows
+# `summarise` reads other analyses or small files:
+#   averages, subset_averages                              metrics.parquet, subset/metrics.parquet
+#   improvements, comparisons, beyond_paper                resamples/; for improvements also picked/
+#   risk_coverage                                          calibrators/
+#   language_averages, language_improvements               analyses/languages.parquet and its averages
+#   {analysis}_averages, cascades, cascade_promises        the analysis, or those of all pairs of models
 
 
 localrules:
@@ -21,7 +35,7 @@ localrules:
 
 rule analyse:
     input:
-        unpack(planned_inputs(PLAN.analyses, "analysis")),
+        unpack(files_of_entry(PLAN.analyses, "analysis")),
     output:
         "<results>/analyses/{analysis}.parquet",
     log:
@@ -33,9 +47,9 @@ rule analyse:
     params:
         **settings(
             "analyse.py",
-            loads=planned_modules(PLAN.analyses, "analysis"),
+            loads=modules_of_entry(PLAN.analyses, "analysis"),
             module=lambda wildcards: PLAN.analyses[wildcards.analysis].module,
-            settings=planned_settings(PLAN.analyses, "analysis"),
+            settings=settings_of_entry(PLAN.analyses, "analysis"),
         ),
     message:
         "Analysing: {wildcards.analysis}"
@@ -79,7 +93,7 @@ rule resample:
 # With a rule of its own, as its improvements need resamples of the predictions that its metrics use.
 rule cross_task_transfer:
     input:
-        unpack(lambda wildcards: PLAN.inputs(PLAN.transfer, pairs_of_run())),
+        unpack(files_of_transfer),
     output:
         metrics="<results>/analyses/cross_task_transfer.parquet",
         improvements="<results>/analyses/cross_task_transfer_improvements.parquet",

@@ -1,10 +1,20 @@
 # The calibration protocol, the same for every estimator, and every metric; then the same on the
 # subset of each task for which the expensive estimators are computed.
-# reads   traces/, scores/, features/, labels/, splits/, tasks/, audits/: {model}/{task}, or {task}
-# writes  {predictions,picked,metrics,languages}/{model}/{task}.parquet,
-#         {work/calibrators,calibrators}/{model}/{task}.json, metrics.parquet,
-#         analyses/languages.parquet, config.yaml; the same below subset/, with
-#         analyses/subset_accuracy.parquet and analyses/subset_language_accuracy.parquet
+#
+# calibrate        audits/, traces/, scores/, features/, labels/: {model}/{task}; splits/{task}.parquet,
+#                  rows of the task  -> {predictions,picked}/{model}/{task}.parquet,
+#                                       work/calibrators/{model}/{task}.json
+# measure          predictions/, scores/, labels/: {model}/{task}; splits/, tasks/: {task}
+#                                    -> {metrics,languages}/{model}/{task}.parquet
+# collect_metrics  metrics/ and languages/ of all pairs
+#                                    -> metrics.parquet, analyses/languages.parquet
+# resolve_config   the configuration -> config.yaml
+# control_risk     work/calibrators/, scores/, features/, labels/: {model}/{task}; splits/{task}.parquet,
+#                  rows of the task  -> calibrators/{model}/{task}.json
+#
+# join_scores_of_subset, calibrate_on_subset, measure_on_subset and collect_metrics_of_subset do the
+# same with the rows of the subset, below subset/; accuracy_of_subset writes
+# analyses/subset_accuracy.parquet and analyses/subset_language_accuracy.parquet.
 
 from tracecal.io.digests import hash_of
 
@@ -158,7 +168,7 @@ rule control_risk:
 
 use rule join_scores as join_scores_of_subset with:
     input:
-        families=lambda wildcards: expand(
+        families=expand(
             "<results>/estimates/{family}/{{model}}/{{task}}.parquet",
             family=SELECTION.on_subset.families,
         ),

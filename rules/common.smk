@@ -1,5 +1,23 @@
-# What rules of several stages share. An input function is named for the files that it gives. Functions
-# give rules plain values only, so that a rule's parameters change exactly when what it uses changes.
+# What rules of several stages share. Functions give rules plain values only, so that a rule's
+# parameters change exactly when what it uses changes.
+#
+# An input function is named for the files that it gives:
+#   rows_of_task               tasks/{task}.parquet; of answers from files, and of parts,
+#                              work/answered/{model}/{task}.parquet, which marks missing answers
+#   rows_of_subset             work/subsets/{task}.parquet; without `study.broader` tasks/{task}.parquet
+#   audit_of_traces            audits/{model}/{task}.json; of answers from files none
+#   answers_file               the user's file with the answers of a model to a task
+#   traces_of_whole_answers    traces/{model}/{parent}.arrow, of the task that parts are cut from
+#   rows_of_whole_answers      the same task's `rows_of_task`
+#   shards_of_file             work/shards/{number}-of-{count}/{kind}/{model}/{task}.arrow
+#   estimates_of_task          estimates/{family}/{model}/{task}.parquet, of the families of the run
+#   files_of_rows              a task's local files, or work/rows/{task}/{rows}.parquet; of parts the
+#                              other task's table and files
+#   traces_of_explorer         traces/{model}/{task}.arrow of the whole answers of all pairs
+#   files_of_transfer          labels/, scores/, features/, splits/ and rows of the main study's pairs
+#   files_of_pairs             a path for each (model, task) pair of a study
+#   files_of_entry             the files of an entry of the plan, each by its name
+#   results_of_finished_pairs  the results of the target `available`
 
 import re
 from functools import partial
@@ -94,6 +112,14 @@ def rows_of_subset(wildcards):
     return f"<results>/{folder}/{wildcards.task}.parquet"
 
 
+def estimates_of_task(wildcards):
+    """estimates/{family}/{model}/{task}.parquet, for each family of the run's estimators."""
+    return expand(
+        "<results>/estimates/{family}/{{model}}/{{task}}.parquet",
+        family=estimators_of(wildcards).families,
+    )
+
+
 def audit_of_traces(wildcards):
     """audits/{model}/{task}.json; of parts of answers, the audit of the traces that they are cut
     from. Answers from files have no audit.
@@ -121,7 +147,7 @@ def files_of_pairs(pattern, study="all"):
 AVAILABLE = "TRACECAL_AVAILABLE"
 
 
-def of_finished_pairs(results):
+def results_of_finished_pairs(results):
     """An input function of a target: `results`, made from the finished pairs alone.
 
     Snakemake asks what a target needs before it asks what that is made from.
@@ -154,17 +180,17 @@ def pairs_of_study(study="all", sharing=()):
 
 
 # Rules with one wildcard for several results. The plan (trace_workflow/plan) has an entry for each,
-# which says what the result is made from.
+# which names the files that it is made from.
 
 
-def planned_inputs(entries, wildcard):
+def files_of_entry(entries, wildcard):
     """An input function: the files of the entry that the job's `wildcard` names."""
     return lambda wildcards: PLAN.inputs(
         entries[wildcards[wildcard]], pairs_of_run(), **dict(wildcards.items())
     )
 
 
-def planned_settings(entries, wildcard):
+def settings_of_entry(entries, wildcard):
     """A parameter function: the settings of that entry, with its pairs."""
 
     def settings(wildcards):
@@ -175,7 +201,7 @@ def planned_settings(entries, wildcard):
     return settings
 
 
-def planned_modules(entries, wildcard):
+def modules_of_entry(entries, wildcard):
     """The modules that a job for that entry loads by name."""
     return lambda wildcards: [entries[wildcards[wildcard]].module]
 
@@ -195,7 +221,7 @@ PROMPTING = {
 requests = partial(job_requests, MODELS, CONFIG.encoders)
 
 
-# Functions of the rules in models.smk and generate.smk.
+# Functions of single rules, as the linter wants none beside rules.
 
 
 def model_folder(wildcards):
@@ -247,3 +273,21 @@ def traces_of_whole_answers(wildcards):
 def rows_of_whole_answers(wildcards):
     """The rows of the task whose answers a task's are parts of."""
     return PLAN.path(QUESTIONS, model=wildcards.model, task=PARENTS[wildcards.task])
+
+
+def files_of_rows(wildcards):
+    """The files of a task's rows."""
+    return FILES_OF_ROWS[wildcards.task]
+
+
+def traces_of_explorer(wildcards):
+    """traces/{model}/{task}.arrow of all pairs; for parts, of the answers that they are cut from."""
+    return [
+        f"<results>/traces/{model}/{PARENTS.get(task, task)}.arrow"
+        for model, task in pairs_of_study()
+    ]
+
+
+def files_of_transfer(wildcards):
+    """labels/, scores/, features/, splits/ and rows of the main study's pairs."""
+    return PLAN.inputs(PLAN.transfer, pairs_of_run())

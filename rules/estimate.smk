@@ -1,10 +1,22 @@
 # Confidence scores: features of the traces, supervised estimators, one file per family of
 # estimators, and all scores side by side.
-# reads   traces/, beams/, weights/, samples/, comparisons/, asked/, hidden/, labels/: {model}/{task};
-#         tasks/{task}.parquet, models/{model}/, encoders/lars/
-# writes  features/{model}/{task}.parquet, estimates/{family}/{model}/{task}.parquet,
-#         scores/{model}/{task}.parquet, work/learned/{internal_probe,lars}/{model}/,
-#         work/learned/scores/{family}/{model}.parquet
+#
+# compute_features  traces/{model}/{task}.arrow, rows of the task   -> features/{model}/{task}.parquet
+# learn_probe       hidden/, labels/, tasks/ of the model's pairs   -> work/learned/internal_probe/{model}/
+# learn_lars        traces/, labels/, tasks/ of the model's pairs,  -> work/learned/lars/{model}/
+#                   models/{model}/, encoders/lars/
+# estimate_family   the files of the family, below                  -> estimates/{family}/{model}/{task}.parquet
+# join_scores       estimates/, rows of the task                    -> scores/{model}/{task}.parquet
+#
+# learn_probe and learn_lars also write work/learned/scores/{family}/{model}.parquet. A family reads
+#   likelihood, entropy, trajectory, ces   traces/, rows of the task
+#   trace, custom                          features/, or what its estimators need
+#   beam                                   beams/
+#   token_sar, mars                        traces/, weights/{family}/, rows of the task
+#   semantic_entropy, selfcheckgpt         samples/, comparisons/; selfcheckgpt also traces/
+#   p_true, verbalized                     asked/{family}/
+#   internal_probe, lars                   work/learned/scores/{family}/, rows of the task
+#   columns                                rows of the task, with the columns that the study takes
 #
 # Supervised estimators are trained once per model, on the rows of role 'training' of all its tasks. A
 # new task with such rows is new training data: the estimators are trained again and score all answers
@@ -97,7 +109,7 @@ rule learn_lars:
 
 rule estimate_family:
     input:
-        unpack(planned_inputs(PLAN.families, "family")),
+        unpack(files_of_entry(PLAN.families, "family")),
     output:
         "<results>/estimates/{family}/{model}/{task}.parquet",
     log:
@@ -109,7 +121,7 @@ rule estimate_family:
     params:
         **settings(
             "estimate_family.py",
-            loads=planned_modules(PLAN.families, "family"),
+            loads=modules_of_entry(PLAN.families, "family"),
             module=lambda wildcards: PLAN.families[wildcards.family].module,
             chosen=lambda wildcards: PLAN.families[wildcards.family].scores,
             settings=lambda wildcards: PLAN.families[wildcards.family].settings_of(wildcards.task),
@@ -123,10 +135,7 @@ rule estimate_family:
 
 rule join_scores:
     input:
-        families=lambda wildcards: expand(
-            "<results>/estimates/{family}/{{model}}/{{task}}.parquet",
-            family=estimators_of(wildcards).families,
-        ),
+        families=estimates_of_task,
         task=rows_of_task,
     output:
         "<results>/scores/{model}/{task}.parquet",

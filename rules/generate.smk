@@ -215,7 +215,7 @@ READING_ANSWERS = {
     "held": lambda wildcards: or_stop(digest_given, answers_file(wildcards)),
 }
 # `questions` are the task's rows; those that the file has no usable answer to are 'unanswered'.
-READ_TO = {
+TRACES_AND_QUESTIONS = {
     "traces": "<results>/traces/{model}/{task}.arrow",
     "questions": "<results>/work/answered/{model}/{task}.parquet",
 }
@@ -226,7 +226,7 @@ rule read_answers:
         answers=lambda wildcards: ancient(answers_file(wildcards)),
         task="<results>/tasks/{task}.parquet",
     output:
-        **READ_TO,
+        **TRACES_AND_QUESTIONS,
     log:
         "<logs>/read_answers/{model}/{task}.log",
     wildcard_constraints:
@@ -251,7 +251,7 @@ rule replay_answers:
         answers=lambda wildcards: ancient(answers_file(wildcards)),
         task="<results>/tasks/{task}.parquet",
     output:
-        **READ_TO,
+        **TRACES_AND_QUESTIONS,
     log:
         "<logs>/replay_answers/{model}/{task}.log",
     wildcard_constraints:
@@ -282,7 +282,7 @@ rule cut_parts:
         questions=rows_of_whole_answers,
         task="<results>/tasks/{task}.parquet",
     output:
-        **READ_TO,
+        **TRACES_AND_QUESTIONS,
     log:
         "<logs>/cut_parts/{model}/{task}.log",
     wildcard_constraints:

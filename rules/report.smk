@@ -1,9 +1,33 @@
 # What people read: tables, figures, the explorer's page, the findings, and what the run cost.
-# reads   analyses/<name>.parquet, report/contents.yaml; for the explorer and the figure framework also
-#         traces/, features/, labels/, scores/, predictions/: {model}/{task}, and tasks/; for the costs
-#         logs/
-# writes  tables/<name>.{tex,csv,html}, tables/<name>_vs_paper.{csv,html}, tables/references.bib,
-#         tables/README.md, figures/<name>.{pdf,svg}, explorer.html, findings.{txt,csv}
+#
+# write_table         analyses/, below                        -> tables/{table}.{tex,csv,html}
+# compare_with_paper  tables/{table}.csv                      -> tables/{table}_vs_paper.{csv,html}
+# describe_tables     tables/{table}.csv of all tables        -> tables/README.md
+# copy_references     trace_workflow/config/references.bib    -> tables/references.bib
+# draw_figure         analyses/, below                        -> figures/{figure}.{pdf,svg}
+# make_explorer       traces/, tasks/, labels/, scores/, predictions/ of all pairs,
+#                     analyses/cascade_promises.parquet       -> explorer.html
+# tell_findings       the analyses ANALYSES_OF_FINDINGS       -> findings.{txt,csv}
+# costs               tables/costs.{tex,csv,html}, the target of tabulate_costs
+# tabulate_costs      logs/, all that the run makes           -> tables/costs.{tex,csv,html}
+#
+# A table reads the analysis with its name, or that analysis' averages, and mostly `averages` and
+# `accuracy`. Further:
+#   main_comparison, cross_model, cross_model_*             improvements, beyond_paper
+#   languages                                               improvements, language_*
+#   bridge, ablation, operator_ablation                     averages and accuracy alone
+#   semantic_fusion, broader_uq                             the same, of the subset where there is one
+#   protocol_comparison, trace_plus_features                no file
+# A figure reads
+#   performance_overview, model_landscape                   averages
+#   paired_differences                                      improvements, accuracy
+#   spike_evidence                                          spike_strata, spike_quintiles
+#   robustness_panels                                       calibration_size_averages, reliability_bins,
+#                                           risk_coverage_curve, length_stratified_averages
+#   labels_needed, doubt_by_tokens, cost_and_accuracy       few_labels, early_doubt, cascades
+#   wrong_parts                                             localisation, part_scores
+#   local_risk_aggregation                                  local_risk
+#   framework                                               traces/, features/, labels/, predictions/, tasks/
 
 from trace_workflow.config import paper
 from trace_workflow.plan.entries import analysed
@@ -36,7 +60,7 @@ localrules:
 
 rule write_table:
     input:
-        unpack(planned_inputs(PLAN.tables, "table")),
+        unpack(files_of_entry(PLAN.tables, "table")),
     output:
         tex="<results>/tables/{table}.tex",
         csv="<results>/tables/{table}.csv",
@@ -52,7 +76,7 @@ rule write_table:
     params:
         **settings(
             "write_table.py",
-            loads=planned_modules(PLAN.tables, "table"),
+            loads=modules_of_entry(PLAN.tables, "table"),
             module=lambda wildcards: PLAN.tables[wildcards.table].module,
             words=lambda wildcards: PLAN.table_words(
                 wildcards.table, WORDS[wildcards.table], pairs_of_study()
@@ -137,7 +161,7 @@ rule copy_references:
 
 rule draw_figure:
     input:
-        unpack(planned_inputs(PLAN.figures, "figure")),
+        unpack(files_of_entry(PLAN.figures, "figure")),
     output:
         pdf="<results>/figures/{figure}.pdf",
         svg=report(
@@ -154,8 +178,8 @@ rule draw_figure:
     params:
         **settings(
             "draw_figure.py",
-            loads=planned_modules(PLAN.figures, "figure"),
-            settings=planned_settings(PLAN.figures, "figure"),
+            loads=modules_of_entry(PLAN.figures, "figure"),
+            settings=settings_of_entry(PLAN.figures, "figure"),
             words=lambda wildcards: WORDS[wildcards.figure],
         ),
     message:
@@ -168,10 +192,7 @@ rule make_explorer:
     input:
         traces=files_of_pairs("<results>/traces/{model}/{task}.arrow"),
         # Parts are shown within their answers.
-        parents=lambda wildcards: [
-            f"<results>/traces/{model}/{PARENTS.get(task, task)}.arrow"
-            for model, task in pairs_of_study()
-        ],
+        parents=traces_of_explorer,
         tasks=files_of_pairs(QUESTIONS),
         labels=files_of_pairs("<results>/labels/{model}/{task}.parquet"),
         scores=files_of_pairs("<results>/scores/{model}/{task}.parquet"),

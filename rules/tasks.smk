@@ -1,7 +1,11 @@
 # Tasks: a table of examples each, their random splits, and a subset for what costs most.
-# reads   the task files, local data files, work/rows/<task>/<split>.parquet; for a task of parts of
-#         answers, the other task's table and files
-# writes  tasks/{task}.parquet, splits/{task}.parquet, work/subsets/{task}.parquet
+#
+# prepare_task  files_of_rows         -> tasks/{task}.parquet
+# draw_splits   tasks/{task}.parquet  -> splits/{task}.parquet
+# draw_subset   tasks/{task}.parquet  -> work/subsets/{task}.parquet
+#
+# files_of_rows: a task's local files, or what stage_rows (models.smk) fetched,
+# work/rows/{task}/{rows}.parquet; of a task of parts the other task's table and files.
 
 from trace_workflow.config.task_digests import task_digest
 from trace_workflow.config.tasks import Rows
@@ -59,7 +63,7 @@ localrules:
 
 rule prepare_task:
     input:
-        lambda wildcards: FILES_OF_ROWS[wildcards.task],
+        files_of_rows,
     output:
         "<results>/tasks/{task}.parquet",
     log:

@@ -112,3 +112,21 @@ def test_no_script_hides_a_library():
             )
             is None
         ), path
+
+
+def opening(path):
+    """The comment that a rules file opens with."""
+    return re.match(r"(?:#.*\n)+", path.read_text(encoding="utf-8"))[0]
+
+
+def test_a_rules_file_opens_with_its_rules_and_its_input_functions():
+    functions = {}
+    for path in sorted(ROOT.glob("rules/*.smk")):
+        text = path.read_text(encoding="utf-8")
+        for rule in re.findall(r"^(?:use rule \w+ as|rule) (\w+)", text, re.M):
+            assert rule in opening(path), f"{path.name} does not list {rule} at its top"
+        functions |= dict.fromkeys(re.findall(r"^def (\w+)\(", text, re.M), path)
+        for block in re.findall(r"^    input:\n((?:        .*\n|\n)+)", text, re.M):
+            for name in functions.keys() & {*re.findall(r"\w+", block)}:
+                where = functions[name]
+                assert name in opening(where), f"{where.name} does not say what {name} gives"
