@@ -24,6 +24,14 @@ pooled_parts = lambda wildcards: (
     if wildcards.task in PARENTS and CONFIG.calibration.method == "platt"
     else []
 )
+
+
+def calibrator_of_lender(wildcards):
+    """The fits of the alike task of the same model that a task borrows from, in a list; or none."""
+    lender = CONFIG.study.borrow.get(wildcards.task)
+    return [f"<results>/work/calibrators/{wildcards.model}/{lender}.json"] if lender else []
+
+
 # Settings of `calibrate` on a subset, too.
 CALIBRATION = {
     "known_as": lambda wildcards: MODELS[wildcards.model].known_as,
@@ -141,6 +149,7 @@ rule resolve_config:
 rule control_risk:
     input:
         calibrators="<results>/work/calibrators/{model}/{task}.json",
+        lender=calibrator_of_lender,
         scores="<results>/scores/{model}/{task}.parquet",
         features="<results>/features/{model}/{task}.parquet",
         labels="<results>/labels/{model}/{task}.parquet",

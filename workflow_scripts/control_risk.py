@@ -1,4 +1,4 @@
-"""Add its risk-control thresholds to the calibrator of the default fit, or else of TRACE+."""
+"""Add guarantees to a calibrator: ranked by its default fit or TRACE+, or by a lender's."""
 
 from trace_workflow.analyses.labelled_answers import read_labelled_answers
 from trace_workflow.jobs.job import job
@@ -11,11 +11,16 @@ from tracecal.io.files import read_json, read_parquet, write_checked
 with job(snakemake):
     inputs, params = snakemake.input, snakemake.params
     file = CalibratorFile.parse(read_json(inputs.calibrators), inputs.calibrators)
-    estimator = file.recommended()
+    estimator = ranked_by = file.recommended()
+    ranking, lender = file, None
+    if inputs.lender:
+        (path,) = inputs.lender
+        ranking = CalibratorFile.parse(read_json(path), path)
+        ranked_by, lender = ranking.recommended(), ranking.fitted_on.task
     # A run may leave out both.
-    if estimator in file.estimators:
+    if estimator in file.estimators and ranked_by in ranking.estimators:
         answers = read_labelled_answers(inputs.labels, inputs.task, inputs.scores, inputs.features)
-        columns = {name.split(".", 1)[1]: name for name in INPUTS[estimator]}
+        columns = {name.split(".", 1)[1]: name for name in INPUTS[ranked_by]}
         answers = answers.select("example_id", "correct", **columns)
         groups = read_parquet(inputs.task, needed=["example_id", "group_id"])
         if names := params.get("part_names"):
@@ -23,8 +28,8 @@ with job(snakemake):
             answers = answers.join(codes, on="example_id", validate="1:1")
         splits = read_parquet(inputs.splits, ["example_id", "split", "rank", "part"])
         control = control_error_rates(
-            estimator,
-            file.estimators[estimator],
+            ranked_by,
+            ranking.estimators[ranked_by],
             answers,
             splits.filter(split=splits["split"].min()),
             params.error_rates,
@@ -32,6 +37,7 @@ with job(snakemake):
             # A task that declares no groups gives each example a group of its own name.
             ungrouped=(groups["group_id"] == groups["example_id"]).all(),
             largest_group=params.largest_group,
+            lender=lender,
         )
         file = file.with_keys(estimator, risk_control=ErrorRateControl.model_validate(control))
     write_checked(file.text(), snakemake.output[0])

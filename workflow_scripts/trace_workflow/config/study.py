@@ -100,6 +100,11 @@ class Study(Strict):
     headline: Headline | None = Field(
         None, description="null: the findings name no guarantee; its table has all"
     )
+    borrow: dict[Slug, Slug] = Field(
+        {},
+        description="by task: an alike task of the same model whose fit ranks its answers for "
+        "guarantees, so that none of its labels fits the ranking; docs/guides/targets.md",
+    )
     cascades: tuple[Cascade, ...] | None = Field(
         None,
         description="pairs that share tasks; null: from each model to the largest one that shares "
@@ -108,12 +113,13 @@ class Study(Strict):
 
     def pairs(self) -> list[tuple[str, str]]:
         """The (model, task) pairs that the studies need, sorted."""
-        pairs = self._pairs_of_whole_answers()
+        pairs = self.pairs_of_whole_answers()
         if self.parts:
             pairs |= {(m, t) for m in self.parts.models for t in self.parts.tasks}
         return sorted(pairs)
 
-    def _pairs_of_whole_answers(self) -> set[tuple[str, str]]:
+    def pairs_of_whole_answers(self) -> set[tuple[str, str]]:
+        """The (model, task) pairs of the main and the cross-model study."""
         pairs = {(self.main.model, task) for task in self.main.tasks}
         if self.cross:
             pairs |= {(m, t) for m in self.cross.models for t in self.cross.tasks}
@@ -121,7 +127,7 @@ class Study(Strict):
 
     def share_task(self, small: str, large: str) -> bool:
         """Whether two different models share a task of the studies."""
-        pairs = self._pairs_of_whole_answers()
+        pairs = self.pairs_of_whole_answers()
         shared = ((large, task) in pairs for model, task in pairs if model == small)
         return small != large and any(shared)
 
@@ -132,7 +138,7 @@ class Study(Strict):
         shares a task has no pair.
         """
         tasks: dict[str, set[str]] = {}
-        for model, task in self._pairs_of_whole_answers():
+        for model, task in self.pairs_of_whole_answers():
             tasks.setdefault(model, set()).add(task)
         ranked = [model for model in by_size if model in tasks]
         pairs = {}

@@ -12,7 +12,7 @@ import polars as pl
 
 from tracecal.calibration.bets import significance_level
 from tracecal.calibration.estimator_fits import EstimatorFits
-from tracecal.calibration.fits import as_json
+from tracecal.calibration.fits import Fit, as_json
 from tracecal.calibration.groups import largest_group as choose_largest_group
 from tracecal.calibration.guarantees.error_rate import (
     ErrorRateTest,
@@ -37,10 +37,13 @@ def control_error_rates(
     confidence: float,
     ungrouped: bool = False,
     largest_group: int | None = None,
+    lender: str | None = None,
 ) -> dict[str, Any]:
     """Find the thresholds whose error rates one estimator guarantees.
 
     The calibration part of the split fixes the ranking, and its evaluation part tests thresholds.
+    A lender's fit needs no label of these answers: where every answer is its own group,
+    both parts test.
 
     Parameters
     ----------
@@ -62,6 +65,8 @@ def control_error_rates(
     largest_group : int, optional
         Answers of larger groups are neither tested nor kept. By default the smallest size for which
         larger groups hold at most a fifth of the answers.
+    lender : str, optional
+        The other answers that the `fits` are of, whose `final` then ranks.
 
     Returns
     -------
@@ -79,8 +84,10 @@ def control_error_rates(
         largest_group = 1
     elif largest_group is None:
         largest_group = choose_largest_group(sizes[sizes > 0])
-    ranked = _rank(fits, number, split.join(answers, on="example_id", validate="1:1"))
-    parts = ranked.filter(part="evaluation"), ranked.filter(part="calibration")
+    fit = fits.splits[number] if lender is None else fits.final
+    ranked = _rank(fits.features, fit, split.join(answers, on="example_id", validate="1:1"))
+    is_tested = pl.lit(lender is not None and ungrouped) | (pl.col("part") == "evaluation")
+    parts = ranked.filter(is_tested), ranked.filter(~is_tested)
     labelled, unlabelled = (_grouped_scores(part, sizes) for part in parts)
     wrong = ~parts[0]["correct"].to_numpy()
     tests = find_thresholds(
@@ -97,7 +104,8 @@ def control_error_rates(
     return {
         "ranked_by": estimator,
         "features": list(fits.features),
-        "fit": as_json(fits.splits[number]),
+        "fit": as_json(fit),
+        **({} if lender is None else {"ranked_like": lender}),
         "split": number,
         "confidence": confidence,
         "groups": labelled.select(tested).n_groups,
@@ -109,10 +117,10 @@ def control_error_rates(
     }
 
 
-def _rank(fits: EstimatorFits, number: int, rows: pl.DataFrame) -> pl.DataFrame:
-    """Add the probability of a split's fit, in the order of groups; NaN without all features."""
+def _rank(features: Sequence[str], fit: Fit, rows: pl.DataFrame) -> pl.DataFrame:
+    """Add the probability of a fit, in the order of groups; NaN without all features."""
     rows = rows.sort("rank", "example_id")
-    (score,) = probabilities(rows.select(fits.features), [fits.splits[number]])
+    (score,) = probabilities(rows.select(features), [fit])
     return rows.with_columns(score=pl.Series(score, dtype=pl.Float64))
 
 
