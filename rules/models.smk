@@ -169,13 +169,13 @@ STAGED_ENCODERS = sorted(name for name, source in ENCODER_SOURCES.items() if sou
 # Where the rows of a task come from, by task and file.
 STAGED_ROWS = {
     slug: {
-        part.name: {
+        file.name: {
             "hub": task.source.hub,
-            "config": task.source.config and part.fill(task.source.config),
+            "config": task.source.config and file.fill(task.source.config),
             "revision": task.source.revision,
-            "split": part.split,
+            "split": file.split,
         }
-        for part in task.pieces()
+        for file in task.row_files()
     }
     for slug, task in sorted(TASKS.items())
     if task.source.hub

@@ -16,7 +16,7 @@ from trace_workflow.config.tasks import local_path
 FILES_OF_ROWS = {}
 for slug, task in TASKS.items():
     if task.source.hub:
-        names = [piece.name for piece in task.pieces()]
+        names = [file.name for file in task.row_files()]
         FILES_OF_ROWS[slug] = [f"<results>/work/rows/{slug}/{name}.parquet" for name in names]
     elif task.source.path:
         FILES_OF_ROWS[slug] = ancient([local_path(file, ROOT) for file in task.local_files()])

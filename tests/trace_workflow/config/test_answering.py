@@ -57,7 +57,7 @@ def test_what_may_be_written(source):
         ({"answers": "x", "path": "a", "hub": "a/b", "revision": "c"}, "give exactly one of"),
         ({"answers": "x", "format": "parquet"}, "format"),
         ({"answers": "x", "reading": {"vocabluary": 3}}, "did you mean 'vocabulary'"),
-        ({"answers": "x", "reading": {"also": {"judge": "judge"}}}, "are those of study.columns"),
+        ({"answers": "x", "reading": {"also": {"judge": "judge"}}}, "in a run, name columns"),
         ({}, "give exactly one of"),
     ],
 )

@@ -381,7 +381,7 @@ def test_a_run_reads_local_files_instead_of_the_hub():
     assert (mlqa.source.hub, mlqa.source.revision, mlqa.source.path) == (None, None, path)
     assert mlqa.local_files()[:2] == ["data/test-ar.jsonl", "data/test-de.jsonl"]
     assert len(mlqa.local_files()) == 14
-    assert [part.name for part in svamp.pieces()] == ["test"]
+    assert [part.name for part in svamp.row_files()] == ["test"]
     single = [{"slug": "svamp", "path": "rows.csv"}]
     with pytest.raises(InputError, match=r"'training_split' needs '\{split\}' .*'rows/\{split\}"):
         load_tasks(load_config(changed(tasks=single, study=study_of("svamp")), "c"), ROOT)

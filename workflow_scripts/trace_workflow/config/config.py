@@ -38,10 +38,11 @@ class TaskEntry(Strict):
         None, description="local files instead of the file's source; may hold {split}, {language}"
     )
     limit: PositiveInt | None = Field(
-        None, description="evaluation rows, a seeded subsample; null: as the task file says"
+        None,
+        description="evaluation rows to sample, with the run's seed; null: the task file's value",
     )
     training_limit: int | None = Field(
-        None, ge=0, description="rows of role 'training'; null: as the task file says"
+        None, ge=0, description="rows with role 'training'; null: the task file's value"
     )
 
 
@@ -51,7 +52,7 @@ class Audit(Strict):
     answers: PositiveInt = Field(32, description="answers replayed per model and task")
     tolerance: dict[Dtype, PositiveFloat] = Field(
         {"float32": 1e-3, "bfloat16": 0.25, "float16": 0.05},
-        description="largest deviation of surprisal and entropy (nats) and of tied logits",
+        description="largest deviation allowed in surprisal, entropy (nats) and tied logits",
     )
 
 
@@ -60,8 +61,8 @@ class Tables(Strict):
 
     as_printed: bool = Field(
         False,
-        description="true: the paper's tables have its rows and columns only; false: with "
-        "intervals, supported wins, right answers, definitions and further methods",
+        description="true: print only the paper's rows and columns; false: add intervals, "
+        "supported wins, counts of correct answers, definitions and further methods",
     )
 
 
@@ -70,7 +71,7 @@ class Explorer(Strict):
 
     answers: PositiveInt = Field(
         10000,
-        description="answers on the page; a larger run is sampled, equally by model and task",
+        description="most answers on the page; a larger run is sampled evenly by model and task",
     )
 
 
@@ -78,18 +79,18 @@ class Config(Strict):
     """A run. Unset keys take the defaults given here."""
 
     run: Slug = Field(description="results go to results/<run>/")
-    seed: int = Field(2026, ge=0, description="of everything random: samples of rows, splits, …")
+    seed: int = Field(2026, ge=0, description="seed of all random draws: rows, splits, samples, …")
     models: tuple[Model, ...]
     tasks: tuple[TaskEntry, ...]
     study: Study
     custom_estimators: str | None = Field(
-        None, description="a Python file with custom estimators; see docs/guides/custom.md"
+        None, description="Python file with custom estimators; see docs/guides/custom.md"
     )
     custom_rules: str | None = Field(
-        None, description="a Python file with custom correctness rules; see docs/guides/custom.md"
+        None, description="Python file with custom correctness rules; see docs/guides/custom.md"
     )
     estimators: tuple[str, ...] | None = Field(
-        None, description="ids to run; null: all that the other settings allow"
+        None, description="estimators to compute, by id; null: all that the other settings allow"
     )
     beams: Beams = Beams()
     probe: Probe = Probe()

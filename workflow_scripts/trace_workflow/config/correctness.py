@@ -19,11 +19,11 @@ class CorrectnessSettings(Ending):
         None, description="regular expression; group 1 of its last match is the judged answer"
     )
     correctness: Rule | CustomRule | dict[str, Rule | CustomRule] = Field(
-        description="rule that judges answers; see docs/guides/custom.md. custom.<name>: one of "
-        "custom_rules. Of parts of answers also a rule for each part"
+        description="rule that judges answers, or a rule for each part of an answer; "
+        "custom.<name>: a rule from custom_rules; see docs/guides/custom.md"
     )
     f1_threshold: float = Field(
-        0.5, gt=0, le=1, description="squad_f1: smallest F1 with a reference of a correct answer"
+        0.5, gt=0, le=1, description="squad_f1: F1 with a reference from which an answer is correct"
     )
 
     @field_validator("correctness", mode="before")

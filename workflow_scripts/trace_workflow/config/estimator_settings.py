@@ -64,28 +64,30 @@ class Sampling(Strict):
     """Answers sampled beside the decoded one, and when two of them count as equivalent."""
 
     answers: int = Field(5, ge=2, description="sampled answers per prompt")
-    temperature: PositiveFloat = Field(1.0, description="of the softmax that is sampled from")
+    temperature: PositiveFloat = Field(1.0, description="softmax temperature")
     equivalence: Literal["nli", "exact"] = Field(
-        "nli", description="nli: by encoders.entailment; exact: the same text after normalisation"
+        "nli", description="nli: encoders.entailment decides; exact: equal text after normalisation"
     )
     same_meaning: Literal["mutual_entailment", "no_contradiction"] = Field(
         "mutual_entailment",
-        description="semantic_entropy with 'nli': two samples mean the same where each entails the "
-        "other, or where neither contradicts the other",
+        description="semantic_entropy with 'nli': two samples mean the same if each entails the "
+        "other, or if neither contradicts the other",
     )
 
 
-LEARNING_RATE = "largest step of the optimiser, AdamW"
+LEARNING_RATE = "largest learning rate of the optimiser, AdamW"
 
 
 class Fitting(Strict):
     """How an estimator is trained on the rows of role 'training'."""
 
     learning_rate: PositiveFloat = Field(1e-4, description=LEARNING_RATE)
-    weight_decay: NonNegativeFloat = Field(0.01, description="of the optimiser, AdamW")
-    batch_size: PositiveInt = Field(32, description="rows in one optimiser step")
-    epochs: PositiveInt = Field(40, description="at most")
-    patience: PositiveInt = Field(4, description="epochs without a better held-out loss")
+    weight_decay: NonNegativeFloat = Field(0.01, description="weight decay of the optimiser, AdamW")
+    batch_size: PositiveInt = Field(32, description="rows per optimiser step")
+    epochs: PositiveInt = Field(40, description="largest number of epochs")
+    patience: PositiveInt = Field(
+        4, description="epochs without a lower held-out loss before training stops"
+    )
     held_out: float = Field(0.2, gt=0, lt=1, description="share of groups for early stopping")
 
 
@@ -99,7 +101,10 @@ class Probe(Strict):
     """The internal-state probe (Ji et al. 2024)."""
 
     depth: float = Field(
-        1.0, ge=0, le=1, description="layer as a share of all; 0: embeddings, 1: last, as in Ji"
+        1.0,
+        ge=0,
+        le=1,
+        description="relative depth of the layer; 0: embeddings, 1: last, as in Ji et al.",
     )
     expansion: PositiveFloat = Field(
         2.6875, description="hidden units per input value; 11008 for 4096 in Ji et al."
@@ -111,7 +116,7 @@ class SmallEncoder(Strict):
     """An encoder over the language model's own tokens, trained from scratch."""
 
     layers: PositiveInt = Field(1, description="transformer layers")
-    width: PositiveInt = Field(64, description="a multiple of 16")
+    width: PositiveInt = Field(64, description="hidden units, a multiple of 16")
 
     @field_validator("width")
     @classmethod
@@ -134,7 +139,7 @@ class LarsEncoder(Strict):
 
     source: LarsSource = LarsSource(train=SmallEncoder())
     trained: bool = Field(
-        False, description="the source holds a trained LARS with its edges, used without training"
+        False, description="the source is a trained LARS with its bin edges, used without training"
     )
 
     @model_validator(mode="after")
@@ -167,12 +172,15 @@ class Importance(Encoder):
 
     source: ModelSource | None = Field(
         None,
-        description="null: no model, and every language is treated as one that it does not cover",
+        description="null: no model, which covers no language",
     )
     languages: tuple[str, ...] = Field(
-        ("en",), description="languages that it covers; others: every word a phrase of equal weight"
+        ("en",),
+        description="languages of the model; in others every word is a phrase of equal weight",
     )
-    temperature: PositiveFloat = Field(0.1, description="of the softmax over importances")
+    temperature: PositiveFloat = Field(
+        0.1, description="temperature of the softmax over importances"
+    )
 
 
 class Encoders(Strict):

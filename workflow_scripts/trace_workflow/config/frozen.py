@@ -36,9 +36,9 @@ def config_sources(arguments: Sequence[str]) -> str:
     >>> config_sources(["--configfile", "config/mine.yaml", "--config", "run=2026"])
     'config/mine.yaml, --config run=2026'
     """
-    given = OPTIONS.parse_known_args(arguments)[0]
-    settings = [f"--config {' '.join(given.config)}"] if given.config else []
-    return ", ".join([*given.configfile, *settings]) or "config"
+    options = OPTIONS.parse_known_args(arguments)[0]
+    settings = [f"--config {' '.join(options.config)}"] if options.config else []
+    return ", ".join([*options.configfile, *settings]) or "config"
 
 
 def merged(files: Sequence[str], settings: Sequence[str] = ()) -> dict[str, Any]:

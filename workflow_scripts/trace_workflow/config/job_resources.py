@@ -15,20 +15,20 @@ LARGE = {"gpus": 1, "memory_gb": 32, "hours": 4}
 
 
 class JobResources(Strict):
-    """Keys of every model and encoder. Null is the default: enough for a model of some 8 billion
-    parameters, or little for one that comes with a package.
+    """Keys of every model and encoder. The defaults (null) suit a model with about 8 billion
+    parameters; a packaged model, which is small, gets less.
     """
 
     gpus: int | None = Field(
-        None, ge=0, description="GPUs of one job, which share its model; null: 1, small: 0"
+        None, ge=0, description="GPUs per job, which share the model; null: 1, packaged: 0"
     )
     memory_gb: PositiveFloat | None = Field(
-        None, description="main memory of one job, doubled at each retry; null: 32, small: 2"
+        None, description="main memory per job, doubled at each retry; null: 32, packaged: 2"
     )
     hours: PositiveFloat | None = Field(
         None,
-        description="time limit of decoding one task, doubled at each retry; other steps get "
-        "shares of it; null: 4, small: 1",
+        description="time limit for decoding one task, doubled at each retry; other steps get "
+        "shares of it; null: 4, packaged: 1",
     )
 
     def needs(self, source: ModelSource | None) -> "JobResources":

@@ -26,12 +26,12 @@ class ModelSource(Strict):
     package: Distribution | None = Field(None, description="installed Python package")
     files: dict[str, Sha256] = Field(
         {},
-        description="of the package: path and SHA-256 of one .gguf file, or of all files of a "
+        description="path in the package and SHA-256 of one .gguf file, or of each file in a "
         "model folder",
     )
     hub: Repository | None = Field(None, description="owner/name on the Hugging Face hub")
     revision: Revision | None = Field(
-        None, description="of the hub's model: a commit hash, or a ref, resolved at staging"
+        None, description="revision on the hub: a commit hash, or a ref that staging resolves"
     )
 
     @field_validator("files")
@@ -71,12 +71,14 @@ class AnsweringSource(ModelSource):
 
     answers: str | None = Field(
         None,
-        description="files of answers made elsewhere, {task} filled in; docs/reference/formats.md",
+        description="files with answers made elsewhere, one per {task}; docs/reference/formats.md",
     )
-    format: FormatName = Field("auto", description="of the answers; auto: detected in each row")
+    format: FormatName = Field(
+        "auto", description="format of the answers; auto: detect it in each row"
+    )
     reading: Reading = Field(Reading(), description="how the answers are read")
     end_token: bool = Field(
-        False, description="in a replay, put the model's end token after answers given as text"
+        False, description="when replaying, append the model's end token to answers given as text"
     )
 
     @property
@@ -96,14 +98,15 @@ class AnsweringSource(ModelSource):
             raise ValueError(
                 "'format', 'reading' and 'end_token' say how 'answers' are read: add 'answers'"
             )
-        if named := self.reading.changed(["labels", "requests"]):
+        if keys := self.reading.changed(["labels", "requests"]):
             raise ValueError(
-                f"'{named[0]}' is of commands: write its content into the rows of 'answers' (for "
-                "labels: tracecal label ANSWERS --labels FILE --output NEW)"
+                f"'{keys[0]}' is an option of commands: write its content into the rows of "
+                "'answers' (for labels: tracecal label ANSWERS --labels FILE --output NEW)"
             )
         if self.reading.also:
             raise ValueError(
-                "'also' is of 'tracecal calibrate'; the columns of a run are those of study.columns"
+                "'also' is an option of 'tracecal calibrate'; in a run, name columns in "
+                "study.columns"
             )
         return self
 

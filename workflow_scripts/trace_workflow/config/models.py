@@ -12,10 +12,10 @@ Dtype = Literal["float32", "bfloat16", "float16"]
 
 
 class Price(Strict):
-    """What a model's tokens cost, in any currency that all models share."""
+    """The price of a model's tokens, in one currency for all models."""
 
-    prompt: NonNegativeFloat = Field(description="of a million tokens of prompts")
-    generated: PositiveFloat = Field(description="of a million tokens of answers")
+    prompt: NonNegativeFloat = Field(description="price per million prompt tokens")
+    generated: PositiveFloat = Field(description="price per million generated tokens")
 
 
 class Model(JobResources):
@@ -29,11 +29,11 @@ class Model(JobResources):
     source: AnsweringSource
     engine: Literal["transformers", "vllm"] = Field(
         "transformers",
-        description="vllm: answers and samples at a server's speed; see docs/guides/vllm.md",
+        description="vllm: decode answers and samples at a server's speed; see docs/guides/vllm.md",
     )
-    dtype: Dtype = Field("float32", description="of weights and computation")
+    dtype: Dtype = Field("float32", description="data type of weights and computation")
     chat: bool | None = Field(
-        None, description="ask through the chat template; null: where the tokenizer has one"
+        None, description="use the chat template; null: if the tokenizer has one"
     )
     attention: Literal["eager", "sdpa", "flash_attention_2"] | None = Field(
         None, description="attention implementation; null: Transformers' choice"
@@ -48,12 +48,12 @@ class Model(JobResources):
         1, description="jobs that share each task's prompts; results agree within 1e-4"
     )
     price: Price | None = Field(
-        None, description="of its tokens; null: cascades count its parameters times tokens"
+        None, description="price of tokens; null: cascades count parameters times tokens"
     )
     parameters: PositiveFloat | None = Field(
         None,
-        description="billions that a token uses, by which cascades know the larger of two models "
-        "without prices; null: unknown",
+        description="billions of parameters per token; cascades rank models without prices by it; "
+        "null: unknown",
     )
 
     @model_validator(mode="after")

@@ -78,9 +78,9 @@ def _references(
 
 def _evaluated_rows(parent: Rows, paths: Sequence[str]) -> Iterator[tuple[str, Row]]:
     """The evaluated rows that the parent's table was made from, with their ids."""
-    for piece, path in zip(parent.pieces(), paths, strict=True):
-        if piece.role == "evaluation":
-            rows, language = read_rows(path), piece.language
+    for file, path in zip(parent.row_files(), paths, strict=True):
+        if file.role == "evaluation":
+            rows, language = read_rows(path), file.language
             separate = language is not None
             mapped = map_rows(rows, parent.fields, language or parent.language, separate, path)
             yield from zip((row["example_id"] for row in mapped), rows, strict=True)

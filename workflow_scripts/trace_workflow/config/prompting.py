@@ -13,7 +13,7 @@ class Shot(Strict):
     """A worked example shown before the question."""
 
     question: str = Field(description="fills {question}")
-    answer: str = Field(description="what the model is shown to have answered")
+    answer: str = Field(description="the model's answer in this example")
     context: str | None = Field(None, description="fills {context}")
 
 
@@ -38,7 +38,7 @@ class PromptSettings(Ending):
         "{question}", description="the user's message; may hold {question}, {context}"
     )
     few_shot: tuple[Shot, ...] = Field((), description="worked examples before the question")
-    max_new_tokens: PositiveInt = Field(64, description="tokens after which an answer is cut")
+    max_new_tokens: PositiveInt = Field(64, description="largest number of tokens in an answer")
 
     @field_validator("prompt")
     @classmethod

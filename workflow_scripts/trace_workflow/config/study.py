@@ -23,29 +23,29 @@ class _Members(Strict):
 class MainStudy(_Members):
     """The main comparison: every estimator on every task of one model."""
 
-    model: str = Field(description="slug of one of 'models'")
-    tasks: tuple[str, ...] = Field(description="slugs of some of 'tasks'")
+    model: str = Field(description="slug from 'models'")
+    tasks: tuple[str, ...] = Field(description="slugs from 'tasks'")
 
 
 class CrossStudy(_Members):
     """The cross-model study: averages over `tasks` for each of `models`."""
 
-    models: tuple[str, ...] = Field(description="slugs of some of 'models'")
-    tasks: tuple[str, ...] = Field(description="slugs of some of 'tasks'")
+    models: tuple[str, ...] = Field(description="slugs from 'models'")
+    tasks: tuple[str, ...] = Field(description="slugs from 'tasks'")
     broader: bool = Field(
         True,
-        description="false: no estimators that sample, ask again or learn for models that only "
-        "this study uses; its tables do not show them",
+        description="false: models of this study alone skip estimators that sample, ask again or "
+        "learn; the study's tables do not show them",
     )
 
 
 class Subset(Strict):
-    """A subset of the main study's answers for the estimators that cost most: those that search
-    beams, sample, ask again, read hidden states, or weight every token.
+    """A subset of the main study's answers for the costliest estimators, which search beams,
+    sample, ask again, read hidden states, or weight every token.
     """
 
     answers: PositiveInt = Field(
-        description="size of the subset: seeded, of each task's evaluation rows"
+        description="evaluation rows drawn from each task, with the run's seed"
     )
 
 
@@ -56,15 +56,15 @@ class PartsStudy(_Members):
     need more than a part has.
     """
 
-    models: tuple[str, ...] = Field(description="slugs of some of 'models'")
+    models: tuple[str, ...] = Field(description="slugs from 'models'")
     tasks: tuple[str, ...] = Field(description="slugs of tasks with 'source: {parts_of: ...}'")
 
 
-class Cascade(Strict):
+class CascadeModels(Strict):
     """A small model whose least confident answers are escalated to a large one."""
 
-    small: str = Field(description="slug of one of 'models'")
-    large: str = Field(description="slug of another one")
+    small: str = Field(description="slug from 'models'")
+    large: str = Field(description="slug of another model")
 
 
 class Headline(Strict):
@@ -81,34 +81,35 @@ class Study(Strict):
     cross: CrossStudy | None = None
     broader: Subset | None = Field(
         None,
-        description="a subset of the answers for the estimators that cost most; null: every "
-        "estimator is computed for all answers",
+        description="subset of the answers for the costliest estimators; null: compute every "
+        "estimator for all answers",
     )
     parts: PartsStudy | None = Field(
-        None, description="null: only whole answers are judged; docs/guides/parts.md"
+        None,
+        description="judge parts of answers, too; null: only whole ones; see docs/guides/parts.md",
     )
     columns: dict[Slug, str] = Field(
         {},
-        description="further number of answers from files (larger: trust more): its path in a row; "
-        "docs/guides/judge.md",
+        description="further scores in files of answers, larger where more confident: name and "
+        "path in a row; see docs/guides/judge.md",
     )
     named_baseline: str = Field(
         "seq_logp",
-        description="the prespecified baseline that TRACE+ is compared with, named before any "
-        "result is seen; an id of role 'baseline'",
+        description="id of the baseline that TRACE+ is compared with, prespecified before any "
+        "result is seen",
     )
     headline: Headline | None = Field(
-        None, description="null: the findings name no guarantee; its table has all"
+        None, description="null: the findings begin without a guarantee; the table has all"
     )
     borrow: dict[Slug, Slug] = Field(
         {},
-        description="by task: an alike task of the same model whose fit ranks its answers for "
-        "guarantees, so that none of its labels fits the ranking; docs/guides/targets.md",
+        description="by task: a similar task of the same model whose fit ranks the answers for "
+        "guarantees, so that all of the task's labels test them; docs/guides/targets.md",
     )
-    cascades: tuple[Cascade, ...] | None = Field(
+    cascades: tuple[CascadeModels, ...] | None = Field(
         None,
-        description="pairs that share tasks; null: from each model to the largest one that shares "
-        "a task with it; []: none",
+        description="pairs with a common task; null: each model with the largest model that shares "
+        "a task; []: none",
     )
 
     def pairs(self) -> list[tuple[str, str]]:

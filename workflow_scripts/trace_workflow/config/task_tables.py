@@ -35,14 +35,14 @@ def load(spec: Rows, paths: Sequence[str], seed: int, parent: Rows | None = None
 
 
 def load_local(spec: Rows, paths: Sequence[str], seed: int) -> pl.DataFrame:
-    """The table of a `path` or staged `hub` source; `paths` are the files of `spec.pieces()`.
+    """The table of a `path` or staged `hub` source; `paths` are the files of `spec.row_files()`.
 
     Raises `InputError` where a file is invalid.
     """
     rows = [
-        {"role": part.role} | row
-        for part, path in zip(spec.pieces(), paths, strict=True)
-        for row in _file_rows(spec, path, part.language)
+        {"role": file.role} | row
+        for file, path in zip(spec.row_files(), paths, strict=True)
+        for row in _file_rows(spec, path, file.language)
     ]
     return finish(pl.DataFrame(rows, schema=SCHEMA, orient="row"), spec, seed)
 

@@ -23,13 +23,13 @@ class Source(Strict):
         None, description="the hub's configuration (subset); may hold {language}"
     )
     revision: Revision | None = Field(
-        None, description="of the hub's dataset: a commit hash, or a ref, resolved at staging"
+        None, description="revision on the hub: a commit hash, or a ref that staging resolves"
     )
     languages: tuple[str, ...] = Field(
-        (), description="fill {language} in 'path' or 'config': a file or configuration each"
+        (), description="values of {language} in 'path' or 'config': a file or configuration each"
     )
     parts_of: Slug | None = Field(
-        None, description="another task of the run: the examples are parts of the answers to it"
+        None, description="another task of the run, whose answers are cut into the examples"
     )
     split: str = Field("test", description="split that is evaluated")
     training_split: str | None = Field(
@@ -80,7 +80,7 @@ def local_source(source: dict[str, Any], path: str, trained: bool) -> dict[str, 
     return {key: value for key, value in source.items() if key in keys} | {"path": path}
 
 
-class Piece(NamedTuple):
+class RowFile(NamedTuple):
     """The rows of one file: of one role, and of one language where there are several."""
 
     role: str
@@ -100,13 +100,17 @@ class Piece(NamedTuple):
 class Fields(Strict):
     """Which fields of a row hold what; dots reach into nested fields, e.g. ``answer.aliases``."""
 
-    id: str | None = Field(None, description="null: the id is a hash of question and context")
-    group: str | None = Field(None, description="variants and translations of one example share it")
+    id: str | None = Field(None, description="unique id; null: a hash of question and context")
+    group: str | None = Field(
+        None, description="shared by variants and translations of one example"
+    )
     question: str = Field(description="what is asked; rows without it are dropped")
     context: str | None = Field(None, description="a passage that the question is about")
     references: str | list[str] = Field(description="one field, or several that are joined")
     distractors: str | None = Field(None, description="known false answers")
-    language: str | None = Field(None, description="null: the task's 'language'")
+    language: str | None = Field(
+        None, description="language of the row; null: the task's 'language'"
+    )
 
 
 class Rows(Strict):
@@ -116,18 +120,20 @@ class Rows(Strict):
     fields: Fields | None = Field(
         None, description="required for a 'path' or 'hub' source, and for no other"
     )
-    parts: Parts | None = Field(None, description="of a 'parts_of' source: which parts")
+    parts: Parts | None = Field(None, description="which parts, for a 'parts_of' source")
     references: dict[str, str | tuple[str, ...]] = Field(
         {},
-        description="of a 'parts_of' source, by part: the fields of the other task's rows with its "
-        "references; default: the field of the part's name, and for 'final' the row's references",
+        description="fields in the other task's rows with the references of each part, for a "
+        "'parts_of' source; default: the field named as the part; 'final': the row's references",
     )
-    language: str = Field("en", description="of all rows, where no field says so")
-    limit: PositiveInt | None = Field(None, description="evaluation rows, a seeded subsample")
+    language: str = Field("en", description="language of rows without a language field")
+    limit: PositiveInt | None = Field(
+        None, description="evaluation rows to sample, with the run's seed"
+    )
     max_characters: PositiveInt | None = Field(
-        None, description="rows whose question and context are longer are left out, and counted"
+        None, description="rows with a longer question and context are left out, and counted"
     )
-    training_limit: int = Field(0, ge=0, description="rows of role 'training'")
+    training_limit: int = Field(0, ge=0, description="rows with role 'training'")
 
     @model_validator(mode="after")
     def _fields_where_needed(self) -> "Rows":
@@ -161,7 +167,7 @@ class Rows(Strict):
             raise ValueError(f"references: {wrong}")
         return self
 
-    def pieces(self) -> list[Piece]:
+    def row_files(self) -> list[RowFile]:
         """The files that the rows are read from, evaluation first; none for parts of answers."""
         if self.fields is None:
             return []
@@ -170,12 +176,14 @@ class Rows(Strict):
             splits["training"] = self.source.training_split
         languages = self.source.languages or (None,)
         return [
-            Piece(role, split, language) for role, split in splits.items() for language in languages
+            RowFile(role, split, language)
+            for role, split in splits.items()
+            for language in languages
         ]
 
     def local_files(self) -> list[str]:
         """The files of a `path` source."""
-        return [piece.fill(self.source.path or "") for piece in self.pieces()]
+        return [file.fill(self.source.path or "") for file in self.row_files()]
 
 
 class TaskSpec(Rows, PromptSettings, CorrectnessSettings):
@@ -183,7 +191,7 @@ class TaskSpec(Rows, PromptSettings, CorrectnessSettings):
 
     label: str = Field(description="names the task in tables and figures")
     short_label: str | None = Field(
-        None, description="name in the tables of the cross-model study; null: the label"
+        None, description="name in tables of the cross-model study; null: the label"
     )
 
     @model_validator(mode="after")

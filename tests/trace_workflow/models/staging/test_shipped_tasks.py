@@ -28,9 +28,9 @@ def test_a_shipped_task_is_staged_and_read(hub, client, tmp_path, shared_data, n
     source = spec.source
     evaluation, training = EXPECTED[name]
     serve(hub, name, spec, shared_data)
-    paths = [str(tmp_path / f"{part.name}.parquet") for part in spec.pieces()]
+    paths = [str(tmp_path / f"{part.name}.parquet") for part in spec.row_files()]
     calls = []
-    for part, path in zip(spec.pieces(), paths, strict=True):
+    for part, path in zip(spec.row_files(), paths, strict=True):
         config = source.config and part.fill(source.config)
         calls.append(["rows", source.hub, config, source.revision, part.split, path])
     assert [result[0] for result in client.stage(*calls)] == ["ok"] * len(paths)
