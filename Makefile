@@ -122,11 +122,17 @@ HASHED := --disable-pip-version-check --no-deps --require-hashes
 
 # Separate environments on top of the first: with SLURM's plugin every start of Snakemake would wait
 # for a cluster that is down, and vLLM pins other versions.
-.venv-slurm/installed .venv-lowest/installed .venv-vllm/installed .venv-polygraph/installed .venv-mapie/installed .venv-evaluators/installed .venv-docs/installed .venv-notebooks/installed: .venv-%/installed: .venv/installed envs/requirements-%.txt
+.venv-slurm/installed .venv-lowest/installed .venv-vllm/installed .venv-polygraph/installed .venv-mapie/installed .venv-evaluators/installed .venv-notebooks/installed: .venv-%/installed: .venv/installed envs/requirements-%.txt
 	$(BIN)/python -m venv .venv-$*
 	$(BIN)/python -c 'import site; print(*site.getsitepackages())' > .venv-$*/base.pth
 	mv .venv-$*/base.pth .venv-$*/lib/python3*/site-packages/
 	.venv-$*/bin/python -m pip install $(HASHED) -r envs/requirements-$*.txt
+	@touch $@
+
+# The site needs nothing of the workflow: mkdocstrings reads docstrings without importing their modules.
+.venv-docs/installed: envs/requirements-docs.txt
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python -m pip install $(HASHED) -r envs/requirements-docs.txt
 	@touch $@
 
 clean: ## remove environments and results

@@ -1,0 +1,54 @@
+"""Version, changelog and citation name the same release, and the site is built as it is described."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from support.chromium import started
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+MKDOCS = ROOT / ".venv-docs/bin/mkdocs"
+
+
+def test_version_and_licence_agree():
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    releases = re.findall(r"^## (\S+) \((\d{4}-\d\d-\d\d)\)$", changelog, re.MULTILINE)
+    version, date = releases[0]
+    assert version == PROJECT["version"] == CITATION["version"]
+    assert date == str(CITATION["date-released"])
+    assert PROJECT["license"] == CITATION["license"] == "MIT"
+    assert PROJECT["name"] in CITATION["title"]
+    stability = (ROOT / "docs/reference/stability.md").read_text(encoding="utf-8")
+    assert f"Version {version.rsplit('.', 1)[0]} " in stability
+
+
+def test_the_site_needs_no_torch_and_agrees_with_the_lock():
+    pins = {
+        name: dict(re.findall(r"^([\w.-]+)==(\S+)", path.read_text(encoding="utf-8"), re.MULTILINE))
+        for name, path in (
+            (name, ROOT / f"envs/{name}.txt") for name in ("requirements", "requirements-docs")
+        )
+    }
+    lock, docs = pins["requirements"], pins["requirements-docs"]
+    assert "mkdocs" in docs and "torch" not in docs
+    assert {name: docs[name] for name in docs.keys() & lock.keys()}.items() <= lock.items()
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "\n.venv-docs/installed: envs/requirements-docs.txt\n" in makefile
+
+
+def test_the_site_is_searched_from_a_disk(tmp_path):
+    if not MKDOCS.exists():
+        pytest.skip("no .venv-docs here: make docs")
+    site = tmp_path / "site"
+    command = [MKDOCS, "build", "--quiet", "--config-file", ROOT / "mkdocs.yml", "-d", site]
+    subprocess.run(command, check=True)
+    with started(tmp_path / "profile") as browser:
+        browser.open(site / "index.html", "?q=proxy")
+        browser.wait_for('document.querySelectorAll(".md-search-result__link").length > 0')
+        assert not [url for url in browser.requests if url.startswith("http")]
