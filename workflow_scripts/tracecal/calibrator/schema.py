@@ -312,7 +312,7 @@ class GroupChoice(_Extensible):
 
 
 class ErrorRateControl(_Extensible):
-    """Thresholds on a ranking score: docs/reference/guarantee_fields.md."""
+    """Thresholds on a ranking score: docs/reference/card.md."""
 
     ranked_by: str = Field(description="an estimator, or 'fixed_score', which no label has fitted")
     ranked_like: str | None = Field(
