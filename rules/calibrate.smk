@@ -10,7 +10,8 @@
 #                                    -> metrics.parquet, analyses/languages.parquet
 # resolve_config   the configuration -> config.yaml
 # control_risk     work/calibrators/, scores/, features/, labels/: {model}/{task}; splits/{task}.parquet,
-#                  rows of the task  -> calibrators/{model}/{task}.json
+#                  rows of the task, calibrator_of_lender
+#                                    -> calibrators/{model}/{task}.json
 #
 # join_scores_of_subset, calibrate_on_subset, measure_on_subset and collect_metrics_of_subset do the
 # same with the rows of the subset, below subset/; accuracy_of_subset writes
@@ -24,13 +25,6 @@ pooled_parts = lambda wildcards: (
     if wildcards.task in PARENTS and CONFIG.calibration.method == "platt"
     else []
 )
-
-
-def calibrator_of_lender(wildcards):
-    """The fits of the alike task of the same model that a task borrows from, in a list; or none."""
-    lender = CONFIG.study.borrow.get(wildcards.task)
-    return [f"<results>/work/calibrators/{wildcards.model}/{lender}.json"] if lender else []
-
 
 # Settings of `calibrate` on a subset, too.
 CALIBRATION = {

@@ -9,12 +9,13 @@ import sys
 import time
 from dataclasses import dataclass, field
 from logging import LogRecord
+from pathlib import Path
 from threading import Event, Thread
 
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
 
-from trace_workflow.jobs.run_progress import RunProgress, first_finding
+from trace_workflow.jobs.run_progress import RunProgress
 
 SECONDS_BETWEEN_LINES = 10.0
 
@@ -55,7 +56,13 @@ class LogHandler(LogHandlerBase):
             if self.progress.jobs:
                 self.lines.write(f"{self.progress.line(time.monotonic())}\n")
             while self.progress.first_labels:
-                self.lines.write(f"{first_finding(self.progress.first_labels.pop())}\n")
+                self.describe(self.progress.first_labels.pop())
+
+    def describe(self, labels: Path) -> None:
+        """Print what the first labels say."""
+        from trace_workflow.analyses.first_labels import describe_first_labels  # slow to load
+
+        self.lines.write(f"{describe_first_labels(labels)}\n")
 
     def close(self) -> None:
         """End the lines with the run."""

@@ -12,7 +12,7 @@ from support.paper_source import read_paper, tabular
 from support.typeset import printed_text, typeset
 from tests.trace_workflow.tables import (
     test_hyperparameter_sensitivity,
-    test_localized_table,
+    test_localized_errors,
     test_position_shift,
 )
 from tests.trace_workflow.tables.test_spike_strata import BOOTSTRAP, answers, modeling, scoped
@@ -98,7 +98,10 @@ def frames():
             "hyperparameter_sensitivity": test_hyperparameter_sensitivity.analysis(),
             "position_shift": test_position_shift.analysis(test_position_shift.VALUES),
         }
-        | {name: test_localized_table.found(name, **scope) for name in test_localized_table.TABLES}
+        | {
+            name: test_localized_errors.found(name, **scope)
+            for name in test_localized_errors.TABLES
+        }
     )
 
 
@@ -107,11 +110,14 @@ FRAMES = frames()
 
 def made(name, frames=FRAMES):
     """A table as a run of the paper's configuration prints it, of made-up numbers."""
-    entries, more = COMPARED, {}
+    entries, more, module = COMPARED, {}, name
     if name in ESTIMATOR_ROWS:
+        module = "estimator_averages"
         entries = [entry for entry in ENTRIES if entry.id in estimators_of(name)]
         more = {"table": name, "requires": {one.id: one.requires for one in ESTIMATORS}}
-    elif name in (*OWN, "reliability_selective", *test_localized_table.TABLES):
+    elif name in test_localized_errors.TABLES:
+        entries, more, module = FOLLOWED, {"table": name}, "localized_errors"
+    elif name in (*OWN, "reliability_selective"):
         entries = FOLLOWED
     elif name == "protocol_comparison":
         more = {"methods": protocol_rows(ESTIMATORS)}
@@ -121,7 +127,6 @@ def made(name, frames=FRAMES):
     models = SHORT_MODELS if name == "cross_model_task_details" else MODELS
     studies = STUDIES if name == "ablation" else {"cross": CROSS} if cross else {"main": MAIN}
     settings = synthetic.settings(entries, models, SHORT_TASKS if cross else TASKS, more, **studies)
-    module = "estimator_averages" if name in ESTIMATOR_ROWS else name
     made = synthetic.made(import_module(f"trace_workflow.tables.{module}"), frames, settings)
     return replace(made, name=name)
 

@@ -173,37 +173,6 @@ def error_in(log: Path) -> str | None:
     return errors[-1] if errors else None
 
 
-def first_finding(labels: Path) -> str:
-    """How many answers of labels/<model>/<task>.parquet are correct, and how well the joint
-    probability of their tokens separates correct from incorrect answers.
-
-    Raises `InputError` where the labels cannot be read.
-    """
-    import numpy as np  # slow to load, and not needed while steps are counted
-    import polars as pl
-
-    from tracecal.calibration.ranking import weighted_auroc
-    from tracecal.io.files import read_parquet
-
-    model, task = labels.parent.name, labels.stem
-    traces = pl.read_ipc(
-        labels.parents[2] / f"traces/{model}/{task}.arrow", columns=["example_id", "surprisal"]
-    ).select("example_id", log_probability=-pl.col("surprisal").list.sum())
-    judged = read_parquet(labels, ["example_id", "correct"]).join(traces, on="example_id")
-    correct = judged["correct"].to_numpy()
-    counts = (
-        f"First labels: {correct.sum()} of {len(correct)} answers of {model} to {task} are correct"
-    )
-    if correct.all() or not correct.any():
-        return f"{counts}."
-    log_probability, weights = judged["log_probability"].to_numpy(), np.ones((1, len(correct)))
-    auroc = weighted_auroc(log_probability, correct, weights).item()
-    return (
-        f"{counts}; the joint probability of their tokens ranks {auroc:.0%} of (correct, "
-        "incorrect) pairs correctly. Calibrated comparisons follow at the end."
-    )
-
-
 def _last_line(log: Path) -> str | None:
     lines = log.read_text(errors="replace").split("\n")
     return next((line.strip() for line in reversed(lines) if line.strip()), None)

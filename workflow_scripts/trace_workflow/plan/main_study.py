@@ -114,7 +114,13 @@ def _representative(run: Run) -> Iterator[Result | PlannedTable]:
         return
     for name in ("localized_global_errors", "localized_error_subtypes"):
         yield comparison_table(
-            run, name, name, estimators=representative, named=run.config.study.named_baseline
+            run,
+            name,
+            name,
+            estimators=representative,
+            made_by="localized_errors",
+            table=name,
+            named=run.config.study.named_baseline,
         )
     for name in ("calibration_size", "reliability_selective", "length_stratified"):
         yield comparison_table(run, name, f"{name}_averages", estimators=representative)

@@ -1,6 +1,6 @@
-"""The form of both tables of localized errors: estimators by slices of the errors.
+"""Two tables of localized errors: beside global errors, and by kind.
 
-Each table lists its columns as `SliceColumn` and calls `localized_table`.
+`table(study)` makes the one that the option `table` names: estimators by slices of the errors.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,6 +34,7 @@ MATCHING_NOTE = (
     "Error = positive. Each value is the mean over {matchings} matchings, drawn among answers "
     "equally near."
 )
+KINDS = ("number", "entity", "claim", "localized")
 COUNTS = ("n", "errors", "length_gap")
 # With fewer matched errors a value would depend on single answers, and is not printed.
 FEWEST = 10
@@ -53,10 +54,24 @@ class SliceColumn(NamedTuple):
         return f"{self.slice}_{self.metric}"
 
 
-def localized_table(name: str, study: StudyResults, columns: Sequence[SliceColumn]) -> Table:
-    """The table of an analysis of localized errors: a row per estimator, TRACE's last."""
+GLOBAL_ERRORS = (
+    SliceColumn("localized", "auroc", "Loc.", "AUROC"),
+    SliceColumn("global", "auroc", "Glob.", "AUROC"),
+    SliceColumn("localized", "tpr_at_5", "TPR@5%", "Localized errors"),
+    SliceColumn("localized", "tpr_at_10", "TPR@10%", "Localized errors"),
+    SliceColumn("localized", "tpr_at_20", "TPR@20%", "Localized errors"),
+    SliceColumn("localized", "pauc_at_10", "pAUC@10%", "Localized errors"),
+    SliceColumn("global", "tpr_at_10", "TPR@10%", "Global errors"),
+)
+
+
+def table(study: StudyResults) -> Table:
+    """From the analysis of the same name: a row per estimator, TRACE's last."""
+    name = study.options["table"]
     analysis = study.frames[name]
     values = rows_by(analysis, "estimator", "slice", "metric")
+    by_kind = name == "localized_error_subtypes"
+    columns = _kind_columns(values) if by_kind else GLOBAL_ERRORS
     model, tasks = analysis.select("model", "tasks").row(0)
     measured = set(analysis["estimator"])
     entries = [entry for entry in study.estimators if entry.id in measured]
@@ -86,6 +101,12 @@ def localized_table(name: str, study: StudyResults, columns: Sequence[SliceColum
             *refer_to_counts(study),
         ),
     )
+
+
+def _kind_columns(values: SliceValues) -> list[SliceColumn]:
+    """The AUROC by kind of error, under the number of matched pairs."""
+    sizes = {kind: format_number(largest_row(values, kind)["n"], 0) for kind in KINDS}
+    return [SliceColumn(kind, "auroc", f"(n={sizes[kind]})", SLICE_NAMES[kind]) for kind in KINDS]
 
 
 def largest_row(values: SliceValues, slice_name: str) -> Mapping:

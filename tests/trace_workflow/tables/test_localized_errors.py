@@ -9,7 +9,7 @@ from support import synthetic
 from support.synthetic import ENTRIES, MODELS, TASKS
 from trace_workflow.analyses.localized_errors import ERRORS, GAIN, LOCALIZED, METRICS
 from trace_workflow.config import paper
-from trace_workflow.tables import localized_error_subtypes, localized_global_errors
+from trace_workflow.tables import localized_errors
 from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.html_page import render_html
 from trace_workflow.tables.latex import render_latex
@@ -19,10 +19,7 @@ from tracecal.estimators.estimator import Entry
 PAPER = paper.read()
 MARS = Entry("mars", "MARS", "semantic", "baseline", "bakman2024mars")
 SHOWN = ("seq_logp", "windowed_entropy", "mars", "trace", "trace_plus")
-TABLES = {
-    "localized_global_errors": localized_global_errors,
-    "localized_error_subtypes": localized_error_subtypes,
-}
+TABLES = ("localized_global_errors", "localized_error_subtypes")
 SLICES = {
     "localized_global_errors": ("localized", "global"),
     "localized_error_subtypes": (*LOCALIZED, "localized"),
@@ -52,7 +49,8 @@ def table(name, models=MODELS, tasks=TASKS, frame=None, **made):
     study = {"model": frame["model"][0], "tasks": sorted(tasks)}
     given = synthetic.settings(entries, models, tasks, main=study)
     answered = synthetic.answered([study["model"]], tasks)
-    return TABLES[name].table(replace(given, frames=answered | {name: frame}))
+    options = given.options | {"table": name}
+    return localized_errors.table(replace(given, frames=answered | {name: frame}, options=options))
 
 
 def lines(made):

@@ -1,10 +1,10 @@
-"""What a run says of the first answers that are judged."""
+"""The sentence on a run's first labels."""
 
 import polars as pl
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from trace_workflow.jobs.run_progress import first_finding
+from trace_workflow.analyses.first_labels import describe_first_labels
 
 
 @pytest.fixture
@@ -27,11 +27,13 @@ def labelled(tmp_path):
 
 
 def test_it_counts_correct_answers_and_ranks_them_by_their_joint_probability(labelled):
-    told = first_finding(labelled([True, True, False, False]))
-    assert told.startswith("First labels: 2 of 4 answers of m to t are correct; ")
+    sentence = describe_first_labels(labelled([True, True, False, False]))
+    assert sentence.startswith("First labels: 2 of 4 answers of m to t are correct; ")
     ranking = roc_auc_score([False, False, True, True], [-1.0, -0.6, -3.0, -0.1])
-    assert f"ranks {ranking:.0%} of (correct, incorrect) pairs" in told
+    assert f"ranks {ranking:.0%} of (correct, incorrect) pairs" in sentence
 
 
 def test_of_answers_that_are_all_alike_nothing_is_ranked(labelled):
-    assert first_finding(labelled([False] * 4)).endswith("0 of 4 answers of m to t are correct.")
+    assert describe_first_labels(labelled([False] * 4)).endswith(
+        "0 of 4 answers of m to t are correct."
+    )
