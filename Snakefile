@@ -4,7 +4,7 @@ from snakemake.utils import min_version
 min_version("9.14.0")
 
 
-# Read with --sdm apptainer alone: what Containerfile makes, see docs/guides/software.md.
+# Read with --sdm apptainer alone: what Containerfile makes, see docs/reference/installation.md.
 container: "trace.sif"
 
 

@@ -71,7 +71,7 @@ def test_what_is_heavy_would_be_seen():
     assert loaded("import scipy") == {"scipy"}
 
 
-# What a start of the workflow needs beside Snakemake; docs/guides/software.md names them.
+# What a start of the workflow needs beside Snakemake; docs/reference/installation.md names them.
 STARTED_WITH = {"annotated_types", "jinja2", "markupsafe", "pydantic", "pydantic_core"}
 STARTED_WITH |= {"typing_inspection", "yaml"}
 
