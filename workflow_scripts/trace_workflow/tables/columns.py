@@ -28,10 +28,10 @@ def describe_column(
 ) -> tuple[str, str]:
     """The unit and the meaning of a column by `descriptions`; `tasks` has labels by id.
 
-    `estimators` are those with a column to themselves. Raises `ValueError` for an unknown column.
+    `estimators` have a column each. Raises `ValueError` for an unknown column.
 
     >>> describe_column("risk_at_10", {}, read_yaml(COLUMNS))
-    ('share', 'wrong ones among the 10 % most confident answers')
+    ('share', 'error rate of the 10 % most confident answers')
     """
     metrics = descriptions["metrics"]
     metric = f"(?P<metric>{'|'.join(metrics)})"
