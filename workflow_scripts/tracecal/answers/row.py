@@ -66,23 +66,22 @@ def read_row(row: Any, reading: Reading) -> Record:
     if request.get("temperature") == 0:
         reading = reading.model_copy(update={"greedy": True})
     raw = answer_format.read_row(body)
+    verdicts = _verdicts(row, body, reading, raw)
+    stated: dict[str, Any] = {
+        "correct": agreed_verdict(reading.right_from, **verdicts),
+        "unsure": any(map(is_unsure, verdicts.values())),
+        "row_task": _task_name(row, body),
+        "created": _created(row, body),
+    }
     if raw.processed == "unknown" and reading.processed == "auto":
         decoding = stated_decoding(request)
         processed: Known = "no" if decoding == "" else "unknown"
-        raw = replace(raw, decoding=decoding, processed=processed)
+        stated |= {"decoding": decoding, "processed": processed}
     if raw.prompt is None:
-        raw = replace(raw, asked=_asked(request, body, answer_format.name))
-    verdicts = _verdicts(row, body, reading, raw)
-    raw = replace(
-        raw,
-        correct=agreed_verdict(reading.right_from, **verdicts),
-        unsure=any(map(is_unsure, verdicts.values())),
-    )
+        stated["asked"] = _asked(request, body, answer_format.name)
     if isinstance(row.get("group_id"), str | int):
-        raw = replace(raw, group_id=str(row["group_id"]))
-    raw = replace(raw, row_task=_task_name(row, body))
-    moments = (parse_moment(source.get(name)) for source in (body, row) for name in TIMES)
-    raw = replace(raw, created=next((moment for moment in moments if moment is not None), None))
+        stated["group_id"] = str(row["group_id"])
+    raw = replace(raw, **stated)
     record = make_record(_example_id(row, body, reading), raw, reading)
     if also := reading.also | options_path(reading.options):
         record = replace(record, also=_own_columns(row, body, also, raw.steps))
@@ -270,6 +269,15 @@ def _task_name(row: Row, body: Row) -> str | None:
     sources = (source for source in (row, body, row.get("metadata")) if isinstance(source, dict))
     names = (source.get(name) for source in sources for name in TASKS)
     return next((name for name in names if isinstance(name, str) and name), None)
+
+
+def _created(row: Row, body: Row) -> float | None:
+    """The first time that an answer or its row states, in seconds since 1970."""
+    for source in (body, row):
+        for name in TIMES:
+            if name in source and (moment := parse_moment(source[name])) is not None:
+                return moment
+    return None
 
 
 def _example_id(row: Row, body: Row, reading: Reading) -> str:

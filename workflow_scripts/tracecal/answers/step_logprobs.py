@@ -32,7 +32,8 @@ def listed_logprobs(steps: Sequence[Step]) -> np.ndarray:
         logprobs = np.array(padded, dtype=float).reshape(len(rows), width)
     except (TypeError, ValueError) as error:
         raise WrongRow("one of its log-probabilities is no number") from error
-    for t, column in np.argwhere(~(logprobs <= SLACK)):  # None and NaN too
+    is_usual = logprobs <= SLACK  # not None or NaN
+    for t, column in () if is_usual.all() else np.argwhere(~is_usual):
         if padded[t][column] is not None:
             value = logprobs[t, column]
             text = "NaN" if np.isnan(value) else f"{value:g}, above 0"
