@@ -415,7 +415,12 @@ class Calibrator:
         return score_response_parts(predictor, response, request, target, reading or Reading())
 
     def report(
-        self, answers: Answers | None = None, *, config: Any = None, reading: Reading | None = None
+        self,
+        answers: Answers | None = None,
+        *,
+        config: Any = None,
+        reading: Reading | None = None,
+        all_estimators: bool = True,
     ) -> Report:
         """Say how well each estimator predicts and what is guaranteed.
 
@@ -425,6 +430,8 @@ class Calibrator:
             The labelled answers that the calibrator was fitted on: needed where it was loaded.
         config, reading
             As in the call of `calibrate` that made it.
+        all_estimators : bool
+            Whether to measure every estimator; else the recommended one alone, which is faster.
 
         Returns
         -------
@@ -443,7 +450,7 @@ class Calibrator:
         '120 answers by m to "t"; all labelled, 46 % wrong.'
         """
         training = self._read_training(answers, config, reading)
-        return make_report(self.file, *training)
+        return make_report(self.file, *training, all_estimators=all_estimators)
 
     def card(self) -> Card:
         """Say what it was fitted on, what it guarantees and what it must not be used for.

@@ -266,18 +266,25 @@ class Report:
 
 
 def make_report(
-    file: CalibratorFile, training: TrainingSet, settings: FitSettings, asked: Sequence[float] = ()
+    file: CalibratorFile,
+    training: TrainingSet,
+    settings: FitSettings,
+    asked: Sequence[float] = (),
+    all_estimators: bool = True,
 ) -> Report:
     """Measure a calibrator by the answers that it was fitted on, held out in turn.
 
-    `asked` are the error rates that were asked for.
+    `asked` are the error rates that were asked for. Without `all_estimators` the recommended one
+    alone is measured, in a third of the time.
     """
-    estimator, predictions = file.recommended(), training.cross_fitted()
+    estimator = file.recommended()
+    measured = training if all_estimators else training.select(estimator)
+    predictions = measured.cross_fitted()
     control = file.estimators[estimator].risk_control
     return Report(
         file=file,
         estimator=estimator,
-        estimators=measure_quality(training, predictions, settings),
+        estimators=measure_quality(measured, predictions, settings),
         guarantees=guarantee_table(control),
         predictions=predictions,
         pictures=report_pictures(training, predictions, estimator, control),

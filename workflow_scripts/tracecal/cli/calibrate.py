@@ -57,7 +57,8 @@ def calibrate(
     )
     calibrator.save(output)
     stated_task = labelled.metadata.get("task")
-    summary = calibrator.report().with_commands(answers, output, reading, explorer, stated_task)
+    summary = calibrator.report(all_estimators=all_estimators or bool(report))
+    summary = summary.with_commands(answers, output, reading, explorer, stated_task)
     if report:
         summary = summary.with_page(report)
     for warning in summary.warnings:
