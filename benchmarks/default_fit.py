@@ -1,4 +1,4 @@
-"""The default fit against simpler ones, on labelled answers: the tables of docs/reference/fits.md.
+"""The default fit against simpler ones, on labelled answers: the table of docs/background/real_answers.md.
 
     PYTHONPATH=workflow_scripts python -m benchmarks.default_fit [FILE...]
 

@@ -1,4 +1,4 @@
-"""How many labels fits need, on all answers of a finished run: the table of docs/background/few_labels.md.
+"""How many labels fits need, on all answers of a finished run: the table of docs/background/which_fit.md.
 
     PYTHONPATH=workflow_scripts:tests python -m benchmarks.few_labels CONFIGFILE...
 

@@ -1,4 +1,4 @@
-"""Fits where a model is nearly always sure, on made-up answers: the tables of docs/background/saturated.md.
+"""Fits where a model is nearly always sure, on made-up answers: the tables of docs/background/which_fit.md.
 
     PYTHONPATH=workflow_scripts:tests python -m benchmarks.saturated
 

@@ -9,7 +9,13 @@ from support.chromium import installed
 from support.explorer_answers import ESTIMATORS, MODELS, TASKS, answers
 from test_report import PLAN
 from trace_workflow.commands import pair, pictures
-from trace_workflow.commands.pictures import PAGES, RUNS, picture, pictures_shown, with_findings
+from trace_workflow.commands.pictures import (
+    PAGES,
+    RUNS,
+    picture,
+    pictures_shown,
+    with_first_finding,
+)
 from tracecal.errors import InputError
 from tracecal.explorer.contents import contents
 from tracecal.explorer.page import page
@@ -76,25 +82,20 @@ def test_a_figure_is_taken_as_the_run_drew_it(tmp_path):
         picture(tmp_path, "explorer.png")
 
 
-def test_findings_replace_what_stands_in_their_place():
-    readme = (pictures.ROOT / "docs/background/demo.md").read_text(encoding="utf-8")
-    page = with_findings(readme, "Keep all.\n" + "One " * 40 + "end.\nTwo.\n")
-    assert "-->\n**Keep all.**\n<!-- end" in page
-    assert "- One One" in page and "\n  One" in page and "\n- Two.\n<!-- end" in page
-    again = with_findings(page, "None.\nTwo.\n")
-    assert again.count("- Two.") == again.count("**None.**") == 1
+def test_the_first_finding_replaces_what_stands_in_its_place():
+    readme = (pictures.ROOT / "README.md").read_text(encoding="utf-8")
+    page = with_first_finding(readme, "Keep all.\nTwo.\n")
+    assert "-->\n**Keep all.**\n<!-- end" in page and "Two." not in page
     assert page.split("<!--")[0] == readme.split("<!--")[0]
     assert page.split("-->")[-1] == readme.split("-->")[-1]
+    assert with_first_finding(page, "None.\n").count("**None.**") == 1
 
 
 def test_each_page_has_a_place_for_what_it_tells():
-    for run in RUNS.values():
+    for name, run in RUNS.items():
         *texts, results = [(pictures.ROOT / page).read_text(encoding="utf-8") for page in run.pages]
         assert all("<!-- first finding" in text for text in texts)
-        assert "\n<!-- findings" in texts[-1]
-        assert "<!-- comparison of " in results and "<!-- first finding" not in results
-    short = "<!-- first finding -->\n\n<!-- end of first finding -->\n"
-    assert with_findings(short, "Keep all.\nTwo.\n").split("\n")[1] == "**Keep all.**"
+        assert f"<!-- comparison of {name}:" in results
 
 
 def test_the_main_comparison_is_told_in_a_table():

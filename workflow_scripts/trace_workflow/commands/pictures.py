@@ -34,8 +34,8 @@ class RunInDocs(NamedTuple):
 RESULTS = "docs/background/results.md"
 # The runs that README and docs describe.
 RUNS = {
-    "demo": RunInDocs(("README.md", "docs/background/demo.md", RESULTS), "docs/pictures"),
-    "evening": RunInDocs(("docs/background/evening.md", RESULTS), "docs/evening"),
+    "demo": RunInDocs(("README.md", RESULTS), "docs/pictures"),
+    "evening": RunInDocs((RESULTS,), "docs/evening"),
 }
 METRICS = {"auroc": "AUROC", "auroc_calibrated": "AUROC, calibrated", "brier": "Brier score"}
 SCORES = {"trace_plus": "TRACE+", "trace": "TRACE"}
@@ -116,17 +116,10 @@ def _screenshot(page: Path, shot: Screenshot) -> bytes:
         return screenshot.read_bytes()
 
 
-def with_findings(page: str, findings: str) -> str:
-    """A page's text with a run's findings between the comments that mark their places: the first by
-    itself, the others as a list. A page may have either place or both.
-    """
-    first, *further = findings.splitlines()
-    points = [
-        fill(line, 100, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
-        for line in further
-    ]
-    page = _between(page, "first finding", fill(f"**{first}**", 100, break_on_hyphens=False))
-    return _between(page, "findings", "\n".join(points))
+def with_first_finding(page: str, findings: str) -> str:
+    """A page's text with a run's first finding between the comments that mark its place."""
+    first = findings.partition("\n")[0]
+    return _between(page, "first finding", fill(f"**{first}**", 100, break_on_hyphens=False))
 
 
 def comparison(averages: pl.DataFrame, improvements: pl.DataFrame) -> str:
@@ -157,10 +150,10 @@ def _between(page: str, name: str, text: str) -> str:
 
 
 def described(page: str, run: Path) -> str:
-    """A page's text with a finished run's comparison and findings, where it has their places."""
+    """A page with a finished run's comparison and first finding, where it has their places."""
     frames = [read_parquet(run / f"analyses/{name}.parquet") for name in ANALYSES]
     page = _between(page, f"comparison of {run.name}", comparison(*frames))
-    return with_findings(page, (run / "findings.txt").read_text(encoding="utf-8"))
+    return with_first_finding(page, (run / "findings.txt").read_text(encoding="utf-8"))
 
 
 def main(run: Path) -> None:
