@@ -1,4 +1,4 @@
-"""The pages of deviations state the settings that the code has, and are linked from where one looks."""
+"""The page of deviations states the settings that the code has, and is linked from where one looks."""
 
 import re
 from pathlib import Path
@@ -10,8 +10,7 @@ from tracecal.estimators.semantic_entropy import AGREES
 from tracecal.features import operators as op
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / f"docs/background/{name}.md" for name in ("deviations", "cited_methods")]
-PAGE = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+PAGE = (ROOT / "docs/background/deviations.md").read_text(encoding="utf-8")
 
 
 def stated(pattern):
