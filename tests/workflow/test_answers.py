@@ -144,9 +144,10 @@ def test_what_a_file_leaves_out_is_counted_and_what_needs_entropies_is_null(mixe
     known = dict(brier.group_by("estimator").agg(pl.col("n").min()).iter_rows())
     assert known["seq_logp"] > known["trace"] == known["trace_plus"] == 0
     table = (results / "tables/cross_model.tex").read_text(encoding="utf-8")
-    left_out = rf"leave out questions: read on Arithmetic.* \({LEFT_OUT} of {answers.height}\)"
+    without = "Questions without an answer in the files: read on Arithmetic"
+    left_out = rf"{without}.* \({LEFT_OUT} of {answers.height}\)"
     assert re.search(left_out, table)
-    assert re.search(rf"are answers: read on Arithmetic.* \({n} of {n}\)", table)
+    assert re.search(rf"that TRACE needs: read on Arithmetic.* \({n} of {n}\)", table)
     bridge = pl.read_csv(results / "tables/bridge.csv")
     assert {"trace", "trace_plus"} <= set(bridge.filter(pl.col("brier").is_null())["estimator"])
     figures = [results / f"figures/{name}.svg" for name in ("framework", "spike_evidence")]

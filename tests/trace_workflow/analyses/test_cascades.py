@@ -332,9 +332,7 @@ def test_it_is_shown(known, tmp_path):
     routers = ["seq_logp", BEST, "trace_plus", RANDOM, ORACLE]
     assert made.frame["router"].to_list() == routers
     (title,) = made.titles.values()
-    assert (
-        title == "A (40.0 % right) to B (80.0 %), which is wrong on 10.0 % where the first is right"
-    )
+    assert title == "A (40.0 % right) to B (80.0 %), wrong on 10.0 % where the first is right"
     plus = made.frame.row(by_predicate=pl.col("router") == "trace_plus", named=True)
     assert plus["needed_cost"] == pytest.approx((1 + 4 * 0.49) / 4)
     told = read_yaml(columns.COLUMNS)
@@ -403,7 +401,7 @@ def test_pairs_that_are_not_worth_a_cascade_are_left_out_with_a_note(known):
     made = table.table(replace(shown, frames={"cascades": found}))
     assert set(zip(made.frame["small"], made.frame["large"], strict=True)) == {("a", "b")}
     assert made.notes[-1] == (
-        "Left out, as the second model gains 1 point of accuracy or less, or costs no more: "
+        "Left out, as the large model gains 1 point of accuracy or less, or costs no more: "
         "A to C (25% of the cost), A to D (100% of the cost), A to E (+1.0 points), "
         "B to E (-5.0 points)."
     )

@@ -91,7 +91,7 @@ def test_what_an_estimator_needs_is_said():
 def test_a_table_of_a_subset_says_so():
     assert "subset" not in " ".join(table("broader_uq").notes)
     told = " ".join(table("broader_uq", subset=60).notes)
-    assert "a seeded subset of at most 60 evaluation answers of each task" in told
+    assert "a random subset of at most 60 evaluation answers per task" in told
 
 
 def test_none_of_its_estimators_is_an_error():

@@ -65,9 +65,9 @@ def test_the_best_pointer_stands_first_and_every_answer_is_accounted_for():
     values = [row[1] for row in texts[:-1]]
     assert values == sorted(values, reverse=True) and len(values) == 6
     counted = table.notes[-1]
-    assert "50 answers, of which 3 do not hold the parts" in counted
-    assert "30 of 90 parts are wrong, and 4 more are missing" in counted
-    assert counted.endswith("parts that answers lack are left out.")
+    assert "50 answers, 3 without parts" in counted
+    assert "30 of 90 parts are wrong, 4 more are missing" in counted
+    assert counted.endswith("missing parts are left out.")
     wrong = made(localisation, {"localisation": pointed()}, "wrong").notes[-1]
     assert wrong.endswith("count as wrong in the accuracy.")
 

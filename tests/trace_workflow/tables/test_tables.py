@@ -231,8 +231,8 @@ def test_right_answers_are_counted_and_too_few_are_said_to_be():
         "of one class only."
     )
     assert right_answers(4, 900, t=1000, n=2000)[1:] == [
-        "Answers' files leave out questions: Task <1> (4 of 2004).",
-        "– Without entropies, which TRACE needs, are answers: Task <1> (900 of 2000).",
+        "Questions without an answer in the files: Task <1> (4 of 2004).",
+        "– Answers without the entropies that TRACE needs: Task <1> (900 of 2000).",
     ]
     assert any(note.startswith("Correct answers") for note in main(small()).notes)
     assert cross(small()).rows[0][-1].text == "3/8"
@@ -298,5 +298,5 @@ def test_tables_say_how_many_beams_their_scores_read(width, alike):
     shown = settings(ENTRIES, MODELS, TASKS, {"beams": width}, main=study)
     [note] = beam_notes(ENTRIES, shown)
     assert f"K = {width} beams" in note
-    assert ("order answers alike" in note) == alike
+    assert ("rank answers in the same order" in note) == alike
     assert not beam_notes([entry for entry in ENTRIES if entry.family != "beam"], shown)

@@ -1,4 +1,4 @@
-"""Findings on single answers: where their risk lies, how early it shows, what escalation gains."""
+"""Findings on single answers: the place of their risk, early doubt, and the gain of escalation."""
 
 from collections.abc import Mapping
 
@@ -46,7 +46,7 @@ CASCADE_WORDS = {"won": "more", "tied": "measurably neither more nor fewer", "lo
 
 
 def find_position_effect(shift: pl.DataFrame) -> list[Finding]:
-    """Whether TRACE ranks better with an answer's tokens in their order than in random ones."""
+    """Whether TRACE ranks better with tokens in their order than in random orders."""
     averages = shift.filter(pl.col("task").is_null())
     by_quantity = rows_by(averages.filter(over="draw"), "quantity")
     original = averages.filter(quantity="original")["mean"].to_list()
@@ -113,9 +113,9 @@ def find_early_doubt(early_doubt: pl.DataFrame) -> list[Finding]:
 
 
 def find_cascade_gains(analysis: pl.DataFrame, models: Labels) -> list[Finding]:
-    """What routing by TRACE+ gains on random routing and on routing by the selected baseline.
+    """The gain of routing by TRACE+ on random routing and on routing by the selected baseline.
 
-    The pair of models is the one where the large model gains most.
+    The pair of models is the pair with the largest gain of the large model.
     """
     means, _ = select_worthwhile(analysis)
     facts = means.filter(pl.col("router").is_null()).pivot("metric", index=KEYS, values="value")

@@ -1,4 +1,4 @@
-"""Findings on TRACE+ and baselines: who ranks better, who gives more exact probabilities."""
+"""Findings on TRACE+ and baselines: ranking, and the exactness of probabilities."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -115,14 +115,14 @@ def _comparison(row: Mapping, confirming: Mapping | None, tasks: Labels, labels:
 
 
 def _agreed(first: Outcome | None, second: Outcome | None) -> Outcome | None:
-    """The outcome by two metrics: a loss by one is a loss, and a win has to be one by both."""
+    """The outcome by two metrics: a loss by either is a loss, a win needs both."""
     if first == second or None in (first, second):
         return first if first == second else None
     return "lost" if "lost" in (first, second) else "tied"
 
 
 def _difference(row: Mapping) -> str:
-    """By how much TRACE+ is better, with its interval where it has one."""
+    """The advantage of TRACE+, with its interval where it has one."""
     has_interval = row["low"] is not None
     ends = f", {format_interval(row['level'], row['low'], row['high'])}" if has_interval else ""
     return f"{abs(row['difference']):.3f} {'better' if row['difference'] > 0 else 'worse'}{ends}"

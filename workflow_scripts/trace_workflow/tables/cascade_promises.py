@@ -1,4 +1,4 @@
-"""The table of cascades' guarantees: from which probability a small model's answer may be kept."""
+"""The table of cascades' guarantees: thresholds on the small model's probability."""
 
 import polars as pl
 
@@ -8,9 +8,10 @@ from trace_workflow.tables.table import Column, Table
 NOTHING = "No two models share a task."
 NOTE = (
     "Each guarantee holds by itself, with confidence {confidence:g}, for questions of further "
-    "groups like the tested ones. The CSV file says with how many questions a group counts at "
-    "most. At most x below: the cascade is right at most a share x less often than the large model "
-    "alone. A dash: no threshold gives the guarantee, and all is escalated; the CSV file says why."
+    "groups like the tested ones. The CSV file has the largest number of questions with which a "
+    "group counts. At most x below: the accuracy of the cascade is at most x below that of the "
+    "large model alone. A dash: no threshold gives the guarantee, and every question is escalated; "
+    "the CSV file says why."
 )
 
 

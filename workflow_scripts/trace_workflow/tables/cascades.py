@@ -1,4 +1,4 @@
-"""The table of cascades: what escalating the least confident answers to a large model gains."""
+"""The table of cascades: the gain from escalating the least confident answers to a large model."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -32,14 +32,14 @@ LABELS = {
 }
 SIGNIFICANT, BEATEN = "*", "+"
 NOTE = (
-    f"{SIGNIFICANT} The interval of the difference to random routing excludes zero. {BEATEN} That "
-    "of the difference between TRACE+ and this router does ({}, resampling groups of answers). "
-    "Random routing and the oracle stand in expectation over ties; the best baseline is that of "
-    "each column in hindsight, a point without an interval. A dash: the large model gains less "
-    f"than {100 * LEAST_GAIN:g} points, of which a share would say little."
+    f"{SIGNIFICANT} The interval of the difference to random routing excludes zero; {BEATEN} so "
+    "does the interval of the difference between TRACE+ and this router ({}, resampling groups of "
+    "answers). Random routing and the oracle are expectations over ties; the best baseline is the "
+    "best of each column in hindsight, a point without an interval. A dash: the large model gains "
+    f"less than {100 * LEAST_GAIN:g} points, too few to divide into shares."
 )
 LEFT_OUT_NOTE = (
-    f"Left out, as the second model gains {100 * BELOW:g} point of accuracy or less, or costs no "
+    f"Left out, as the large model gains {100 * BELOW:g} point of accuracy or less, or costs no "
     "more: {}."
 )
 ENDS = ("low", "high")
@@ -112,8 +112,8 @@ def _title(study: StudyResults, small: str, large: str, facts: dict[str, float])
     )
     models = study.models
     return (
-        f"{models[small]} ({right:.1f} % right) to {models[large]} ({better:.1f} %), which is "
-        f"wrong on {worse:.1f} % where the first is right"
+        f"{models[small]} ({right:.1f} % right) to {models[large]} ({better:.1f} %), wrong on "
+        f"{worse:.1f} % where the first is right"
     )
 
 

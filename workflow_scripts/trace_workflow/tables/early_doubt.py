@@ -1,4 +1,4 @@
-"""How early one can tell: AUROC after the first tokens, and what stopping there saves."""
+"""AUROC after the first tokens of an answer, and the tokens that early stops save."""
 
 import polars as pl
 
@@ -17,8 +17,8 @@ WORSE_NOTE = (
     "of answers) excludes zero."
 )
 CHANGE_NOTE = (
-    "On the answers that did not choose the rules for early stops, the error rate among those kept "
-    "differs from that without stops by {} to {} (all rows, 1 to 16 tokens)."
+    "On answers that did not choose the stopping rules, early stops change the error rate of kept "
+    "answers by {} to {} (all rows, 1 to 16 tokens)."
 )
 
 

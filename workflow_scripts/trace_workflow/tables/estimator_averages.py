@@ -20,7 +20,7 @@ from trace_workflow.tables.table import Column, Table
 from trace_workflow.tables.wording import count, join_names
 
 STUDY_HEADINGS = {"main": "Main", "cross": "Cross"}
-CALIBRATED_NOTE = "Brier and ECE are of calibrated probabilities unless a row says otherwise."
+CALIBRATED_NOTE = "Brier and ECE use calibrated probabilities unless a row says otherwise."
 REQUIREMENTS_NOTE = (
     "Req.: E extra inference, S sampled answers, H hidden states, L labelled training, "
     "C held-out calibration labels."
@@ -66,8 +66,7 @@ LAYOUTS = {
 def table(study: StudyResults) -> Table:
     """From `averages`, the table that the option `table` names: a row per estimator.
 
-    The last group holds estimators that are not in ESTIMATOR_ROWS; a note lists those that were
-    not measured.
+    The last group holds estimators beyond ESTIMATOR_ROWS; a note lists estimators without values.
     """
     name = study.options["table"]
     layout = LAYOUTS[name]
@@ -164,8 +163,8 @@ def _explain_subset(study: StudyResults) -> list[str]:
         return []
     size = count(study.options["subset"], "evaluation answer")
     return [
-        f"On a seeded subset of at most {size} of each task, on which every estimator here is "
-        "fitted and evaluated; other tables compare on all answers."
+        f"On a random subset of at most {size} per task, on which every estimator here is fitted "
+        "and evaluated; other tables use all answers."
     ]
 
 

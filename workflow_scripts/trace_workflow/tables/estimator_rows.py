@@ -1,4 +1,4 @@
-"""The rows of estimators: which ones a table shows, and what the paper calls them there."""
+"""The estimators of each table, and their names in the paper's tables."""
 
 # The estimators of the tables of averages, in groups of rows.
 ABLATIONS = (
@@ -52,5 +52,5 @@ PAPER_NAMES = {
 
 
 def estimators_of(table: str) -> set[str]:
-    """The estimators that a table shows where the run has them."""
+    """The estimators of a table, if the run has them."""
     return {estimator for group in ESTIMATOR_ROWS[table] for estimator in group}

@@ -16,9 +16,8 @@ DIFFERENT = "*"
 NOTHING = f"No task of the main study has {2 * SIZES[0]} answers."
 DIFFERENCE_NOTE = (
     f"{DIFFERENT} The interval of the difference to TRACE+ ({{}}, resampling groups of answers) "
-    "excludes zero. The selected baseline is, in each split, the one with the smallest log loss on "
-    "the same labels; the oracle the best of all baselines in hindsight, a point without an "
-    "interval."
+    "excludes zero. The selected baseline has, in each split, the smallest log loss on the same "
+    "labels; the oracle is the best baseline in hindsight, a point without an interval."
 )
 NO_ROWS = {"estimator": pl.String, "label": pl.String}
 
@@ -64,7 +63,7 @@ def _column(metric: str, size: int) -> Column:
 
 
 def _explain_tasks(study: StudyResults) -> str:
-    """Which tasks have enough answers for a size, and how many answers are evaluated."""
+    """A note on the tasks with enough answers for each size, and on the evaluated answers."""
     by_task = study.frames["few_labels"].drop_nulls("task").unique(["labels", "task"])
     parts = [
         f"{size} labels: "
@@ -72,7 +71,7 @@ def _explain_tasks(study: StudyResults) -> str:
         for (size,), tasks in by_task.sort("labels", "task").group_by("labels", maintain_order=True)
     ]
     return (
-        "All sizes of a task are measured on the same answers, those that the largest leaves; a "
-        "task counts where half of its answers suffice. Answers evaluated at "
+        "All sizes of a task are evaluated on the same answers, those beyond the largest size; a "
+        "task counts where half of its answers suffice. Evaluated answers at "
         f"{'; at '.join(parts)}."
     )

@@ -1,4 +1,4 @@
-"""A run's findings: what was answered, what is guaranteed, how TRACE+ compares, and the rest."""
+"""A run's findings: its answers, its guarantee, TRACE+ beside baselines, and further results."""
 
 from collections.abc import Mapping
 
@@ -48,7 +48,7 @@ REFUSED = (
 def find_all(study: StudyResults) -> list[Finding]:
     """The findings from the analyses, beginning with the guarantee that was fixed beforehand.
 
-    The study has the estimators and labels of the run, and the main comparison's options.
+    The study has the run's estimators and labels, and the options of the main comparison.
     """
     frames, main = study.frames, study.studies["main"]
     in_main = pl.col("task").is_in(main["tasks"]), pl.col("model") == main["model"]

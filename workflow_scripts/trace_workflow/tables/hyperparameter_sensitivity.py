@@ -1,4 +1,4 @@
-"""How far metrics change with each hyperparameter of TRACE, and with the penalty of TRACE+."""
+"""The sensitivity of metrics to each hyperparameter of TRACE and to the penalty of TRACE+."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -126,7 +126,7 @@ def _explain_spread(averages: pl.DataFrame) -> str:
     ]
     return (
         f"The s.d. of a mean over splits is at most {join_names(largest)}; all settings share the "
-        "same splits. The best value was chosen on the answers it is measured on."
+        "same splits. The best value is chosen on the answers that measure it."
     )
 
 

@@ -1,7 +1,7 @@
 """TRACE+ against baselines: the columns and sentences of tables that print improvements.
 
-TRACE+ is compared with two baselines that one could have chosen, the selected and the prespecified
-one (CHOSEN), and with the best in hindsight, an oracle.
+TRACE+ is compared with the selected and the prespecified baseline (CHOSEN), either of which a user
+could have chosen, and with the best in hindsight, an oracle.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ ORACLE_DETAILS = {
     "undefined": "undefined_splits",
 }
 WIN_COUNTS = {name: name for name in ("tasks", "wins")}
-# The same of the comparisons with CHOSEN, each name after the kind of baseline.
+# The same for the comparisons with CHOSEN, behind the kind of baseline.
 CHOSEN = ("picked", "named")
 CHOSEN_VALUES = {
     "baseline": "id",
@@ -77,7 +77,7 @@ def metric_columns(*names: str, metrics: Sequence[str] = METRICS) -> list[str]:
 
 
 def detail_columns(metrics: Sequence[str] = METRICS) -> list[str]:
-    """The frame's columns that the CSV adds, and those against CHOSEN, metric by metric."""
+    """The columns in the CSV alone, and the comparisons with CHOSEN, metric by metric."""
     chosen = [f"{kind}_{name}" for kind in CHOSEN for name in CHOSEN_VALUES.values()]
     names = (*ORACLE_DETAILS.values(), *chosen)
     return [f"{metric}_{name}" for metric in metrics for name in names]
@@ -159,7 +159,8 @@ def chosen_columns(
 ) -> list[Column]:
     """The improvements on the selected and on the prespecified baseline.
 
-    A win whose interval does not lie above zero is marked; `supported` adds counts of the others.
+    A win whose interval does not lie above zero is marked; `supported` adds counts of supported
+    wins.
     """
     columns = []
     selected, prespecified = chosen_headings(study)
@@ -199,7 +200,7 @@ def chosen_headings(study: StudyResults) -> list[str]:
 
 
 def count_columns(accuracy: bool = True) -> list[Column]:
-    """How many answers are correct, of how many."""
+    """The columns of accuracy and counts of correct answers."""
     group = "Answers"
     share = [Column(("accuracy",), "Acc.", group, added=True)] if accuracy else []
     return [*share, Column(("right", "answers"), "Correct", group, added=True)]
@@ -223,13 +224,13 @@ def explain_improvements(improvements: Iterable[Improvement], study: StudyResult
     chosen = [row for row in rows if row["against"] in CHOSEN]
     n_resamples = max((row["resamples"] for row in chosen), default=0)
     notes = [
-        "The selected baseline is, in each split, the one with the smallest log loss on the "
-        "calibration data, ranked by its calibrated probability; the prespecified one was chosen "
-        "before any result. The best baseline (Best Non-TRACE) is an oracle, the best of each "
-        "column in hindsight: a point without an interval.",
+        "The selected baseline has, in each split, the smallest log loss on the calibration data, "
+        "and ranks by its calibrated probability; the prespecified baseline was chosen before any "
+        "result. The best baseline (Best Non-TRACE) is an oracle, the best of each column in "
+        "hindsight: a point without an interval.",
         f"Intervals ({interval_level(rows)}): percentiles over {n_resamples} resamples of whole "
-        "groups of examples, both sides on the same splits; each stands by itself, uncorrected for "
-        "their number.",
+        "groups of examples, both sides on the same splits, without a correction for multiple "
+        "comparisons.",
     ]
     mark = (
         f"{UNSUPPORTED} TRACE+ is better, but the interval does not lie above zero: this win is "

@@ -1,4 +1,4 @@
-"""The main study's multilingual tasks, language by language beside all of them."""
+"""The main study's multilingual tasks: each language beside all languages."""
 
 import polars as pl
 
@@ -16,7 +16,7 @@ from trace_workflow.tables.wording import note
 from tracecal.estimators.estimator import PICKED, TRACE_PLUS
 
 ALL_LANGUAGES = "all"
-# Correct and wrong answers that an AUROC needs at least to be informative.
+# The fewest correct and wrong answers with which an AUROC is informative.
 FEWEST = 10
 ESTIMATORS = (PICKED, "trace", TRACE_PLUS)
 LABELS = {
@@ -80,7 +80,7 @@ def _with_pooled(study: StudyResults, analysis: str) -> pl.DataFrame:
 def _frame(
     averages: pl.DataFrame, improvements: pl.DataFrame, accuracies: pl.DataFrame
 ) -> pl.DataFrame:
-    """A row per task and language, that of all languages first."""
+    """A row per task and language; all languages together come first."""
     sizes = averages.filter(metric="brier").group_by(KEYS).agg(pl.col("n").mean())
     counts = accuracies.select(*KEYS, "accuracy", right="correct", answers="n")
     frame = sizes.join(counts, on=KEYS, how="left")

@@ -1,4 +1,4 @@
-"""How often the risk of an answer lies in a part that is wrong, beside chance."""
+"""How often the risk of an answer lies in a wrong part, compared with chance."""
 
 import polars as pl
 
@@ -46,22 +46,21 @@ def table(study: StudyResults) -> Table:
         section=section,
         titles=titles,
         notes=(
-            "Of the answers that hold right and wrong parts, the share in which the pointer lies "
-            "in a wrong one; a token or window outside of all parts does not count as a hit.",
+            "The share of answers with right and wrong parts in which the pointer lies in a wrong "
+            "part; a token or window outside all parts is no hit.",
             *_count_parts(frame, study),
         ),
     )
 
 
 def _count_parts(frame: pl.DataFrame, study: StudyResults) -> list[str]:
-    """How many answers and parts there are, and what missing parts count as."""
+    """A note on the numbers of answers and parts, and on missing parts."""
     missing = study.options["missing"]
     sentences = [
-        f"{study.pair_label(row['model'], row['task'])} {row['answers']} answers, of which "
-        f"{row['without_parts']} do not hold the parts in the form that is asked for and "
-        f"{row['mixed']} hold right and wrong ones; {row['wrong']} of {row['parts']} parts are "
-        f"wrong, and {row['missing']} more are missing; parts that answers lack "
-        f"{MISSING_PARTS[missing[row['task']]]}"
+        f"{study.pair_label(row['model'], row['task'])} {row['answers']} answers, "
+        f"{row['without_parts']} without parts in the requested form and {row['mixed']} with right "
+        f"and wrong parts; {row['wrong']} of {row['parts']} parts are wrong, {row['missing']} more "
+        f"are missing; missing parts {MISSING_PARTS[missing[row['task']]]}"
         for row in frame.unique(["model", "task"], maintain_order=True).to_dicts()
     ]
     return note("Counted", sentences)

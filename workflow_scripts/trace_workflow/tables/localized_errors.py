@@ -29,14 +29,13 @@ SLICE_NAMES = {
     "global": "Global",
 }
 MATCHING_NOTE = (
-    "Errors are compared with correct answers of the same task and nearest length, one for each "
-    "error and none twice; where a task has fewer correct answers than errors, as many errors. "
-    "Error = positive. Each value is the mean over {matchings} matchings, drawn among answers "
-    "equally near."
+    "Each error is matched with another correct answer of the same task and nearest length; a task "
+    "with fewer correct answers than errors matches as many errors as it can. Error = positive. "
+    "Each value is the mean over {matchings} matchings, which break ties of length at random."
 )
 KINDS = ("number", "entity", "claim", "localized")
 COUNTS = ("n", "errors", "length_gap")
-# With fewer matched errors a value would depend on single answers, and is not printed.
+# With fewer matched errors a value depends on single answers, and is not printed.
 FEWEST = 10
 SliceValues = Mapping[tuple[str, str, str], Mapping]  # rows by estimator, slice and metric
 
@@ -157,7 +156,7 @@ def _has_gain(slice_name: str, values: SliceValues) -> bool:
 
 
 def _explain_matching(largest: Mapping[str, Mapping]) -> Iterator[str]:
-    """How many errors are matched, and how well."""
+    """A note on the number of matched errors, and on the gap in length."""
     sizes = [
         f"{SLICE_NAMES[slice_name].lower()} {format_number(row['n'], 0)} of {row['errors']} "
         f"({format_number(row['length_gap'], 1)})"
@@ -166,8 +165,7 @@ def _explain_matching(largest: Mapping[str, Mapping]) -> Iterator[str]:
     ]
     if sizes:
         yield (
-            "Errors matched, and by how many tokens the two of a pair differ on average: "
-            f"{', '.join(sizes)}."
+            f"Matched errors, and the mean difference in tokens within a pair: {', '.join(sizes)}."
         )
 
 
@@ -201,7 +199,7 @@ def _explain_gains(
         level = max(gain["level"] for gain in gains.values())
         baseline = study.labels[study.options["named"]]
         yield (
-            f"AUROC of TRACE+ minus that of {baseline}, prespecified, with a {100 * level:g}% "
+            f"AUROC of TRACE+ minus AUROC of {baseline}, prespecified, with a {100 * level:g}% "
             "interval (bootstrap over groups of answers, each resample matched anew): "
             f"{'; '.join(parts)}."
         )

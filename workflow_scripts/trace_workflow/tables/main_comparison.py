@@ -1,8 +1,8 @@
 """The main comparison: every baseline and TRACE estimator on every task of one model.
 
 `table(study)` lays out the averages of the main study, a row per estimator and a column per task
-and metric, with the improvements of TRACE+ over three baselines below: the one named in the
-configuration, the one selected on calibration data, and the best of each column.
+and metric, with the improvements of TRACE+ over three baselines below: the prespecified baseline,
+the baseline selected on calibration data, and the best of each column.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -236,7 +236,7 @@ def _join_series(names: Sequence[str]) -> str:
 
 
 def _explain_fits_beyond_paper(study: StudyResults) -> list[str]:
-    """Say how much better than TRACE+ each calibrated fit beyond the paper is, over all tasks."""
+    """A note on the improvements of each fit beyond the paper on TRACE+, over all tasks."""
     labels = study.options.get("beyond_paper", {})
     if not labels:
         return []
@@ -260,9 +260,9 @@ def _explain_fits_beyond_paper(study: StudyResults) -> list[str]:
         return []
     level = f"{100 * rows['level'].max():g} %"
     return [
-        "Fits beyond the paper, by how much they are better than TRACE+, averaged over the tasks "
-        f"({level} intervals that hold for all of them at once): {'; '.join(fits)}. Supported by "
-        f"their interval: {join_names(supported) if supported else 'none'}."
+        "Fits beyond the paper, as improvements on TRACE+ averaged over the tasks (simultaneous "
+        f"{level} intervals): {'; '.join(fits)}. Supported by their interval: "
+        f"{join_names(supported) if supported else 'none'}."
     ]
 
 

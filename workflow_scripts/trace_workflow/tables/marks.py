@@ -44,7 +44,7 @@ def mark_partly_undefined(key: str) -> pl.Expr:
 def explain_partly_undefined(
     parts: Mapping[str, pl.DataFrame], tasks: Labels, metrics: Sequence[str] = METRICS
 ) -> list[str]:
-    """The note on that mark, from averages of single tasks; the keys say what a frame is about."""
+    """The note on PARTLY, from averages of single tasks; the keys name the scope of each frame."""
     names = [
         f"{METRIC_NAMES[metric]}{part} on {join_names(undefined)}"
         for part, averages in parts.items()
@@ -70,9 +70,9 @@ def undefined_tasks(averages: pl.DataFrame, metric: str, tasks: Labels) -> list[
 def is_unscored(
     pairs: Collection[tuple[str, str, str]], estimator_column: str, *scope: str
 ) -> pl.Expr:
-    """Whether a row's estimator leaves out answers, by `pairs` of model, task and estimator.
+    """Whether the estimator of a row leaves out answers, by `pairs` of model, task and estimator.
 
-    `scope` names the other columns of SCOPE that the rows have; without it any pair counts.
+    `scope` names the other columns of SCOPE in the rows; without it any pair counts.
     """
     if not pairs:
         return pl.lit(False)
@@ -88,7 +88,7 @@ def mark_unscored(shares: ScoredShares | None, estimator_column: str, *scope: st
 
 
 def explain_unscored(study: StudyResults, shares: ScoredShares | None = None) -> list[str]:
-    """The note on that mark, for all estimators of the study or those of `shares`."""
+    """The note on UNSCORED, for `shares` or for all estimators of the study."""
     parts = [
         f"{study.labels[estimator]} on {study.pair_label(model, task)} "
         f"({1 - share:.1%} of the answers)"

@@ -20,14 +20,14 @@ METRICS = ("brier", "auroc")
 # A table that claims wins gives the AUROC of calibrated probabilities beside that of raw scores.
 CLAIMED = (*METRICS, "auroc_calibrated")
 DIRECTION_NOTE = (
-    "AUROC ranks by the raw score where an estimator has one, as the paper does; the direction of "
-    "TRACE+ is fitted. AUROC (cal.) ranks by every estimator's calibrated probability, whose "
-    "direction is fitted for all alike: only a win there too cannot be due to the direction."
+    "AUROC ranks by the raw score where an estimator has one, as in the paper; the direction of "
+    "TRACE+ is fitted. AUROC (cal.) ranks by the calibrated probability, whose direction is fitted "
+    "for every estimator: a win there, too, is not due to the direction."
 )
 DEBIASED_NOTE = (
-    "ECE (debiased): less what exact probabilities would have on as many answers in the same bins."
+    "ECE (debiased): minus the ECE of exact probabilities with as many answers in the same bins."
 )
 RISK_NOTE = (
-    "A token's risk is its entropy (nats), mean risk its average over the answer; the spike gap is "
-    "how far the mean of its most uncertain window of four tokens exceeds that average."
+    "The risk of a token is its entropy (nats), mean risk its average over the answer; the spike "
+    "gap is the mean over the most uncertain window of four tokens minus mean risk."
 )

@@ -1,13 +1,12 @@
 """A table of this run beside the paper's: paper, ours, difference, and whether it is large.
 
-Our value is a mean over random calibration/evaluation splits of the same answers, and its s.d. is
-that of single splits. A difference exceeds the split-to-split spread when it is larger than two
-such s.d. (within which nearly all single splits lie) plus half a unit of the paper's last printed
-digit. The mean over all splits varies less than single splits do, so a difference that exceeds
-this is not due to the splits. One within it is not evidence of a reproduction: the splits overlap,
-and say nothing about other questions, prompts or model revisions. Without an s.d. in our table
-there is no verdict. A table whose values are means over other draws names them in its column
-`sd_over`, and its verdicts are about those.
+Our value is a mean over random calibration/evaluation splits of the same answers, with the s.d. of
+single splits. A difference exceeds the split-to-split spread if it is larger than two s.d. (which
+hold nearly all single splits) plus half a unit of the paper's last printed digit. As the mean over
+all splits varies less than single splits, a difference beyond the spread is not due to the splits.
+A difference within it is no evidence of a reproduction: the splits overlap, and say nothing about
+other questions, prompts or model revisions. Without an s.d. in our table there is no verdict. A
+table with means over other draws names them in its column `sd_over`; its verdicts refer to them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

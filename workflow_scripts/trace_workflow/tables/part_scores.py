@@ -52,11 +52,11 @@ def table(study: StudyResults) -> Table:
         section=section,
         titles=titles,
         notes=(
-            "AUROC among all parts, among those of the same name and of the same answer. Lowest "
-            "wrong: of the answers with right and wrong parts, the share whose lowest score is a "
-            "wrong part's. Found at k %: the share of the wrong parts among the k % of all parts "
-            f"with the lowest scores; the CSV has k = {', '.join(map(str, REVIEWED))} and all "
-            "intervals. The whole answer's score is given to each of its parts, so it cannot rank "
-            "those of one answer. Learned estimators are fitted on parts alone.",
+            "AUROC among all parts, among parts of the same name, and among parts of the same "
+            "answer. Lowest wrong: the share of answers with right and wrong parts whose lowest "
+            "score is a wrong part's. Found at k %: the share of all wrong parts among the k % of "
+            f"parts with the lowest scores; the CSV has k = {', '.join(map(str, REVIEWED))} and "
+            "all intervals. The score of a whole answer is the same for its parts and cannot rank "
+            "them. Learned estimators are fitted on parts alone.",
         ),
     )

@@ -1,4 +1,4 @@
-"""TRACE's ranking with the tokens of an answer in their order, and in random orders."""
+"""TRACE's AUROC with the tokens of an answer in their order, and in random orders."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""The table of assumptions: what each kind of method needs to score an answer (appendix C)."""
+"""The table of assumptions: the needs of each kind of method (appendix C)."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ ASSUMPTIONS = {
     "calibrator": "Calib.",
 }
 MARKS = {"yes": "✓", "partly": "△", "no": "✗"}
-# The paper's methods in its order, and those that its table lacks.
+# The paper's methods in its order, and methods beyond its table.
 ORDER = ("likelihood_entropy", "beam", "token_sar", "mars", "selfcheckgpt", "semantic_entropy")
 ADDED_METHODS = (
     "entropy_sentinel",

@@ -1,4 +1,4 @@
-"""Thresholds that guarantee the error rate of what they keep, for each pair."""
+"""Thresholds that guarantee the error rate of the kept answers, for each pair."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,7 +16,7 @@ QUANTITIES = ("threshold", "coverage", "kept", "wrong", "allowed", "enough", "re
 def table(study: StudyResults) -> Table:
     """From `risk_coverage` and `accuracy`: a row per model and task, QUANTITIES for each rate.
 
-    Only the CSV and a note have rates that no threshold guarantees, unless none has one.
+    Rates without a guarantee in any row stand in the CSV and a note alone, unless all lack one.
     """
     thresholds = study.frames["risk_coverage"]
     rates = sorted(set(thresholds["error_rate"]))
@@ -65,7 +65,7 @@ def _columns(rate: float) -> tuple[Column, ...]:
 
 
 def _counts(names: Mapping[str, str]) -> pl.Expr:
-    """Wrong of kept answers: their ratio is no estimate, as they chose the threshold."""
+    """Wrong of kept answers; their ratio is no estimate, as these answers chose the threshold."""
     return pl.when(pl.col(names["kept"]) > 0).then(
         pl.format("{}/{}", names["wrong"], names["kept"])
     )
@@ -80,8 +80,8 @@ def _footnotes(
     printed = thresholds.filter(pl.col("error_rate").is_in(printed_rates))
     if printed["threshold"].null_count():
         notes.append(
-            f"{NONE} (m): no threshold guarantees this rate with these answers; if more groups "
-            "are like them, m will do (no m: not even 14 times as many). The CSV says why. "
+            f"{NONE} (m): no threshold guarantees this rate with these answers; m groups like "
+            "them would suffice (no m: not even 14 times as many). The CSV says why. "
             f"{ABSENT}: nothing kept."
         )
     return tuple(notes)

@@ -20,7 +20,7 @@ SHRINKAGE, EXPLAINED = 0.9, 0.15
 def needed_answers(n_weights: int, share: float) -> float:
     """How many answers a fit of `n_weights` needs: criterion 1 of Riley et al. 2020.
 
-    `share` is that of one class; without answers of one class no number suffices.
+    `share` is the share of one class; no number suffices where a class has no answers.
 
     >>> round(needed_answers(8, 0.5)), needed_answers(0, 0.5), needed_answers(8, 0.0)
     (599, 0, inf)
@@ -41,7 +41,7 @@ def warn_of_few_answers(
 
     `accuracies` have `model`, `task` (None: all tasks together), `n` and `correct`. The study's
     options have the number of `weights` of the largest fit (0: none is fitted) and the
-    `calibration_share`, in whose place `shares` may stand.
+    `calibration_share`, which `shares` replaces.
     """
     n_weights = study.options["weights"]
     shares = shares or [study.options["calibration_share"]]
@@ -74,10 +74,10 @@ def _part_sizes(shares: Sequence[float], number: int) -> str:
     return " to ".join(ends)
 
 
-COUNTS_ELSEWHERE = "Answers, and how many are correct: see the main comparison."
+COUNTS_ELSEWHERE = "The main comparison has the numbers of answers and of correct ones."
 BEAMS = "Beam scores read all beams of a search from the same prompt, K = {} beams"
 # Flores et al. 2025: of two beams all three are functions of the difference of their scores.
-ALIKE = ", of which Beam-Ratio, Beam-TailThinness and Beam Entropy order answers alike"
+ALIKE = "; Beam-Ratio, Beam-TailThinness and Beam Entropy then rank answers in the same order"
 
 
 def count_notes(study: StudyResults) -> list[str]:
@@ -97,9 +97,9 @@ def count_notes(study: StudyResults) -> list[str]:
 def refer_to_counts(
     study: StudyResults, shares: Sequence[float] = (), pooled: bool = False
 ) -> list[str]:
-    """In place of `count_notes`: a reference to the main comparison's, and the same warning.
+    """A reference to the counts of the main comparison, and the warning of `count_notes`.
 
-    A fit is for one task, or, if `pooled`, for all of them together.
+    A fit is for one task or, if `pooled`, for all tasks together.
     """
     total = {"task": None} | sum_counts(study.accuracies)
     fits = [total] if pooled else study.accuracies
@@ -114,18 +114,18 @@ def sum_counts(accuracies: Sequence[Mapping]) -> dict[str, int]:
 def missing_answers(accuracies: Sequence[Mapping], study: StudyResults) -> list[str]:
     """Notes on questions without answers, answers without entropies, and parts that answers lack.
 
-    The study's option `missing` has by task of parts what a missing part counts as.
+    The study's option `missing` says by task what a missing part counts as.
     """
     missing = study.options.get("missing", {})
     questions = [row for row in accuracies if row["task"] not in missing]
     parts_left_out = [row for row in accuracies if missing.get(row["task"]) == "unanswered"]
     parts_wrong = [row for row in accuracies if missing.get(row["task"]) == "wrong"]
-    without_entropy = f"{ABSENT} Without entropies, which TRACE needs, are answers"
+    without_entropy = f"{ABSENT} Answers without the entropies that TRACE needs"
     # The column of counts, its rows, whether `n` excludes what it counts, and the sentence.
     kinds = [
-        ("unanswered", questions, True, "Answers' files leave out questions"),
-        ("unanswered", parts_left_out, True, "Parts that answers lack are left out"),
-        ("unanswered", parts_wrong, False, "Parts that answers lack count as wrong"),
+        ("unanswered", questions, True, "Questions without an answer in the files"),
+        ("unanswered", parts_left_out, True, "Missing parts, left out"),
+        ("unanswered", parts_wrong, False, "Missing parts, counted as wrong"),
         ("without_entropy", accuracies, False, without_entropy),
     ]
     notes = []
@@ -141,7 +141,7 @@ def missing_answers(accuracies: Sequence[Mapping], study: StudyResults) -> list[
 
 
 def beam_notes(entries: Sequence[Entry], study: StudyResults) -> list[str]:
-    """How many beams the beam scores among `entries` read, by the study's option `beams`."""
+    """A note on the number of beams, the option `beams`, if `entries` have beam scores."""
     if not any(entry.family == "beam" for entry in entries):
         return []
     n_beams = study.options["beams"]

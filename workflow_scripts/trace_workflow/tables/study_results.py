@@ -1,8 +1,8 @@
-"""The results of the studies that a table is about, and how they are read.
+"""The reader of the studies behind a table.
 
 1. `StudyResults.select` takes the rows of an analysis that belong to a study.
 2. `StudyResults.pivot` makes a row per estimator: a mean, its s.d. and undefined splits per column.
-3. `labels`, `pair_label` and `scope` say what the rows are about.
+3. `labels`, `pair_label` and `scope` name the rows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,11 +23,11 @@ ScoredShares = Mapping[tuple[str, str, str], float]  # by model, task and estima
 
 @dataclass(frozen=True)
 class StudyResults:
-    """The frames of a table's analyses, and what names and orders their rows.
+    """The frames of a table's analyses, with the names and the order of their rows.
 
-    `estimators` stand in the order of their rows, models in that of `models`, tasks in that of
-    their ids. `studies` holds 'main' (a model and its tasks), 'cross' (models and their tasks) or
-    both; `options` are settings of a single table.
+    Rows follow the order of `estimators`, of `models`, and of the tasks' ids. `studies` holds
+    'main' (a model and its tasks), 'cross' (models and their tasks) or both; `options` are settings
+    of a single table.
 
     >>> study = StudyResults(models={"m": "Tiny"}, tasks={"s": "SVAMP"},
     ...               studies={"main": {"model": "m", "tasks": ["s"]}})

@@ -30,7 +30,7 @@ WIDE = 12
 
 @dataclass(frozen=True)
 class Column:
-    """How columns of the frame print as one.
+    """A printed column, made from one or several columns of the frame.
 
     Row by row, `emphasis` is 'best' (bold), 'second' (underlined) or None, `mark` a footnote mark
     or None, `cite` citation keys or None; `decimals` and `signed` may be expressions. `printed`
@@ -87,7 +87,7 @@ class Table:
 
     A rule separates rows where `section` changes; `titles` name sections. `emphasis` explains bold
     and underlined values, `footnotes` explain marks, dashes and missing results, `notes` say more.
-    Rows that meet `added` are not in the paper's table. A wide table prints the columns whose first
+    Rows with `added` are not in the paper's table. A wide table prints the columns whose first
     keys are in `first`, in that order, or, without `first`, those that are not `added`. The caller
     may set `name`, `title` and `caption` later. Raises `ValueError` where the frame lacks a printed
     column.
