@@ -30,7 +30,7 @@ with job(snakemake):
         seed=seed,
         resamples=resamples,
     )
-    gain_rows = gains(averages(metrics, params.studies), params.baselines, params.named)
-    rows = improvements(gain_rows, resampled, params.named, params.studies, level)
+    gain_rows = gains(averages(metrics, params.studies), params.baselines, params.named_baseline)
+    rows = improvements(gain_rows, resampled, params.named_baseline, params.studies, level)
     write_parquet(metrics, snakemake.output.metrics)
     write_parquet(rows, snakemake.output.improvements)

@@ -8,7 +8,7 @@ from tracecal.io.files import read_parquet
 from tracecal.pages import figure_style
 
 with job(snakemake):
-    figure = import_module(f"trace_workflow.figures.{snakemake.wildcards.figure}")
+    module = import_module(f"trace_workflow.figures.{snakemake.wildcards.figure}")
     settings, words = dict(snakemake.params.settings), snakemake.params.words
     if "entries" in settings:
         settings["entries"] = [Entry(**fields) for fields in settings["entries"]]
@@ -17,7 +17,7 @@ with job(snakemake):
         name: read_parquet(paths) if isinstance(paths, str) else paths
         for name, paths in snakemake.input.items()
     }
-    drawn = figure.draw(**frames, **settings)
+    figure = module.draw(**frames, **settings)
     figure_style.save(
-        drawn, snakemake.output.pdf, snakemake.output.svg, words["title"], words["caption"]
+        figure, snakemake.output.pdf, snakemake.output.svg, words["title"], words["caption"]
     )

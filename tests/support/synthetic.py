@@ -104,7 +104,7 @@ def answered(models, tasks, scored=()):
 
 
 # How many weights TRACE+ fits, and on which share of the answers.
-OPTIONS = {"weights": 8, "calibration_share": 0.35, "named": "seq_logp", "beams": 10}
+OPTIONS = {"weights": 8, "calibration_share": 0.35, "named_baseline": "seq_logp", "beams": 10}
 
 
 def settings(entries, models, tasks, options=None, **studies):

@@ -120,7 +120,7 @@ def test_localized_errors_with_and_without_mars(results, errors, scored):
         name=errors,
         scored=scored,
         learned=["trace_plus"],
-        named="seq_logp",
+        named_baseline="seq_logp",
         bootstrap=BOOTSTRAP,
     )
     assert set(found["estimator"]) == {*scored, "trace_plus", "gain"}

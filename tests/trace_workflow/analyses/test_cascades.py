@@ -322,7 +322,9 @@ def test_models_without_a_common_task_have_no_cascade(tmp_path):
 def settings():
     shown = [entry for entry in ENTRIES if entry.id in ("seq_logp", "trace_plus")]
     studies = {"all": {"models": ["a", "b"], "tasks": ["t"]}}
-    return StudyResults({}, shown, {"a": "A", "b": "B"}, {"t": "T"}, studies, {"named": "seq_logp"})
+    return StudyResults(
+        {}, shown, {"a": "A", "b": "B"}, {"t": "T"}, studies, {"named_baseline": "seq_logp"}
+    )
 
 
 def test_it_is_shown(known, tmp_path):
@@ -387,7 +389,9 @@ def test_a_share_of_a_gain_below_five_points_is_not_told():
 def test_pairs_that_are_not_worth_a_cascade_are_left_out_with_a_note(known):
     """A "large" model that costs less made a cost of 49,348 %."""
     models = {name: name.upper() for name in "abcde"}
-    shown = StudyResults({}, settings().estimators, models, {"t": "T"}, {}, {"named": "seq_logp"})
+    shown = StudyResults(
+        {}, settings().estimators, models, {"t": "T"}, {}, {"named_baseline": "seq_logp"}
+    )
     one_point = flat(SMALL | (np.arange(N) < 2))
     found = pl.concat(
         [

@@ -37,7 +37,7 @@ ESTIMATORS |= {"trace_plus": ["features.a", "features.b"]}
 SETTINGS = {
     "estimators": ESTIMATORS,
     "own_fits": {},
-    "shown": SHOWN,
+    "row_ids": SHOWN,
     "baselines": BASELINES,
     "method": "platt",
     "seed": 3,

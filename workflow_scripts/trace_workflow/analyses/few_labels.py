@@ -47,7 +47,7 @@ def analysis(files: StudyFiles, level: float, **settings: Any) -> pl.DataFrame:
         splits = read_parquet(paths.pop("splits"), ["example_id", "split", "rank"])
         answers = read_labelled_answers(*paths.values())
         frames.append(resample_sizes(answers, splits, model=model, task=task, **settings))
-    return few_labels(pl.concat(frames), settings["shown"], settings["baselines"], level)
+    return few_labels(pl.concat(frames), settings["row_ids"], settings["baselines"], level)
 
 
 def resample_sizes(
@@ -58,7 +58,7 @@ def resample_sizes(
     task: str,
     estimators: Mapping[str, Sequence[str]],
     own_fits: Mapping[str, OwnFit],
-    shown: Sequence[str],
+    row_ids: Sequence[str],
     baselines: Sequence[str],
     method: Method,
     seed: int,
@@ -67,11 +67,11 @@ def resample_sizes(
     """RESAMPLES at each size, after `labels`, the size, and `n` answers evaluated in a split.
 
     `answers` is as `read_labelled_answers` returns it; `splits` has `example_id`, `split` and
-    `rank`. Only the `shown` estimators are resampled, the other `baselines` just measured.
+    `rank`. The estimators `row_ids` are resampled; the other `baselines` are measured once.
     """
     labels, scores = answers.select("example_id", "group_id", "correct"), raw_scores(answers)
     sizes = [size for size in SIZES if size <= answers.height / 2]
-    unshown = [name for name in baselines if name not in shown]
+    further = [name for name in baselines if name not in row_ids]
     frames = [pl.DataFrame(schema=RESAMPLES_BY_SIZE)]
     for size in sizes:
         parts = split_at_size(splits, size, sizes[-1])
@@ -82,7 +82,7 @@ def resample_sizes(
             evaluated, on=["split", "example_id"], how="semi", maintain_order="left"
         )
         n_evaluated = evaluated.height / splits["split"].n_unique()
-        for names, n_resamples in ((shown, resamples), (unshown, 0)):
+        for names, n_resamples in ((row_ids, resamples), (further, 0)):
             resampled = resample_metrics(
                 *(tested, labels, scores),
                 model=model,
@@ -117,7 +117,7 @@ def split_at_size(splits: pl.DataFrame, size: int, largest: int) -> pl.DataFrame
 
 
 def few_labels(
-    resampled: pl.DataFrame, shown: Sequence[str], baselines: Sequence[str], level: float
+    resampled: pl.DataFrame, row_ids: Sequence[str], baselines: Sequence[str], level: float
 ) -> pl.DataFrame:
     """A row per size, metric and estimator for each task, and without `task` for their mean.
 
@@ -139,11 +139,11 @@ def few_labels(
         for task, members in scopes.items():
             means = {
                 name: np.mean([by_task[member][name] for member in members], axis=0)
-                for name in {*shown, *baselines}
+                for name in {*row_ids, *baselines}
             }
             best = max((means[name][:1] for name in baselines), key=np.nan_to_num)
             n = sum(n_evaluated[member] for member in members)
-            for name, values in [*((name, means[name]) for name in shown), (ORACLE, best)]:
+            for name, values in [*((name, means[name]) for name in row_ids), (ORACLE, best)]:
                 difference = means[TRACE_PLUS][: len(values)] - values
                 low, high, _ = interval(difference[1:], level)
                 bounds = (sign * values[0], difference[0], low, high, level)

@@ -1,6 +1,6 @@
-"""By how much TRACE+ is better than the selected, the prespecified and the best baseline.
+"""The advantage of TRACE+ over the selected, the prespecified and the best baseline.
 
-Differences of averages, without intervals: `improvements` adds these.
+Differences of averages; `improvements` adds intervals.
 """
 
 from collections import Counter
@@ -40,14 +40,14 @@ Side = tuple[float | None, Sequence[float | None]]  # a mean, and the series of 
 
 
 def gains(
-    averages: pl.DataFrame, baselines: Sequence[str], named: str, by: Sequence[str] = ()
+    averages: pl.DataFrame, baselines: Sequence[str], named_baseline: str, by: Sequence[str] = ()
 ) -> pl.DataFrame:
     """A row per metric and scope of `averages` and each of AGAINST: GAINS after the columns `by`.
 
-    `reference` is the average of the `baseline`, `value` that of TRACE+, `difference` by how much
-    TRACE+ is better, None where either average is; each has its s.d. over splits. `undefined` is
-    the largest number of `splits` in which one of the estimators has no value. The cross study's
-    row without a model is the mean over the models whose difference is defined.
+    `reference` is the average of the `baseline`, `value` the average of TRACE+, and `difference`
+    the advantage of TRACE+, None where either average is; each has its s.d. over splits.
+    `undefined` is the largest number of `splits` in which an estimator has no value. The cross
+    study's row without a model is the mean over the models with a defined difference.
     """
     keys = [*by, *SCOPE]
     compared = averages.filter(
@@ -61,7 +61,9 @@ def gains(
             continue
         by_estimator = {row["estimator"]: row for row in members.iter_rows(named=True)}
         sign = SIGNS[scope["metric"]]
-        for against, baseline in _baselines_against(by_estimator, baselines, named, sign).items():
+        for against, baseline in _baselines_against(
+            by_estimator, baselines, named_baseline, sign
+        ).items():
             row = scope | {"against": against} | _gain(by_estimator, baseline, sign)
             rows.append(row)
             if scope["study"] == "cross":
@@ -106,13 +108,13 @@ def _most_common(names: Sequence[str]) -> str:
 
 
 def _baselines_against(
-    by_estimator: Mapping[str, Mapping], baselines: Sequence[str], named: str, sign: float
+    by_estimator: Mapping[str, Mapping], baselines: Sequence[str], named_baseline: str, sign: float
 ) -> dict[str, str | None]:
     """The estimator of each of AGAINST; of several best ones the oracle is the first."""
     means = {name: by_estimator[name]["mean"] for name in baselines if name in by_estimator}
     signed = {name: sign * value for name, value in means.items() if value is not None}
     best = max(signed, key=signed.__getitem__) if signed else None
-    return {"picked": PICKED, "named": named, "oracle": best}
+    return dict(zip(AGAINST, (PICKED, named_baseline, best), strict=True))
 
 
 def _gain(by_estimator: Mapping[str, Mapping], baseline: str | None, sign: float) -> dict:

@@ -36,7 +36,7 @@ UNDEFINED = np.array([np.nan])
 def analysis(
     files: StudyFiles,
     baselines: Sequence[str],
-    named: str,
+    named_baseline: str,
     studies: Mapping[str, Mapping],
     level: float,
 ) -> pl.DataFrame:
@@ -46,15 +46,15 @@ def analysis(
         (model, task): read_parquet(paths["picked"], list(PICKS))["baseline"].to_list()
         for model, task, paths in files.by_pair("picked")
     }
-    gain_rows = gains(read_parquet(files["averages"], list(AVERAGES)), baselines, named)
+    gain_rows = gains(read_parquet(files["averages"], list(AVERAGES)), baselines, named_baseline)
     gain_rows = name_most_picked(gain_rows, picks, studies)
-    return improvements(gain_rows, resampled, named, studies, level)
+    return improvements(gain_rows, resampled, named_baseline, studies, level)
 
 
 def improvements(
     gain_rows: pl.DataFrame,
     resampled: pl.DataFrame,
-    named: str,
+    named_baseline: str,
     studies: Mapping[str, Mapping],
     level: float,
 ) -> pl.DataFrame:
@@ -69,7 +69,7 @@ def improvements(
     bounds = {}
     for metric in resampled["metric"].unique().sort():
         by_pair = signed_values(resampled.filter(metric=metric), SIGNS[metric])
-        for against, baseline in (("picked", PICKED), ("named", named)):
+        for against, baseline in (("picked", PICKED), ("named", named_baseline)):
             for scope, difference in differences(by_pair, studies, baseline).items():
                 bounds[*scope, metric, against] = interval(difference[1:], level)
     return add_bounds(gain_rows, bounds, studies, level)

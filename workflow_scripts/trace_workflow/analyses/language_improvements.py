@@ -10,7 +10,7 @@ from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.io.files import read_parquet
 
 
-def analysis(files: StudyFiles, baselines: Sequence[str], named: str) -> pl.DataFrame:
+def analysis(files: StudyFiles, baselines: Sequence[str], named_baseline: str) -> pl.DataFrame:
     """The `gains` in a run's averages by language."""
     averages = read_parquet(files["averages"], [*AVERAGES, "language"])
-    return gains(averages, baselines, named, by=["language"])
+    return gains(averages, baselines, named_baseline, by=["language"])

@@ -82,7 +82,7 @@ def analysis(
     *,
     scored: Sequence[str],
     learned: Sequence[str],
-    named: str,
+    named_baseline: str,
     bootstrap: Sequence[float],
     name: str,
 ) -> pl.DataFrame:
@@ -101,7 +101,9 @@ def analysis(
         learned,
     )
     estimators = [*scored, *learned]
-    rows = localized_errors(with_confidences, name, estimators, named, Bootstrap(*bootstrap))
+    rows = localized_errors(
+        with_confidences, name, estimators, named_baseline, Bootstrap(*bootstrap)
+    )
     return rows.with_columns(**files.scope)
 
 
@@ -128,7 +130,7 @@ def localized_errors(
     answers: pl.DataFrame,
     table: str,
     estimators: Sequence[str],
-    named: str,
+    named_baseline: str,
     bootstrap: Bootstrap,
 ) -> pl.DataFrame:
     """The metrics of each estimator on the slices of one of TABLES; columns ERRORS.
@@ -137,7 +139,7 @@ def localized_errors(
     and a column of confidence per estimator (None where undefined: its pair is left out). `n` is
     the mean number of pairs, `errors` the number of errors, `length_gap` the mean difference in
     length within a pair, in tokens. The rows of the estimator GAIN say by how much TRACE+ exceeds
-    the baseline `named` beforehand in that metric.
+    the prespecified `named_baseline` in that metric.
     """
     slices, metrics = TABLES[table]
     seed, resamples, level = bootstrap
@@ -171,11 +173,13 @@ def localized_errors(
                 sizes = (mean(n), n_errors, mean(gaps), N_MATCHINGS, level)
                 rows.append((*key, means[estimator], spread(values), low, high, *sizes))
             gains = [
-                _gain({name: result[name, slice_name, metric] for name in estimators}, named)
+                _gain(
+                    {name: result[name, slice_name, metric] for name in estimators}, named_baseline
+                )
                 for result in by_resample
             ]
             low, high, _ = interval(gains, level)
-            gain = (_gain(means, named), None, low, high)
+            gain = (_gain(means, named_baseline), None, low, high)
             sizes = (None, n_errors, None, N_MATCHINGS, level)
             rows.append((GAIN, slice_name, metric, *gain, *sizes))
     return pl.DataFrame(rows, schema=ERRORS, orient="row")
@@ -224,9 +228,9 @@ def _measure_slices(
     return values
 
 
-def _gain(values: Mapping[str, float | None], named: str) -> float | None:
+def _gain(values: Mapping[str, float | None], named_baseline: str) -> float | None:
     """By how much TRACE+ exceeds the prespecified baseline; None where either is undefined."""
-    trace_plus, baseline = values.get(GAINER), values.get(named)
+    trace_plus, baseline = values.get(GAINER), values.get(named_baseline)
     return None if None in (trace_plus, baseline) else trace_plus - baseline
 
 

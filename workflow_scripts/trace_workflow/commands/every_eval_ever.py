@@ -157,8 +157,8 @@ def average_result(mean: dict[str, Any]) -> dict[str, Any]:
         "sd_over_splits": mean["sd"],
         "mean_answers_in_a_split": mean["n"],
     }
-    known = {name: str(x) for name, x in details.items() if x is not None and math.isfinite(x)}
-    score = {"score": mean["mean"], "details": known}
+    defined = {name: str(x) for name, x in details.items() if x is not None and math.isfinite(x)}
+    score = {"score": mean["mean"], "details": defined}
     return result(mean["task"], mean["metric"], score, {"estimator": mean["estimator"]})
 
 

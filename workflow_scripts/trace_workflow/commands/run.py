@@ -162,9 +162,11 @@ if __name__ == "__main__":
     verify = "--verify" in sys.argv
     try:
         require_executor(sys.argv[1:])
-        arguments, folder, made = frozen([text for text in sys.argv[1:] if text != "--verify"])
+        arguments, folder, configured = frozen(
+            [text for text in sys.argv[1:] if text != "--verify"]
+        )
         is_dry = bool({"-n", "--dry-run", "--dryrun"}.intersection(arguments))
-        if copied := is_copied(arguments, folder, made.resolved):
+        if copied := is_copied(arguments, folder, configured.resolved):
             print(
                 f"The results in {folder} were made under another name or configuration, of which "
                 "Snakemake has no record: all are verified first, as with --verify.",
@@ -173,7 +175,7 @@ if __name__ == "__main__":
             if not is_dry:
                 (folder / COPIED).touch()
         again = doubted(arguments) if verify or copied else []
-        if copied and not is_resolved(folder, made.resolved):
+        if copied and not is_resolved(folder, configured.resolved):
             again.append(str(folder / "config.yaml"))  # which holds no hash
         if again:
             print(*(f"{path} is made again" for path in again), sep="\n", flush=True)
@@ -182,7 +184,7 @@ if __name__ == "__main__":
             (folder / COPIED).unlink()
         if is_dry:
             sys.exit(subprocess.call([*SNAKEMAKE, *arguments]))
-        sys.exit(run(arguments, folder / "logs/run.log", made.config.study.main.model))
+        sys.exit(run(arguments, folder / "logs/run.log", configured.config.study.main.model))
     except InputError as error:
         sys.exit(f"error: {error}")
     except OSError as error:  # a full disk, a missing permission

@@ -68,7 +68,7 @@ def _cascades(run: Run) -> Iterator[Result | PlannedTable]:
             files["models"] = PerPair("<results>/models/{model}", "all", models)
         yield _pair_analysis("cascades", pair, settings, files)
     yield _joined_analysis("cascades", pairs)
-    baseline = {"named": config.study.named_baseline}
+    baseline = {"named_baseline": config.study.named_baseline}
     yield PlannedTable("cascades", ["cascades"], ["all"], compared, baseline)
     inputs = {"found": analysed("cascades")}
     settings = {"entries": entries(compared), "models": run.model_labels}

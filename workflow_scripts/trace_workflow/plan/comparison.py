@@ -80,7 +80,7 @@ def results(run: Run) -> Iterator[Result | PlannedTable]:
 
 def _analyses(run: Run) -> Iterator[Analysis]:
     baselines = {"baselines": run.selection.chosen.baselines.ids}
-    named_baseline = {"named": run.config.study.named_baseline}
+    named_baseline = {"named_baseline": run.config.study.named_baseline}
     resamples = {"resamples": PerPair("<results>/resamples/{model}/{task}.parquet", "all")}
     intervals = baselines | {"studies": run.studies, "level": run.config.bootstrap.level}
     yield Analysis(
@@ -134,7 +134,9 @@ def _main_tables(run: Run) -> Iterator[PlannedTable]:
     fits = {e.id: e.label for e in selection.beyond_paper}
     frames = ["improvements", *(["beyond_paper"] if fits else [])]
     named_baseline = run.config.study.named_baseline
-    yield comparison_table(run, "main_comparison", *frames, named=named_baseline, beyond_paper=fits)
+    yield comparison_table(
+        run, "main_comparison", *frames, named_baseline=named_baseline, beyond_paper=fits
+    )
     yield comparison_table(
         run,
         "languages",
@@ -203,7 +205,7 @@ def _cross_study(run: Run) -> Iterator[PlannedTable | Figure]:
     over_models = {
         "studies": ["cross"],
         "estimators": run.selection.compared,
-        "named": run.config.study.named_baseline,
+        "named_baseline": run.config.study.named_baseline,
     }
     yield comparison_table(run, "cross_model", "improvements", **over_models)
     yield comparison_table(

@@ -39,7 +39,7 @@ def results(run: Run) -> Iterator[Result | PlannedTable]:
         run,
         "cross_task_transfer",
         "cross_task_transfer_improvements",
-        named=run.config.study.named_baseline,
+        named_baseline=run.config.study.named_baseline,
     )
     yield _of_pairs("local_risk", "traces features labels")
     yield Figure("local_risk_aggregation", {"selected": analysed("local_risk")})
@@ -88,7 +88,7 @@ def _representative(run: Run) -> Iterator[Result | PlannedTable]:
     localized = {
         "scored": representative.scored.ids,
         "learned": representative.learned.ids,
-        "named": run.config.study.named_baseline,
+        "named_baseline": run.config.study.named_baseline,
         "bootstrap": run.bootstrap,
     }
     for name in ("localized_global_errors", "localized_error_subtypes"):
@@ -120,7 +120,7 @@ def _representative(run: Run) -> Iterator[Result | PlannedTable]:
             estimators=representative,
             made_by="localized_errors",
             table=name,
-            named=run.config.study.named_baseline,
+            named_baseline=run.config.study.named_baseline,
         )
     for name in ("calibration_size", "reliability_selective", "length_stratified"):
         yield comparison_table(run, name, f"{name}_averages", estimators=representative)
@@ -153,7 +153,7 @@ def _few_labels(run: Run) -> Iterator[Result | PlannedTable]:
     settings = {
         "estimators": fits.inputs | baselines.inputs,
         "own_fits": fits.own_fits,
-        "shown": [*estimators.ids, PICKED],
+        "row_ids": [*estimators.ids, PICKED],
         "baselines": baselines.ids,
         "method": run.config.calibration.method,
         **{"seed": seed, "resamples": resamples, "level": level},
@@ -173,7 +173,7 @@ def transfer(run: Run) -> Result:
             "studies": run.main,
             "estimators": run.selection.main_compared.inputs,
             "baselines": run.selection.main_compared.baselines.ids,
-            "named": run.config.study.named_baseline,
+            "named_baseline": run.config.study.named_baseline,
             **_calibration(run),
             "bootstrap": run.bootstrap,
         },

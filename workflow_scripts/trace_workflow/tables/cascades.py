@@ -81,7 +81,7 @@ def table(study: StudyResults) -> Table:
 
 def _router_labels(study: StudyResults) -> dict[str, str]:
     """The label of each router that may have a row, in the order of rows."""
-    baseline = study.options["named"]
+    baseline = study.options["named_baseline"]
     estimators = {
         estimator.id: estimator.label
         for estimator in study.estimators

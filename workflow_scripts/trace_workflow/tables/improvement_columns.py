@@ -195,7 +195,7 @@ def chosen_columns(
 
 def chosen_headings(study: StudyResults) -> list[str]:
     """The headings of the comparisons with CHOSEN."""
-    baseline = study.options.get("named", "")
+    baseline = study.options.get("named_baseline", "")
     return ["Against the selected baseline", f"Against {study.labels.get(baseline, baseline)}"]
 
 

@@ -26,7 +26,7 @@ def draw(
     found: pl.DataFrame,
     entries: Sequence[Entry],
     models: Mapping[str, str],
-    named: str,
+    named_baseline: str,
     every: bool = False,
 ) -> Figure:
     """A panel per pair of models, those with the largest gain; the means over their tasks.
@@ -46,7 +46,7 @@ def draw(
         panels = figure.subplots(rows, columns, squeeze=False).ravel()
         for axes, letter, pair in zip(panels, "abcd", pairs.iter_rows(named=True), strict=False):
             curves = means.filter(small=pair["small"], large=pair["large"])
-            lines = _lines(curves, entries, named)
+            lines = _lines(curves, entries, named_baseline)
             _panel(axes, curves, lines, pair["large_cost"])
             figure_style.panel_title(
                 axes, letter, f"{models[pair['small']]}\nto {models[pair['large']]}"
@@ -61,7 +61,7 @@ def draw(
 
 
 def _lines(
-    curves: pl.DataFrame, entries: Sequence[Entry], named: str
+    curves: pl.DataFrame, entries: Sequence[Entry], named_baseline: str
 ) -> dict[str, tuple[str, figure_style.Look, str]]:
     """Label, look and line style by router: TRACE+, the prespecified baseline, the best baseline by
     area, random and oracle.
@@ -76,9 +76,9 @@ def _lines(
         )
         lines[best["router"][0]] = ("Best baseline (oracle)", look, "-")
     for entry in entries:
-        if entry.id == named and named not in lines:
+        if entry.id == named_baseline and named_baseline not in lines:
             look = figure_style.style_of(entry)._replace(marker="")
-            lines[named] = (entry.label, look, "-")
+            lines[named_baseline] = (entry.label, look, "-")
         if entry.id == TRACE_PLUS:
             lines[TRACE_PLUS] = (entry.label, figure_style.style_of(entry)._replace(marker=""), "-")
     return LOOKS | lines
