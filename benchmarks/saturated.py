@@ -111,7 +111,7 @@ def measured(kind: str, sets: int = SETS, resamples: int = RESAMPLES) -> pl.Data
                 task=str(number),
                 estimators=estimators,
                 own_fits=own_fits,
-                shown=SHOWN,
+                row_ids=SHOWN,
                 baselines=BASELINES,
                 method="platt",
                 seed=SEED,

@@ -1,10 +1,10 @@
-"""Cascades: a small model answers, and questions that it is not sure of are put to a large one.
+"""Cascades: a small model answers, and a large one takes over its least confident questions.
 
 For two models that share tasks: accuracy and cost over the share escalated, where an estimator's
 calibrated probability routes (`tracecal.calibration.cascade`). Everything is measured on the
 evaluation part of each split and averaged over the splits; the mean over tasks escalates the same
-share of each. TRACE+ is compared with the baseline named in the configuration, with the one
-selected in each split and, as a point without an interval, with the best in hindsight.
+share of each. TRACE+ is compared with the prespecified baseline, with the baseline selected in each
+split and, as a point without an interval, with the best in hindsight.
 """
 
 import json
@@ -27,7 +27,7 @@ CASCADES = {**dict.fromkeys(KEYS, pl.String), **ROWS, "unit": pl.String}
 
 
 class TokenCost(NamedTuple):
-    """What a model's token costs: its price, or its number of active parameters."""
+    """The cost of a model's token: its price, or its number of active parameters."""
 
     price: Mapping[str, float] | None = None
     parameters: int | None = None

@@ -1,7 +1,7 @@
-"""How early can one tell? Confidence from the first tokens of an answer, and what stopping saves.
+"""Confidence from the first tokens of an answer, and the tokens that early stops save.
 
-Every estimator is computed on prefixes of the answers, calibrated and measured as on whole answers;
-`early_stopping` says what stopping there saves.
+Every estimator is computed on prefixes of the answers, calibrated and evaluated as on whole
+answers; `early_stopping` measures the savings.
 """
 
 from collections.abc import Mapping, Sequence
@@ -58,7 +58,7 @@ def analysis(
 ) -> pl.DataFrame:
     """`early_doubt` of the pairs, the tasks of one model.
 
-    `estimators` has the inputs of each one's fit, as `calibrate_all` takes them.
+    `estimators` has the inputs of each fit by id, as for `calibrate_all`.
     """
     seed, resamples, level = Bootstrap(*bootstrap)
     frames = []
@@ -90,8 +90,8 @@ def measure_prefixes(
     """METRICS of each estimator after each of PREFIXES, and SAVINGS after numbers of TOKENS.
 
     Columns PREFIX_METRICS. `answers` has `example_id`, `group_id`, `correct`, `surprisal` and
-    `entropy`. `values` are those of the sample and of each resample, `tokens` the mean length of a
-    prefix.
+    `entropy`. `values` begins with the sample's value, before each resample's; `tokens` is the mean
+    length of a prefix.
     """
     answers = answers.sort("example_id")
     labels = answers.select("example_id", "group_id", "correct")
@@ -99,7 +99,7 @@ def measure_prefixes(
     lengths = answers["surprisal"].list.len().to_numpy()
     resampled_answers = ResampledAnswers.of(labels, splits, task, seed, resamples)
     rows, final_probabilities = [], {}
-    # Prefixes of the same lengths are the same answers, and measured once.
+    # Prefixes of equal lengths are equal, and measured once.
     by_lengths: dict[bytes, dict[tuple[str, str], list[float]]] = {}
     # The whole answer first: stops are compared with it.
     for prefix in sorted(PREFIXES, key=lambda name: name != ALL):
@@ -140,7 +140,7 @@ def measure_prefixes(
                 by_lengths[key] |= {
                     (estimator, metric): values.tolist() for metric, values in by_metric.items()
                 }
-        # During generation nobody knows when a share of an answer is reached.
+        # During generation the length, and so a share of an answer, is unknown.
         is_share = isinstance(PREFIXES[prefix], float)
         metrics = METRICS if is_share else (*METRICS, *SAVINGS)
         sizes = (float(prefix_lengths.mean()), len(answers))
@@ -156,8 +156,8 @@ def early_doubt(prefix_metrics: pl.DataFrame, model: str, level: float) -> pl.Da
     """A row per estimator, prefix and metric for each task, and without `task` for their mean.
 
     `prefix_metrics` has the rows of `measure_prefixes` of all tasks. `low` and `high` bound the
-    interval that holds `level`. `lost` is by how much the metric is worse than on whole answers,
-    with its interval; None for SAVINGS. `n` counts the answers, `tokens` is the mean length of a
+    interval that holds `level`. `lost` is the loss in the metric against whole answers, with its
+    interval; None for SAVINGS. `n` counts the answers, `tokens` is the mean length of a
     prefix.
     """
     rows = []

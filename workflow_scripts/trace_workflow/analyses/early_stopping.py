@@ -1,7 +1,7 @@
-"""What stopping answers early saves: a rule from the calibration part, measured on the others.
+"""The tokens that early stops save: a rule from the calibration part, measured on other answers.
 
 1. `ResampledAnswers.of` draws the resamples of a task's answers and splits.
-2. `stopping_rule` finds, in a calibration part, the rule that stops most answers.
+2. `stopping_rule` finds, on a calibration part, the rule that stops most answers.
 3. `savings` measures that rule on the other answers, in the sample and in every resample.
 """
 
@@ -16,10 +16,10 @@ from tracecal.calibration.ranking import ratio
 from tracecal.calibration.resampling import draw_counts, draw_splits, mean_over_splits
 
 KEPT_SHARE = 0.5
-# The rules that are compared stop this share more of the answers of a calibration part, each.
+# Each rule stops this larger share of the calibration part than the rule before it.
 STEP = 0.02
-# The share of all tokens that are not generated, and the changes, against no stops, of the share of
-# answers that are kept and of the error rate among those kept.
+# The share of all tokens saved, and the changes, against no stops, in the share of kept answers and
+# in their error rate.
 SAVINGS = ("saved", "kept_change", "error_change")
 
 
@@ -27,9 +27,9 @@ SAVINGS = ("saved", "kept_change", "error_change")
 class ResampledAnswers:
     """A task's answers in the sample and in its resamples.
 
-    `correct` [n], whether an answer `calibrates` [splits, n], how often each split counts
-    [splits, 1 + resamples], and by split how often each answer counts where that split does,
-    `counts` [resamples of the split, n].
+    `correct` [n], whether an answer `calibrates` [splits, n], the weight of each split
+    [splits, 1 + resamples], and by split the weights of answers in its resamples, `counts`
+    [resamples of the split, n].
     """
 
     correct: np.ndarray
@@ -60,7 +60,7 @@ class ResampledAnswers:
 class StoppingRule(NamedTuple):
     """Thresholds of an early stop.
 
-    Answers whose early probability is below `early` are stopped; of the others those with a final
+    Answers with an early probability below `early` are stopped; of the others, answers with a final
     probability of at least `final` are kept. Without stops the threshold is `final_without_stops`.
     """
 
@@ -70,7 +70,7 @@ class StoppingRule(NamedTuple):
 
 
 def stopping_rule(early: np.ndarray, final: np.ndarray, correct: np.ndarray) -> StoppingRule:
-    """The rule that stops most answers of a calibration part without more errors among those kept.
+    """The rule that stops most answers of a calibration part without more errors among kept ones.
 
     The arguments are probabilities and labels [n], n >= 1.
     """
@@ -79,7 +79,7 @@ def stopping_rule(early: np.ndarray, final: np.ndarray, correct: np.ndarray) -> 
     without_stops = float(np.sort(final)[-n_kept])
     error_rate = (~correct[final >= without_stops]).mean()
     stops = np.unique(np.arange(STEP * n, n - n_kept + 1, max(STEP * n, 1)).astype(int))
-    # A row for each number of stops. With ties fewer are stopped than meant, and more may be kept.
+    # A row per number of stops. Ties may stop fewer and keep more answers than planned.
     early_thresholds = np.sort(early)[stops, None]
     remaining = np.where(early >= early_thresholds, final, -np.inf)
     final_thresholds = np.sort(remaining)[:, -n_kept, None]
@@ -101,7 +101,7 @@ def savings(
     prefix_lengths: np.ndarray,
     answers: ResampledAnswers,
 ) -> dict[str, np.ndarray]:
-    """SAVINGS of an estimator, [1 + resamples]: of the sample and of each resample.
+    """SAVINGS of an estimator in the sample and in each resample, [1 + resamples].
 
     `early` and `final` are its probabilities [splits, n] after a prefix and at the end; `lengths`
     and `prefix_lengths` [n] count tokens.

@@ -1,8 +1,8 @@
 """How many labels do fits need? TRACE+, the fits for few labels and baselines at fixed numbers.
 
-In the seeded order of each split the first groups that hold 20, 50, 100 and 200 answers calibrate,
-and what the largest size leaves is evaluated, so that all sizes of a task are measured on the same
-answers. A task counts at the sizes that are at most half its answers. The selected baseline has the
+In the seeded order of each split the first groups with 20, 50, 100 and 200 answers calibrate, and
+the answers beyond the largest size evaluate, the same for all sizes of a task. A task counts at
+sizes of at most half its answers. The selected baseline has the
 smallest log loss on the calibration part (`tracecal.calibration.predictions`); the oracle is the
 best average of all baselines, by each metric: a point without an interval.
 """
@@ -121,9 +121,9 @@ def few_labels(
 ) -> pl.DataFrame:
     """A row per size, metric and estimator for each task, and without `task` for their mean.
 
-    `resampled` has the rows of `resample_sizes` of one model's tasks. `difference` is by how much
-    TRACE+ is better, with the interval that holds `level`; `tasks` counts those behind a row, and
-    `n` the evaluated answers.
+    `resampled` has the rows of `resample_sizes` for one model's tasks. `difference` is the
+    advantage of TRACE+, with the interval that holds `level`; `tasks` counts the tasks behind a
+    row, and `n` the evaluated answers.
     """
     rows = []
     groups = (

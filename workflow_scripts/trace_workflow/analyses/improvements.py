@@ -1,4 +1,4 @@
-"""How much better TRACE+ is than a baseline, with an interval from the paired bootstrap."""
+"""The improvement of TRACE+ on a baseline, with an interval from the paired bootstrap."""
 
 from collections.abc import Mapping, Sequence
 
@@ -63,8 +63,8 @@ def improvements(
     `resampled` has the rows of `resample_metrics` of all pairs. `low` and `high` bound the
     percentile interval that holds `level` of the `resamples` in which the difference is defined,
     None where it never is, and against the oracle. `supported`: whether TRACE+ is better and the
-    interval lies above zero. Of the pairs behind a row, `tasks` have a difference, `wins` are those
-    where TRACE+ is strictly better, and `supported_wins` those whose win is supported.
+    interval lies above zero. `tasks` counts the pairs behind a row with a difference, `wins` the
+    pairs on which TRACE+ is strictly better, and `supported_wins` the supported wins.
     """
     bounds = {}
     for metric in resampled["metric"].unique().sort():

@@ -1,21 +1,21 @@
 """Whether the risk of an answer lies where it is wrong.
 
-Of answers that hold right and wrong parts, how often a pointer points at a wrong part:
+How often a pointer hits a wrong part, in answers with right and wrong parts:
 
 window            the window of peak risk, TRACE's operator M; it points at the part that has the
                   largest share of the window's entropy
 max_surprisal,    the first token of the largest surprisal or entropy; it points at the part that it
 max_entropy       spells, at each of several by halves and so on
 
-and the same of chance, in expectation:
+and the same by chance, in expectation:
 
-random_window     any window, by the rule of the peak's
+random_window     any window, with the peak's rule
 random_token      any token of the answer
 random_part       any part
 failing_name      the answer's part whose name is wrong most often in the calibration part of a
                   split; the mean over the splits that evaluate the answer
 
-A window or token outside of all parts points at none, which does not count as a hit.
+A window or token outside all parts is no hit.
 """
 
 from collections.abc import Mapping, Sequence
@@ -53,9 +53,9 @@ def analysis(files: StudyFiles, bootstrap: Sequence[float]) -> pl.DataFrame:
     """A row per pair and pointer; columns LOCALISATION.
 
     The files `wholes` are the traces of the answers that the parts' `traces` are cut from.
-    `pointed` are the mixed answers, those with right and wrong parts, for which the pointer is
-    defined. Of COUNTS, `answers` are those of the task, `without_parts` those that do not hold any
-    in the form that is asked for, `missing` the parts that the others lack.
+    `pointed` counts the mixed answers, with right and wrong parts, for which the pointer is
+    defined. Among COUNTS, `answers` counts all answers to the task, `without_parts` the answers
+    without any part in the requested form, `missing` the parts that other answers lack.
     """
     frames = []
     kinds = ("traces", "wholes", "labels", "splits", "questions")
@@ -77,7 +77,7 @@ def analysis(files: StudyFiles, bootstrap: Sequence[float]) -> pl.DataFrame:
 
 
 def mixed_answers(parts: pl.DataFrame, traces: pl.DataFrame) -> pl.DataFrame:
-    """The answers that hold right and wrong parts, sorted by `parent_id`.
+    """The answers with right and wrong parts, sorted by `parent_id`.
 
     Columns `group_id`, `surprisal`, `entropy`, `peak` (the first token of the window of peak risk),
     and lists over the parts of `part`, `start`, `end` and `wrong`.
@@ -106,9 +106,9 @@ def name_error_rates(parts: pl.DataFrame, splits: pl.DataFrame) -> pl.DataFrame:
 
 
 def pointer_hits(answers: pl.DataFrame, name_rates: pl.DataFrame) -> Mapping[str, np.ndarray]:
-    """By pointer: how much of it points at a wrong part of each mixed answer, [answers].
+    """The hits of each pointer on wrong parts of the mixed answers, [answers].
 
-    From 0 to 1, NaN where the pointer is not defined.
+    From 0 to 1, NaN where the pointer is undefined.
     """
     rows = [_trace_hits(row) for row in answers.iter_rows(named=True)]
     hits = {
@@ -182,7 +182,7 @@ def _window_hits(
 
 
 def _failing_name_hits(answers: pl.DataFrame, name_rates: pl.DataFrame) -> np.ndarray:
-    """The hits of the name that fails most often, [answers]; equal names count in equal shares."""
+    """The hits of the name that fails most often, [answers]; tied names count in equal shares."""
     parts = answers.select("parent_id", "part", "wrong").explode("part", "wrong")
     rated = name_rates.join(parts, on=["parent_id", "part"])
     keys = ("parent_id", "split")

@@ -1,7 +1,7 @@
 """How well confidence separates errors of a kind from correct answers of similar length.
 
-Paper, appendix E.3. Errors are matched with correct answers many times, as partners of equal length
-are drawn at random, and once in each resample of the answers' groups.
+Paper, appendix E.3. Errors are matched with correct answers many times, as ties of length are
+broken at random, and once in each resample of the answers' groups.
 """
 
 from collections.abc import Mapping, Sequence
@@ -135,11 +135,11 @@ def localized_errors(
 ) -> pl.DataFrame:
     """The metrics of each estimator on the slices of one of TABLES; columns ERRORS.
 
-    `answers` holds `task`, `example_id`, `group_id`, `length` (tokens), `correct`, `error_kind`
-    and a column of confidence per estimator (None where undefined: its pair is left out). `n` is
-    the mean number of pairs, `errors` the number of errors, `length_gap` the mean difference in
-    length within a pair, in tokens. The rows of the estimator GAIN say by how much TRACE+ exceeds
-    the prespecified `named_baseline` in that metric.
+    `answers` holds `task`, `example_id`, `group_id`, `length` (tokens), `correct`, `error_kind` and
+    a column of confidence per estimator (None where undefined: its pair is left out). `n` is the
+    mean number of pairs, `errors` the number of errors, `length_gap` the mean difference in length
+    within a pair, in tokens. The rows of the estimator GAIN hold TRACE+ minus the prespecified
+    `named_baseline`.
     """
     slices, metrics = TABLES[table]
     seed, resamples, level = bootstrap
@@ -229,7 +229,7 @@ def _measure_slices(
 
 
 def _gain(values: Mapping[str, float | None], named_baseline: str) -> float | None:
-    """By how much TRACE+ exceeds the prespecified baseline; None where either is undefined."""
+    """TRACE+ minus the prespecified baseline; None where either is undefined."""
     trace_plus, baseline = values.get(GAINER), values.get(named_baseline)
     return None if None in (trace_plus, baseline) else trace_plus - baseline
 

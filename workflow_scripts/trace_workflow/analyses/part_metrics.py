@@ -1,8 +1,8 @@
-"""Metrics of parts of answers: among all, among the alike, in a review; and their intervals.
+"""Metrics of parts of answers: over all parts, within strata, in a review; and their intervals.
 
 1. `read_parts` reads the labelled parts, and `sample_and_resamples` draws their weights.
-2. A metric takes arrays: `score` and `correct` [n], and `weights` [resamples, n], which say how
-   often each part counts and are the same within an answer. Its values are [resamples].
+2. A metric takes arrays: `score` and `correct` [n], and `weights` [resamples, n], the counts of
+   each part, equal within an answer. Its values are [resamples].
 3. `bounds_of` makes the columns BOUNDS of them.
 """
 
@@ -35,7 +35,7 @@ def read_parts(questions: str, labels: str) -> pl.DataFrame:
 
 
 def sample_and_resamples(groups: Sequence[str], bootstrap: Bootstrap) -> np.ndarray:
-    """How often each row counts, [1 + resamples, n]: once in the sample, then as drawn."""
+    """The counts of each row, [1 + resamples, n]: one in the sample, then as drawn."""
     counts = draw_counts(groups, bootstrap.seed, bootstrap.resamples)
     return np.vstack([np.ones((1, len(groups))), counts])
 
@@ -54,7 +54,7 @@ def auroc(score: np.ndarray, correct: np.ndarray, weights: np.ndarray) -> np.nda
 def auroc_within_strata(
     score: np.ndarray, correct: np.ndarray, weights: np.ndarray, strata: np.ndarray
 ) -> np.ndarray:
-    """The share of (right, wrong) pairs of the same stratum that are ranked rightly."""
+    """The share of (right, wrong) pairs of the same stratum in the right order."""
     ranked, pairs = np.zeros(len(weights)), np.zeros(len(weights))
     for stratum in np.unique(strata):
         inside = strata == stratum
@@ -100,9 +100,9 @@ def lowest_wrong(
 def review(
     score: np.ndarray, correct: np.ndarray, weights: np.ndarray, share: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What a review of the `share` of all parts with the lowest scores finds.
+    """Recall and precision of a review of the `share` of all parts with the lowest scores.
 
-    The share of all wrong parts that it finds, and the share of the reviewed parts that are wrong.
+    The share of all wrong parts under review, and the share of wrong parts among the reviewed.
     """
     if not len(score):
         return _undefined(weights), _undefined(weights)
@@ -119,7 +119,7 @@ def review(
 
 
 def _answer_weights(weights: np.ndarray, answers: np.ndarray) -> np.ndarray:
-    """How often each answer counts, [resamples, answers]."""
+    """The counts of each answer, [resamples, answers]."""
     return weights[:, np.unique(answers, return_index=True)[1]]
 
 

@@ -1,4 +1,4 @@
-"""How well estimators rank parts of answers: by the part's own score, and by the whole answer's."""
+"""How well estimators rank parts of answers: by the score of the part, and of the whole answer."""
 
 from collections.abc import Iterator, Sequence
 
@@ -51,8 +51,8 @@ def analysis(
     """A row per pair, estimator, kind of score (PART or WHOLE) and metric; columns PART_SCORES.
 
     `scored` estimators rank by a raw score. `learned` ones rank by their mean probability over the
-    splits that evaluate a part; they are fitted on labels of parts, and so have no score of the
-    whole answer here. `n` are the parts with a score.
+    splits that evaluate a part; fitted on labels of parts, they have no score of the whole answer.
+    `n` counts the parts with a score.
     """
     rows = []
     kinds = ("labels", "questions", "scores", "predictions", "whole_scores")
@@ -94,8 +94,8 @@ def measure_ranking(
 ) -> Iterator[tuple]:
     """METRICS of the parts' scores [parts]: the metric's name, the columns BOUNDS, and `n`.
 
-    `parts` has `parent_id`, `part` and `correct`; `weights` [1 + resamples, parts] says how often
-    each part counts, the same within an answer.
+    `parts` has `parent_id`, `part` and `correct`; `weights` [1 + resamples, parts] are the counts
+    of each part, equal within an answer.
     """
     defined = scores.is_not_null().to_numpy()
     rows = parts.filter(defined)

@@ -120,8 +120,8 @@ def risk_curve(labelled: pl.DataFrame, estimators: Sequence[str]) -> pl.DataFram
 def selective_risk(probability: np.ndarray, correct: np.ndarray) -> np.ndarray:
     """The error rate among the most confident 1, 2, ..., 100 % of the answers, [100].
 
-    Answers of equal probability are kept in expectation over their orders. Where a coverage is not
-    a whole number of answers, the last one counts in part.
+    Ties are kept in expectation over their orders. Where a coverage is no whole number of answers,
+    the last answer counts in part.
 
     >>> risk = selective_risk(np.array([0.9, 0.2]), np.array([True, False]))
     >>> risk[[49, 99]].tolist()

@@ -1,11 +1,11 @@
-"""A list of estimators, and what each needs beyond a trace."""
+"""A list of estimators, and the needs of each beyond a trace."""
 
 from collections.abc import Callable, Collection
 
 from tracecal.estimators.estimator import Estimator
 from tracecal.estimators.registry import COLUMNS, ESTIMATORS
 
-# What sentences call a need whose name does not say it.
+# Names of needs in sentences, where the id is unclear.
 NAMES_OF_NEEDS = {
     "asked": "answers to further questions",
     "hidden": "hidden states",
@@ -18,7 +18,7 @@ COSTLY_NEEDS = frozenset({"beams", "samples", "asked", "hidden", "similarity"})
 
 
 class EstimatorList(tuple[Estimator, ...]):
-    """Some estimators in the registry's order, and what rules are given of them.
+    """Estimators in the registry's order, with the lists that rules need.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class EstimatorList(tuple[Estimator, ...]):
 
     @property
     def own_fits(self) -> dict[str, str]:
-        """The fits of those that have another one than the run's method."""
+        """The fits, by id, of estimators that do not use the run's method."""
         return {e.id: e.fit for e in self if e.fit}
 
 
@@ -73,7 +73,7 @@ def costly(estimator: Estimator) -> bool:
 
 
 def beyond_traces(estimator: Estimator) -> str:
-    """What an estimator needs beyond traces and labels; empty if nothing."""
+    """The first need of an estimator beyond traces and labels; empty if there is none."""
     for e in _with_bases(estimator):
         if e.supervised:
             return "labelled training answers"

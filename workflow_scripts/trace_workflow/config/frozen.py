@@ -1,7 +1,7 @@
 """A frozen copy of a run's configuration files.
 
-Every job reads the configuration, on a cluster long after the run started. As all read the copy, an
-edit in between takes effect in the next run, not in half of this one.
+Every job reads the configuration, on a cluster long after the start of the run. All jobs read the
+copy, so that an edit takes effect in the next run, not in half of this one.
 """
 
 import argparse
@@ -31,7 +31,7 @@ def config_files(arguments: Sequence[str]) -> list[str]:
 
 
 def config_sources(arguments: Sequence[str]) -> str:
-    """What messages call the configuration that arguments of Snakemake give.
+    """The name in messages of the configuration that arguments of Snakemake give.
 
     >>> config_sources(["--configfile", "config/mine.yaml", "--config", "run=2026"])
     'config/mine.yaml, --config run=2026'

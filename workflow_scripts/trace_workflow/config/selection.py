@@ -23,7 +23,7 @@ from tracecal.estimators.registry import (
 
 @dataclass(frozen=True)
 class Selection:
-    """Which estimators a run computes, for which answers, and which it shows.
+    """The estimators that a run computes, for each kind of answers, and shows.
 
     Raises `InputError` where an estimator that the configuration names cannot be computed. Where
     the configuration names none, every estimator whose needs are met is chosen.
@@ -97,7 +97,7 @@ class Selection:
 
     @cached_property
     def warnings(self) -> list[str]:
-        """What a run leaves out, altogether or for some answers, and why: a sentence each."""
+        """A sentence on each estimator that a run leaves out, for all or some answers."""
         ids_by_need: dict[str, list[str]] = {}
         for e in self.chosen:
             if need := beyond_traces(e):
@@ -122,7 +122,7 @@ class Selection:
 
     def computed(self, model: str, task: str | None = None) -> EstimatorList:
         """The estimators for a model's answers to `task`; None: to any task of whole answers."""
-        return self._known(model, task).where(lambda e: not self.on_subset_alone(e))
+        return self._allowed(model, task).where(lambda e: not self.on_subset_alone(e))
 
     def on_subset_alone(self, estimator: Estimator) -> bool:
         """Whether an estimator is computed for a subset of the main study's answers, no others."""
@@ -132,7 +132,7 @@ class Selection:
     def on_subset(self) -> EstimatorList:
         """The estimators for a subset of the main study's answers; empty without a subset."""
         study = self.config.study
-        return self._known(study.main.model) if study.broader else EstimatorList()
+        return self._allowed(study.main.model) if study.broader else EstimatorList()
 
     @cached_property
     def main(self) -> EstimatorList:
@@ -148,7 +148,7 @@ class Selection:
 
     @cached_property
     def main_compared(self) -> EstimatorList:
-        """Those of `compared` that are computed for the main study's model."""
+        """The `compared` estimators that are computed for the main study's model."""
         return self.main.with_ids(self.compared.ids)
 
     @cached_property
@@ -168,12 +168,12 @@ class Selection:
 
     @cached_property
     def of_parts(self) -> EstimatorList:
-        """The estimators that are shown of parts of answers, which have traces and labels alone."""
+        """The estimators for parts of answers, which have traces and labels alone."""
         estimators = self.chosen.with_ids([*self.compared.ids, *self.beyond_paper.ids])
         return estimators.where(lambda e: not beyond_traces(e) and COLUMNS not in e.needs)
 
-    def _known(self, model: str, task: str | None = None) -> EstimatorList:
-        """The estimators that a model's answers to a task allow, whatever they cost."""
+    def _allowed(self, model: str, task: str | None = None) -> EstimatorList:
+        """The estimators that a model's answers to a task allow, at any cost."""
         broader, traces = self._wants_broader(model), self._traces_alone(model, task)
         columns = self.config.answered(model) and not self._of_parts(task)
         return self.chosen.where(
@@ -190,8 +190,8 @@ class Selection:
         return model == study.main.model or study.cross is None or study.cross.broader
 
     def _traces_alone(self, model: str, task: str | None) -> bool:
-        """Whether only what traces give is computed for a model's answers to a task: those from
-        files, parts of answers, and answers that are there for their parts alone.
+        """Whether answers have nothing beyond traces: answers from files, parts of answers, and
+        answers that serve their parts alone.
         """
         if task is None or self.config.answered(model):
             return self.config.answered(model)

@@ -1,4 +1,4 @@
-"""A seeded subset of a task's evaluation rows, for the estimators that cost most."""
+"""A seeded subset of a task's evaluation rows, for the costliest estimators."""
 
 import hashlib
 

@@ -1,1 +1,1 @@
-"""What a job of the workflow is: the hash of its code, its log, its progress, what it spent."""
+"""Jobs of the workflow: the hash of their code, their logs, progress, time and memory."""

@@ -25,8 +25,8 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
     `snakemake` is the script's own object. An `InputError` or a full disk is logged as one
     sentence, any other error with its traceback. Unless `online`, the hub's libraries are set to
     offline mode. Torch, where the script imported it, uses the rule's threads. The job fails where
-    its code is no longer the version in the rule's parameter `code`. The log's last line says what
-    the job spent.
+    its code is no longer the version in the rule's parameter `code`. The last line of the log has
+    the job's time and memory.
     """
     log = Path(snakemake.log[0])
     log.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What a job spent, counted by the kernel at the job's end; the last line of its log says it.
+"""The time and memory of a job, from the kernel at its end and in the last line of its log.
 
 Snakemake's own benchmarks would read all memory maps of a job twice a second, which costs a
 fourteenth of the demo's processor time.
@@ -47,7 +47,7 @@ def resource_usage() -> ResourceUsage:
 
 
 def spent_by(log: Path) -> ResourceUsage | None:
-    """What the job with this log spent; None where it has not finished."""
+    """The usage of the job with this log; None before it finishes."""
     try:
         line = LINE.search(log.read_text(encoding="utf-8", errors="replace").rstrip())
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The progress of a run: steps done, jobs running, time left, and what the first labels say."""
+"""The progress of a run: steps done, jobs running, and the time left."""
 
 import re
 from collections import Counter, defaultdict
@@ -8,8 +8,8 @@ from logging import ERROR, LogRecord
 from pathlib import Path
 from statistics import fmean
 
-# Mean seconds that a job of each rule takes in the demo on a core of its own. Rules that take less
-# than 1.5 s count as UNKNOWN.
+# Mean seconds of a rule's job in the demo, on a core of its own. Rules below 1.5 s count as
+# UNKNOWN.
 DEMO = {
     "analyse": 1.5,
     "ask_p_true": 9.3,

@@ -1,4 +1,4 @@
-"""The plan for answers that are not kept: how early their doubt shows, and cascades of models."""
+"""The plan for doubtful answers: early doubt, and cascades of models."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ ModelPairs = Sequence[tuple[str, str]]  # (small, large)
 
 
 def results(run: Run) -> Iterator[Result | PlannedTable]:
-    """The analyses, tables and figures of answers that are not kept."""
+    """The analyses, tables and figures of doubtful answers."""
     yield from _early_doubt(run)
     yield from _cascades(run)
 
@@ -29,7 +29,7 @@ def results(run: Run) -> Iterator[Result | PlannedTable]:
 def _early_doubt(run: Run) -> Iterator[Result | PlannedTable]:
     """Doubt by the number of tokens, for compared estimators that look at a trace alone.
 
-    These estimators have a meaning on an answer's first tokens.
+    They are defined on the first tokens of an answer.
     """
     compared = run.selection.main_compared.where(of_trace_alone)
     if not compared:
@@ -47,7 +47,7 @@ def _early_doubt(run: Run) -> Iterator[Result | PlannedTable]:
 
 
 def _cascades(run: Run) -> Iterator[Result | PlannedTable]:
-    """The worth of each pair of a small and a large model; a run with one model has none."""
+    """The cascades of each pair of a small and a large model; a run with one model has none."""
     config, compared, pairs = run.config, run.selection.compared, run.config.cascades()
     if not pairs:
         return
@@ -77,7 +77,7 @@ def _cascades(run: Run) -> Iterator[Result | PlannedTable]:
 
 
 def _guarantees(run: Run, pairs: ModelPairs) -> Iterator[Result | PlannedTable]:
-    """The guaranteed thresholds of each pair whose small model has TRACE+."""
+    """The guarantees of each cascade whose small model has TRACE+."""
     config = run.config
     pairs = [pair for pair in pairs if "trace_plus" in run.selection.computed(pair[0]).ids]
     if not pairs:

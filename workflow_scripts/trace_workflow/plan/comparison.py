@@ -24,8 +24,8 @@ def comparison_table(
 ) -> PlannedTable:
     """The table `name` of `estimators`, by default of the main study's baselines and TRACE.
 
-    Its notes also say how many answers are correct, which estimators do not score all of them, and
-    whether a calibration part is large enough for the weights of a fit.
+    Its notes also give the number of correct answers, estimators without a score for some answers,
+    and a warning where a calibration part is too small for a fit's weights.
     """
     estimators = run.selection.main_compared if estimators is None else estimators
     settings = {
@@ -145,7 +145,7 @@ def _main_tables(run: Run) -> Iterator[PlannedTable]:
 
 
 def _tables_of_few_estimators(run: Run) -> Iterator[PlannedTable]:
-    """Averages of a few estimators; a table of a single one would compare nothing."""
+    """Averages of a few estimators; a table needs two to compare."""
     selection = run.selection
     requires = {e.id: e.requires for e in selection.on_subset or selection.main}
     further = {"ablation": {"studies": ["main", "cross"]}, "broader_uq": {"requires": requires}}
@@ -169,7 +169,7 @@ def _tables_of_few_estimators(run: Run) -> Iterator[PlannedTable]:
 
 
 def _protocol_tables(run: Run) -> Iterator[PlannedTable]:
-    """What estimators need, and what TRACE+ is fitted on."""
+    """The needs of estimators, and the features of TRACE+."""
     yield PlannedTable(
         "protocol_comparison", studies=(), more={"methods": protocol_rows(run.selection.chosen)}
     )
@@ -232,7 +232,7 @@ def _risk_coverage(run: Run) -> Iterator[Analysis | PlannedTable]:
 
 
 def _compared_with_labels(run: Run) -> dict[str, object]:
-    """What figures are given of the compared estimators, the models and the tasks."""
+    """The compared estimators, and the labels of models and tasks, for figures."""
     return {
         "entries": entries(run.selection.compared),
         "models": run.model_labels,

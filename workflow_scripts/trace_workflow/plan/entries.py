@@ -30,10 +30,10 @@ Inputs = Mapping[str, str | Sequence[str] | PerPair]
 
 @dataclass(frozen=True)
 class Result:
-    """The files that a result is made from, by name, and its settings, which are plain values.
+    """A result's input files by name, and its settings as plain values.
 
-    With `pairs`, the pairs of that study are a setting, too, in the order of their files. With
-    `sharing`, files and pairs are those of these models and of the tasks that all of them have.
+    `pairs` adds the pairs of a study to the settings, in the order of their files. `sharing`
+    restricts files and pairs to these models and the tasks that all of them have.
     """
 
     name: str

@@ -165,7 +165,7 @@ def _few_labels(run: Run) -> Iterator[Result | PlannedTable]:
 
 
 def transfer(run: Run) -> Result:
-    """Each task calibrated on the others, which has a rule of its own for its two files."""
+    """Each task calibrated on the others; its two files need a rule of their own."""
     return Result(
         "cross_task_transfer",
         _files("labels scores features splits questions"),
@@ -192,11 +192,11 @@ def _files(kinds: str) -> dict[str, PerPair]:
 def _of_pairs(
     name: str, kinds: str, settings: Mapping[str, Any] | None = None, made_by: str = ""
 ) -> Analysis:
-    """An analysis of the main study's pairs that reads these `kinds` of their files."""
+    """An analysis of the main study's pairs, from these `kinds` of files."""
     return Analysis(name, _files(kinds), settings or {}, pairs="main", made_by=made_by)
 
 
 def _averages(name: str, made_by: str, **settings: Any) -> Analysis:
-    """The averages of what the analysis `name` measures."""
+    """The averages of the analysis `name`."""
     measured = {"measured": analysed(name)}
     return Analysis(f"{name}_averages", measured, settings, made_by=made_by, quick=True)

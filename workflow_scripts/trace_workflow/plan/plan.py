@@ -1,4 +1,4 @@
-"""The plan of a run: everything that it makes from the files of its (model, task) pairs.
+"""The plan of a run: all results from the files of its (model, task) pairs.
 
 >>> PLAN = plan(load_run(value, "config/mine.yaml", root))  # doctest: +SKIP
 >>> PLAN.analyses["averages"].inputs  # doctest: +SKIP
@@ -86,9 +86,9 @@ Pairs = Collection[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run makes, by name. Each entry says what it is made from.
+    """The results of a run by name. Each entry names its inputs.
 
-    `transfer` is the analysis that has a rule of its own; `beside_paper` are the tables that a
+    `transfer` is the analysis with a rule of its own; `beside_paper` are the tables that a
     second table compares with the paper's; `as_printed` have the paper's rows and columns alone.
     """
 
@@ -115,8 +115,8 @@ class Plan:
         return f"work/answered/{model}" if may_lack else "tasks"
 
     def inputs(self, result: Result, pairs: Pairs, **wildcards: str) -> dict[str, object]:
-        """The paths that a result is made from in a job, by name: one path, a list, or one for each
-        of the `pairs` that belong to a study.
+        """The input paths of a job by name: a path, a list of paths, or a path for each of the
+        `pairs` in a study.
         """
 
         def paths(pattern: str | Sequence[str] | PerPair) -> str | list[str]:
@@ -135,8 +135,8 @@ class Plan:
     def pairs_of_study(
         self, study: Study, pairs: Pairs, sharing: Sequence[str] = ()
     ) -> list[list[str]]:
-        """The `pairs` that belong to a study, as plain values; with `sharing`, those of these
-        models and of the tasks that all of them have.
+        """The `pairs` in a study, as plain values; `sharing` restricts them to these models and
+        the tasks that all of them have.
         """
         main, parents = self.run.config.study.main, self.run.parents
         belongs = {
@@ -179,8 +179,8 @@ class Plan:
         }
 
     def findings_settings(self) -> dict[str, object]:
-        """The settings of the run's findings: the main comparison's, with all labels and the
-        guarantee that the findings begin with.
+        """The settings of the run's findings: the main comparison's, all labels, and the headline's
+        guarantee.
         """
         settings = self.table_settings("main_comparison")
         headline = self.run.config.study.headline
@@ -198,7 +198,7 @@ class Plan:
     def table_words(self, name: str, words: Mapping[str, str], pairs: Pairs) -> dict[str, str]:
         """A table's title and caption, made from `words` and the facts of the finished `pairs`.
 
-        Words about additions to the paper's table are left out where the additions are.
+        A table without additions to the paper's has no words about them.
         """
         run = self.run
         main, cross = run.study["main"], run.study["cross"] or {"models": [], "tasks": []}
