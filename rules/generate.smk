@@ -14,7 +14,7 @@
 # What runs a language model also reads work/revisions/{model}.txt. Of a model with `shards`, and of what it is
 # asked (ask.smk), several jobs write a task's files in parts, which are gathered.
 
-from trace_workflow.config.task_digests import digest_given
+from trace_workflow.config.task_digests import digest_of_file
 
 # Models whose answers and samples vLLM decodes, in an environment of its own.
 VLLM_MODELS = sorted(slug for slug, model in MODELS.items() if model.engine == "vllm")
@@ -212,7 +212,7 @@ REPLAYED_MODELS = sorted({*ANSWERED_MODELS} - {*LOGGED_MODELS})
 # What a file of answers holds, and not its time, says whether it changed.
 READING_ANSWERS = {
     "reading": lambda wildcards: CONFIG.reading(wildcards.model).model_dump_json(),
-    "held": lambda wildcards: or_stop(digest_given, answers_file(wildcards)),
+    "digest": lambda wildcards: or_stop(digest_of_file, answers_file(wildcards)),
 }
 # `questions` are the task's rows; those that the file has no usable answer to are 'unanswered'.
 TRACES_AND_QUESTIONS = {

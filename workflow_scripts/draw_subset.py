@@ -1,4 +1,4 @@
-"""Draw the subset of a task's rows that the estimators which cost most are computed for."""
+"""Draw the subset of a task's rows for the costliest estimators."""
 
 from trace_workflow.config.subset import draw_subset
 from trace_workflow.jobs.job import job

@@ -1,4 +1,4 @@
-"""Write the rows of a (model, task)'s shards as one file, as if one job had made it."""
+"""Join the shards of a model and task into the file that a single job would write."""
 
 import pyarrow as pa
 

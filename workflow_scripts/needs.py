@@ -1,4 +1,4 @@
-"""List the disk space and GPU memory that the run's models need."""
+"""List the disk space and GPU memory that the models of a run need."""
 
 from huggingface_hub.utils import disable_progress_bars
 

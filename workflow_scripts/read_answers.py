@@ -12,7 +12,7 @@ from tracecal.io.traces import write_table
 with job(snakemake):
     inputs, params, output = snakemake.input, snakemake.params, snakemake.output
     reading = Reading.model_validate_json(params.reading)
-    answers, questions = answers_to(inputs.task, inputs.answers, params.held, reading)
+    answers, questions = answers_to(inputs.task, inputs.answers, params.digest, reading)
     origin = {"model": snakemake.wildcards.model, "decoding": f"read from {inputs.answers}"}
     metadata = origin | kind_metadata(answers) | entropy_metadata(answers, reading)
     write_table(pa.Table.from_pylist(trace_rows(answers), schema=IMPORTED), metadata, output.traces)

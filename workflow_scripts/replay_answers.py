@@ -16,7 +16,9 @@ with job(snakemake):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
     step = DecodingStep.of(snakemake)
     reading = Reading.model_validate_json(params.reading)
-    answers, questions = answers_to(paths.task, paths.answers, params.held, reading, NOT_REPLAYABLE)
+    answers, questions = answers_to(
+        paths.task, paths.answers, params.digest, reading, NOT_REPLAYABLE
+    )
     tokenizer = load_tokenizer(paths.model)
     prompts = tokenised(tokenizer, answers, params.end_token)
     metadata = kind_metadata(pl.DataFrame(prompts, schema=RECORDS))

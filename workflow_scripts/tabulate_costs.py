@@ -1,4 +1,4 @@
-"""Gather what the jobs' logs say that they spent into one table: LaTeX, CSV and HTML."""
+"""Tabulate the time and memory in the jobs' logs as LaTeX, CSV and HTML."""
 
 from pathlib import Path
 

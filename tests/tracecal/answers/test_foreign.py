@@ -49,7 +49,7 @@ def read(task, tmp_path):
             tmp_path,
             input={"answers": file, "task": task},
             output=outputs,
-            params=given | {"held": held or digest(file)},
+            params=given | {"digest": held or digest(file)},
             model="slug",
         )
         return outputs["traces"], outputs["questions"]

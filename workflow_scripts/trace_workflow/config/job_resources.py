@@ -15,7 +15,7 @@ LARGE = {"gpus": 1, "memory_gb": 32, "hours": 4}
 
 
 class JobResources(Strict):
-    """Keys of every model and encoder. The defaults (null) suit a model with about 8 billion
+    """Keys of every model and encoder. The defaults suit a model with about 8 billion
     parameters; a packaged model, which is small, gets less.
     """
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:  # slow to load, and not needed at import
     import polars as pl
 
 
-def digest_given(path: str | Path) -> str | None:
-    """A digest of a user's file of rows; None where it is missing, which Snakemake reports.
+def digest_of_file(path: str | Path) -> str | None:
+    """A digest of a user's file; None where it is missing, which Snakemake reports.
 
     Raises `InputError` where it is not a file of a bounded size.
     """
