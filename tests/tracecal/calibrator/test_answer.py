@@ -24,8 +24,8 @@ from tracecal.estimators.trace_inputs import (
     ENTROPY_INPUTS,
     SLOPES,
     UNBOUNDED,
+    compute_bounded_inputs,
     compute_inputs,
-    input_bounds,
 )
 from tracecal.features.features import SINGLE_FEATURES, answer_features, single_features
 
@@ -247,7 +247,7 @@ def test_the_interval_always_holds_the_exact_probability(calibrator, seed, sharp
 
 @settings(max_examples=25)
 @given(trace=traces, widths=st.lists(st.floats(0, 2, width=32), min_size=20, max_size=20))
-def test_input_bounds_hold_every_input_and_agree_with_one_answers(calibrator, trace, widths):
+def test_bounds_of_inputs_hold_every_input_and_agree_with_one_answers(calibrator, trace, widths):
     surprisal, exact = (np.float32(column) for column in zip(*trace, strict=True))
     below = np.minimum(exact, np.float32(widths[: len(exact)]))
     columns = {
@@ -260,7 +260,7 @@ def test_input_bounds_hold_every_input_and_agree_with_one_answers(calibrator, tr
         {"example_id": ["a"]} | {name: [values.tolist()] for name, values in columns.items()},
         schema_overrides=dict.fromkeys(columns, pl.List(pl.Float32)),
     )
-    low, high = input_bounds(frame)
+    _, low, high = compute_bounded_inputs(frame)
     known = compute_inputs(frame).row(0, named=True)
     least, most = low.row(0, named=True), high.row(0, named=True)
     for name, value in known.items():

@@ -1,11 +1,11 @@
 """How an answer was decoded, as far as its request states settings that change probabilities.
 
-`request_of(row, body)` finds the request, and `stated_decoding` says what it changes: an empty text
-where it changes nothing, None where it leaves that to the server.
+`read_request(row, body)` finds the request and what it changes: an empty text where it changes
+nothing, None where it leaves that to the server.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from tracecal.answers.formats.format import Row
 
@@ -38,8 +38,29 @@ CAMEL_CASE = {
 FLAT = tuple(name for name in NEUTRAL if name != "top_k")
 
 
-def request_of(row: Row, body: Row) -> Row:
-    """The request of an answer, or the settings that its row states; empty where there are none."""
+class Request(NamedTuple):
+    """The settings of a request, and its `decoding`: the settings that change probabilities."""
+
+    settings: Row
+    decoding: str | None
+
+    @property
+    def is_greedy(self) -> bool:
+        """Whether the likeliest token was taken at each step."""
+        return self.settings.get("temperature") == 0
+
+
+def read_request(row: Row, body: Row) -> Request:
+    """Read the request of an answer, or else the settings that its row states.
+
+    >>> read_request({"request": {"temperature": 0.7, "top_p": 1}}, {}).decoding
+    'temperature 0.7'
+    """
+    settings = _request_settings(row, body)
+    return Request(settings, stated_decoding(settings))
+
+
+def _request_settings(row: Row, body: Row) -> Row:
     for name in REQUESTS:
         for source in (row, body):
             request = source.get(name)

@@ -12,7 +12,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from tracecal.answers.decoding import request_of, stated_decoding
+from pydantic import ValidationError
+
+from tracecal.answers.decoding import read_request
 from tracecal.answers.event_stream import read_stream
 from tracecal.answers.formats import columns
 from tracecal.answers.formats.format import Format, Row
@@ -62,10 +64,13 @@ def read_row(row: Any, reading: Reading) -> Record:
         if reading.failed != "incorrect":
             raise
         return Record(_example_id(row, row, reading), correct=False, lacks=str(error))
-    request = request_of(row, body)
-    if request.get("temperature") == 0:
+    request = read_request(row, body)
+    if request.is_greedy:
         reading = reading.model_copy(update={"greedy": True})
-    raw = answer_format.read_row(body)
+    try:
+        raw = answer_format.read(body)
+    except ValidationError as error:
+        raise answer_format.wrong_field(error) from error
     verdicts = _verdicts(row, body, reading, raw)
     stated: dict[str, Any] = {
         "correct": agreed_verdict(reading.right_from, **verdicts),
@@ -74,11 +79,10 @@ def read_row(row: Any, reading: Reading) -> Record:
         "created": _created(row, body),
     }
     if raw.processed == "unknown" and reading.processed == "auto":
-        decoding = stated_decoding(request)
-        processed: Known = "no" if decoding == "" else "unknown"
-        stated |= {"decoding": decoding, "processed": processed}
+        processed: Known = "no" if request.decoding == "" else "unknown"
+        stated |= {"decoding": request.decoding, "processed": processed}
     if raw.prompt is None:
-        stated["asked"] = _asked(request, body, answer_format.name)
+        stated["asked"] = _asked(request.settings, body, answer_format.name)
     if isinstance(row.get("group_id"), str | int):
         stated["group_id"] = str(row["group_id"])
     raw = replace(raw, **stated)

@@ -1,6 +1,6 @@
 """Steps of an answer: each generated token with its log-probability and the likeliest tokens.
 
-Formats make them (`formats.logprobs` for most), and `step_logprobs` computes surprisals and
+Formats make them (`formats.logprobs` for most), and `trace` computes surprisals and
 entropies from them.
 """
 
@@ -78,27 +78,6 @@ def is_same_logprob(logprob: float, other: float) -> bool:
     True
     """
     return abs(logprob - other) <= SAME * max(1.0, -logprob)
-
-
-def generated_entries(step: Step) -> list[tuple[Hashable, float | None]]:
-    """The pairs of `top` that are the generated token.
-
-    Programs name it by bytes on one side only, lose its blank, round one of its log-probabilities,
-    or list it twice. Different tokens may share a text, but differ in log-probability.
-
-    >>> generated_entries(Step("Oslo", None, -0.25, [("Oslo", -0.25), ("Rome", -2.0)], "Oslo"))
-    [('Oslo', -0.25)]
-    """
-    logprob = step.logprob
-    if logprob is None:
-        return [pair for pair in step.top if pair == (step.key, None)]
-    allowance = SAME * max(1.0, -logprob)  # as `is_same_logprob`, which is slow for thousands
-    low, high = logprob - allowance, logprob + allowance
-    return [
-        pair
-        for pair in step.top
-        if pair[1] is not None and low <= pair[1] <= high and is_same_token(pair[0], step.key)
-    ]
 
 
 def step_token_ids(steps: Sequence[Step]) -> list[int] | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from tracecal.answers.record import ALSO
-from tracecal.calibration.fits import Fit
+from tracecal.calibration.fits import Fit, probability_bounds
 from tracecal.calibration.guarantees.fixed_score import AMOUNTS
 from tracecal.calibration.pooled import PART_FEATURE
 from tracecal.calibrator.catalogue import FIXED_SCORE, INPUTS, LOG_RIDGE, inputs_with_columns
@@ -170,6 +170,10 @@ class Predictor:
     def proba(self, x: np.ndarray) -> np.ndarray:
         """The probabilities of answers with `columns` x [n, d], as `with_part` gives them: [n]."""
         return self.final.predict(self.select_inputs(x))
+
+    def bounds(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The bounds [n] of the probability of answers with `columns` between low and high."""
+        return probability_bounds(self.final, self.select_inputs(low), self.select_inputs(high))
 
     def ranking_score(self, x: np.ndarray) -> np.ndarray:
         """The scores by which answers are kept, [n]; NaN where a column of the ranking is."""

@@ -7,7 +7,6 @@ import polars as pl
 
 from tracecal.answers.record import ALSO
 from tracecal.answers.tasks import other_tasks
-from tracecal.calibration.fits import probability_bounds
 from tracecal.calibration.groups import group_answers
 from tracecal.calibrator.fingerprints import KNOWN_ANSWER, are_among
 from tracecal.calibrator.predictor import Predictor, Target, is_of_cascade
@@ -20,7 +19,7 @@ from tracecal.calibrator.trace_kinds import (
     undecided,
 )
 from tracecal.errors import InputError
-from tracecal.estimators.trace_inputs import TRACE_INPUTS, compute_inputs, input_bounds
+from tracecal.estimators.trace_inputs import TRACE_INPUTS, compute_bounded_inputs
 from tracecal.io.log import LOGGER
 
 SCORED = {
@@ -54,17 +53,16 @@ def score_answers(
     """
     _require_fitting(answers, predictor, task)
     columns = list(predictor.columns)
-    values = compute_inputs(answers, columns, predictor.custom)
-    inputs = list(predictor.inputs)
+    bounded = compute_bounded_inputs(answers, columns, predictor.custom)
+    values, inputs = bounded[0], list(predictor.inputs)
     complete = values.select(pl.all_horizontal(pl.col(inputs).is_not_null())).to_series()
     parts = answers.filter(complete)["part"] if "part" in answers.columns else ()
     x, low, high = (
         # NaN where null.
         predictor.with_part(frame.filter(complete).select(columns).to_numpy(order="c"), parts)
-        for frame in (values, *input_bounds(answers, columns, predictor.custom))
+        for frame in bounded
     )
-    bounds = (predictor.select_inputs(ends) for ends in (low, high))
-    lower, upper = probability_bounds(predictor.final, *bounds)
+    lower, upper = predictor.bounds(low, high)
     scored = pl.DataFrame(
         {
             "example_id": answers["example_id"].filter(complete),

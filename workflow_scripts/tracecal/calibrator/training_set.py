@@ -230,7 +230,7 @@ def _computable(
     """The estimators that can be computed for enough answers, and their inputs."""
     columns = set(frame.columns)
     estimators = {
-        entry.id: entry.inputs for entry in ESTIMATORS if columns.issuperset(entry.inputs)
+        entry.id: INPUTS[entry.id] for entry in ESTIMATORS if columns.issuperset(INPUTS[entry.id])
     }
     estimators |= {name: [f"scores.{name}"] for name in custom}
     counts = {name: _count_complete(frame, needed) for name, needed in estimators.items()}

@@ -1,7 +1,7 @@
 """The inputs of the estimators that need the trace of an answer alone, and their bounds.
 
 Inputs are named as in the calibration protocol: `features.<name>` and `scores.<estimator>`.
-`compute_inputs(answers, names)` computes them, and `input_bounds` where entropies have bounds.
+`compute_inputs(answers, names)` computes them, and `compute_bounded_inputs` their bounds, too.
 """
 
 from collections.abc import Iterable, Mapping
@@ -121,13 +121,13 @@ def compute_custom_scores(rows: pl.DataFrame, custom: Custom) -> pl.DataFrame:
         ) from error
 
 
-def input_bounds(
+def compute_bounded_inputs(
     answers: pl.DataFrame, names: Iterable[str] = TRACE_INPUTS, custom: Custom = NO_CUSTOM
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Bound the inputs `names` from below and above, with each entropy between its bounds.
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """Compute the inputs `names` and their lower and upper bounds.
 
-    An answer without bounds has exact entropies. Missing where no bound is known: for an input of
-    UNBOUNDED or a custom one, or without upper bounds of the entropies.
+    Each entropy lies between its bounds; without bounds it is exact. A bound is missing where none
+    is known: for an input of UNBOUNDED or a custom one, or without upper bounds of the entropies.
     """
     names = list(names)
     bounded = answers.with_columns(
@@ -156,4 +156,5 @@ def input_bounds(
         shapes = ("falling", "rising") if name in SLOPES else ("low", "high")
         pair = pl.DataFrame([inputs[shape][name].alias(shape) for shape in shapes])
         lower[name], upper[name] = pair.min_horizontal(), pair.max_horizontal()
-    return exact.with_columns(**lower), exact.with_columns(**upper)
+    values = compute_inputs(answers, names, custom)
+    return values, exact.with_columns(**lower), exact.with_columns(**upper)

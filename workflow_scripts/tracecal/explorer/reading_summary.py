@@ -155,7 +155,7 @@ def explain_reading(answers: Any, *, reading: Reading | None = None) -> ReadingS
             question = find_question(row, record.prompt)["question"]
             n_questions += bool(question)
             if not example:
-                steps = answer_format.read_row(body).steps
+                steps = answer_format.read(body).steps
                 example = [*_describe_record(record, question, steps, place)]
         except WrongRow as error:
             errors.append(f"{place}: {error}")

@@ -52,14 +52,11 @@ class Format:
     split: Callable[[Row], dict[str, Row]] = lambda row: {"": row}
     n_left_out: Callable[[Row], int] = lambda row: 0
 
-    def read_row(self, row: Row) -> RawAnswer:
-        """Read a row; raise `WrongRow` with the first field that is wrong."""
-        try:
-            return self.read(row)
-        except ValidationError as error:
-            first = error.errors()[0]
-            path = ".".join(map(str, first["loc"]))
-            raise WrongRow(f"as {self.name}, {path}: {first['msg']}") from error
+    def wrong_field(self, error: ValidationError) -> WrongRow:
+        """The error of a row that names its first invalid field."""
+        first = error.errors()[0]
+        path = ".".join(map(str, first["loc"]))
+        return WrongRow(f"as {self.name}, {path}: {first['msg']}")
 
     @property
     def fields(self) -> tuple[str, ...]:
