@@ -54,8 +54,8 @@ def test_calibrate(files, capsys):
     assert "tracecal " in typed
     report.save("own.html")
     pages = [Path(name).read_text(encoding="utf-8") for name in ("own.html", "page.html")]
-    own, its = (page.split("<h2>Guaranteed error rates")[1] for page in pages)
-    assert own == its and "What to type next" not in pages[0]
+    own, its = (page.split("<h2>Can I believe it?")[1].split("<h2>")[0] for page in pages)
+    assert own == its and "What next?" not in pages[0]
     assert 'href="page.answers.html"' in pages[1] and "answers.html" not in pages[0]
     loaded = tracecal.Calibrator.load("C.json")
     assert loaded.report(answers(120), config="config.yaml").text == report.text

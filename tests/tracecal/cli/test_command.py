@@ -157,32 +157,49 @@ def test_one_command_leads_from_labels_to_a_decision(files, capsys, browser):
     own = content[DEFAULT]
     browser.open(files / "my page.html")
     assert browser.requests == [(files / "my page.html").as_uri()] and not browser.complaints
-    text = " ".join(browser.ask("document.body.textContent").split())
     headline = browser.ask("document.querySelector('#decision p').textContent")
     assert headline in " ".join(printed.split())
     kept = [one for one in own["risk_control"]["thresholds"] if one["threshold"] is not None]
     assert headline.startswith("Keep about ") and "at most 40 % of those kept" in headline
-    marks = browser.ask("[...document.querySelectorAll('svg .told')].map((one) => one.textContent)")
-    assert marks == [
-        f"at most {100 * one['error_rate']:.0f} % wrong: keeps {100 * one['coverage']:.0f} %"
-        for one in kept
-    ]
+    table = browser.ask("[...document.querySelectorAll('caption')].at(0).parentNode.innerText")
+    assert all(f"{100 * one['error_rate']:.0f} %" in table for one in kept)
+    assert browser.ask("document.querySelector('tr.chosen td').textContent") == "40 %"
+    assert browser.ask("document.querySelectorAll('svg .mark.chosen').length") == 1
+    assert browser.ask("document.querySelectorAll('svg .limit').length") == 2
     # The line passes through what was observed at each threshold.
     line = browser.ask("document.querySelector('svg .line').getAttribute('points')").split()
     dots = browser.ask(
         "[...document.querySelectorAll('svg .mark')].map((one) => "
         "`${one.getAttribute('cx')},${one.getAttribute('cy')}`)"
     )
-    assert {*dots} <= {*line}
+    assert len(dots) == len(kept) and {*dots} <= {*line}
     assert browser.ask("document.querySelector('a').getAttribute('href')") == "my page.answers.html"
     typed = browser.ask("[...document.querySelectorAll('pre')].map((one) => one.textContent)")
     commands = [shlex.split(one) for one in typed]
-    assert "What to type next" in text
+    headings = browser.ask("[...document.querySelectorAll('h2')].map((one) => one.textContent)")
+    assert headings == [
+        "Which answers do I keep?",
+        "Can I believe it?",
+        "Which answers are kept?",
+        "What next?",
+    ]
+    assert browser.ask("document.querySelectorAll('.examples li').length") == 20
     assert " ".join(commands[0][:-2]) in " ".join(printed.replace("\\\n", " ").split())
     assert [words[1] for words in commands] == ["score", "explore", "watch", "serve"]
     for words in commands[:3]:
         assert main(words[1:]) == 0
     assert {"scored.jsonl", "my page.answers.html", "C.db"} <= {one.name for one in files.iterdir()}
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_report_fits_a_window_with_all_columns(files, browser, width):
+    assert main([*CALIBRATE, "--report", "report.html"]) == 0
+    browser.resize(width, 900)
+    browser.open(files / "report.html")
+    browser.ask("document.querySelector('details').open = true")
+    assert browser.ask("document.documentElement.scrollWidth <= innerWidth")
+    right = "[...document.querySelectorAll('td, li, text')].map((one) => one.getBoundingClientRect().right)"
+    assert browser.ask(f"Math.max(...{right}) <= innerWidth")
 
 
 def test_commands_to_type_say_how_the_file_was_read_and_ask_for_labels_where_nothing_is_promised():

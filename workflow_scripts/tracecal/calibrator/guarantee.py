@@ -515,6 +515,17 @@ def _reference(ranking: Ranking) -> Reference:
     return Reference(*map(tuple, values))
 
 
+def ranking_scores(
+    training: TrainingSet, rows: pl.DataFrame, control: ErrorRateControl
+) -> np.ndarray:
+    """The scores that guarantees compare with thresholds, of `rows` with the inputs of the training
+    set, [n]; NaN where an input is missing.
+    """
+    usual = [f"features.{name}" for name in control.features]
+    columns = training.estimators.get(control.ranked_by, usual)
+    return probabilities(rows.select(columns), [control.fit])[0]
+
+
 def count_reordered(
     training: TrainingSet, predictions: pl.DataFrame, control: ErrorRateControl
 ) -> dict[float, tuple[int, int]]:
@@ -523,10 +534,8 @@ def count_reordered(
     `predictions` are the shown estimator's cross-fitted probabilities; as many of the most probable
     answers are compared with those kept.
     """
-    usual = [f"features.{name}" for name in control.features]
-    columns = training.estimators.get(control.ranked_by, usual)
     rows = training.frame.join(predictions, on="example_id").sort("probability", descending=True)
-    (score,) = probabilities(rows.select(columns), [control.fit])
+    score = ranking_scores(training, rows, control)
     counts = {}
     for entry in control.thresholds:
         if entry.threshold is not None:

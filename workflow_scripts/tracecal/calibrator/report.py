@@ -23,7 +23,9 @@ from tracecal.calibrator.decision import (
     headline,
     other_rates,
     percent,
+    rate_text,
 )
+from tracecal.calibrator.example_answers import SHADES, ExampleAnswers, choose_examples
 from tracecal.calibrator.guarantee import count_reordered
 from tracecal.calibrator.guarantee_text import (
     describe_errors_by_column,
@@ -32,13 +34,19 @@ from tracecal.calibrator.guarantee_text import (
     describe_ranking,
     describe_recall,
     describe_terms,
-    guarantee_lines,
     guarantee_table,
 )
 from tracecal.calibrator.next_commands import SCORED_FILE, next_commands
 from tracecal.calibrator.quality import measure_quality
 from tracecal.calibrator.recommendation import choose_default, describe_labels, describe_log
-from tracecal.calibrator.report_pictures import HEIGHT, WIDTH, across, report_pictures, up
+from tracecal.calibrator.report_pictures import (
+    HEIGHT,
+    WIDTH,
+    across,
+    describe_reliability,
+    report_pictures,
+    up,
+)
 from tracecal.calibrator.schema import CalibratorFile, ErrorRateControl
 from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.training_set import TrainingSet
@@ -64,7 +72,8 @@ class Report:
     `n_reordered` says by error rate how many labelled answers are kept, and how many of these would
     be others if the probability ranked them.
     `n_answers` counts the labelled and the unlabelled, `asked` are the error rates that were asked
-    for, `notes` say what else a user must know of the answers. `str` is the text.
+    for, `notes` say what else a user must know of the answers. `examples` are labelled answers that
+    the page shows. `str` is the text.
     """
 
     file: CalibratorFile = field(repr=False)
@@ -73,6 +82,7 @@ class Report:
     guarantees: pl.DataFrame = field(repr=False)
     predictions: pl.DataFrame = field(repr=False)
     pictures: Mapping[str, Any] = field(repr=False)
+    examples: ExampleAnswers = field(repr=False)
     level: float
     default: str
     n_reordered: Mapping[float, tuple[int, int]] = field(repr=False)
@@ -159,16 +169,17 @@ class Report:
         what = "what is kept, what is dropped, how reliable"
         return replace(self, saved=f"Report: {report} ({what})")
 
+    def with_questions(self, questions: Mapping[str, str]) -> Self:
+        """Add the questions of answers by id, which the page shows with its examples."""
+        return replace(self, examples=self.examples.with_questions(questions))
+
     def recommendation(self) -> list[str]:
-        """What to do with the calibrator, in paragraphs, first whether to keep answers by it."""
-        data = self.file.fitted_on
-        first, *others = self._decision()
-        wrong = f"Of all labelled answers {percent(1 - data.base_rate)} are wrong."
-        paragraphs = [
-            first,
-            " ".join([wrong, *(f"{line.strip().rstrip('.')}." for line in others)]),
-        ]
-        paragraphs += [self._advice(), *self.notes]
+        """Whether to keep answers by the calibrator, and what else holds of those kept."""
+        return [self._headline(), *self._exceptions()]
+
+    def evidence(self) -> list[str]:
+        """Why to believe it, and what to beware of, a paragraph each."""
+        paragraphs = [self._advice(), *self.notes]
         if self.is_guaranteed:
             ranking = describe_ranking(self.control, *self.n_reordered[self.rate])
             paragraphs += [f"{ranking[0].upper()}{ranking[1:]}.", ABOUT_KEEPING]
@@ -187,19 +198,26 @@ class Report:
     def _decision(self) -> list[str]:
         """Whether to keep answers at the rate of the decision, and what holds at other rates."""
         base_rate = self.file.fitted_on.base_rate
+        others = self.rate and other_rates(self.guarantees, self.rate, base_rate, self.asked)
+        return [self._headline(), *([f"  {others}"] if others else []), *self._exceptions()]
+
+    def _headline(self) -> str:
         if self.rate is None:
-            return ["Do not keep answers by these probabilities: no error rate is tested."]
-        about = self.guarantees, self.rate
-        others = other_rates(*about, base_rate, self.asked)
-        lines = [headline(*about, self.control.confidence, base_rate)]
-        lines += [f"  {others}"] if others else []
+            return "Do not keep answers by these probabilities: no error rate is tested."
+        base_rate = self.file.fitted_on.base_rate
+        return headline(self.guarantees, self.rate, self.control.confidence, base_rate)
+
+    def _exceptions(self) -> list[str]:
+        """What else holds at the rate of the decision: recall, columns, groups, missing answers."""
+        if self.rate is None:
+            return []
         further = (
             describe_recall(self.control, self.rate),
             describe_errors_by_column(self.control, self.rate),
             describe_group_choices(self.control, self.rate),
             describe_missing_answers(self.control),
         )
-        return [*lines, *filter(None, further)]
+        return [*filter(None, further)]
 
     def _advice(self) -> str:
         """Which estimator gives the probabilities, and why."""
@@ -229,6 +247,19 @@ class Report:
             f"{percent(base_rate)}: {base_rate * (1 - base_rate):.3f})."
         )
 
+    def _ranks(self) -> str:
+        """How well the probabilities rank, as the title of the picture of right and wrong ones."""
+        rows = self.estimators.filter(estimator=self.estimator)
+        if rows.is_empty() or rows["auroc"].item() is None:
+            return "Probabilities of right and of wrong answers"
+        row = rows.row(0, named=True)
+        low, high = row["auroc_low"], row["auroc_high"]
+        interval = "" if low is None else f" (interval {percent(low)} to {percent(high)})"
+        return (
+            "A right answer has a higher probability than a wrong one in "
+            f"{percent(row['auroc'])} of pairs{interval}"
+        )
+
     def _marks(self, row: Mapping[str, Any]) -> list[str]:
         """What to say of an estimator's row."""
         is_recommended = row["estimator"] == self.estimator and not self.reservation
@@ -244,8 +275,18 @@ class Report:
             missing=fitted_on.describe_missing(),
             estimator=self.estimator,
             recommendation=self.recommendation(),
+            wrong=percent(1 - fitted_on.base_rate),
+            evidence=self.evidence(),
+            quality=self._quality(),
+            reliability=describe_reliability(drawn["bins"]),
+            ranks=self._ranks(),
+            examples=self.examples,
+            shades=SHADES,
             explorer=explorer,
             drawn=drawn,
+            rate=self.rate,
+            rate_text=rate_text,
+            percent=percent,
             share_ticks=[(up(share), f"{100 * share:.0f}") for share in quarters],
             risk_ticks=[(up(share), f"{100 * share * drawn['top']:.3g}") for share in quarters],
             count_ticks=[(up(0), drawn["most"]), (up(0.5), 0), (up(1), drawn["most"])],
@@ -259,7 +300,7 @@ class Report:
             ranked_by=LABELS[self.control.ranked_by],
             labels=LABELS,
             notes=self._marks,
-            guarantees=guarantee_lines(self.guarantees),
+            guarantees=list(self.guarantees.iter_rows(named=True)),
             rows=list(self.estimators.iter_rows(named=True)),
             level=self.level,
         )
@@ -281,13 +322,20 @@ def make_report(
     measured = training if all_estimators else training.select(estimator)
     predictions = measured.cross_fitted()
     control = file.estimators[estimator].risk_control
+    guarantees = guarantee_table(control)
     return Report(
         file=file,
         estimator=estimator,
         estimators=measure_quality(measured, predictions, settings),
-        guarantees=guarantee_table(control),
+        guarantees=guarantees,
         predictions=predictions,
         pictures=report_pictures(training, predictions, estimator, control),
+        examples=choose_examples(
+            training,
+            predictions.filter(estimator=estimator).select("example_id", "probability"),
+            control,
+            decided_rate(guarantees, asked),
+        ),
         level=settings.bootstrap.level,
         default=choose_default(training),
         n_reordered=count_reordered(training, predictions.filter(estimator=estimator), control),

@@ -1,5 +1,6 @@
 """What the report's page draws: reliability, risk against coverage, and scores."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import polars as pl
 from scipy.special import betaincinv
 
 from tracecal.calibration.probability_metrics import bin_index
+from tracecal.calibrator.decision import percent
 from tracecal.calibrator.schema import ErrorRateControl
 from tracecal.calibrator.training_set import TrainingSet
 
@@ -56,6 +58,23 @@ def report_pictures(
         "marks": marks,
         "n": rows.height,
     }
+
+
+def describe_reliability(bins: Sequence[Mapping[str, float]]) -> str:
+    """Whether the intervals of the shares correct hold the probabilities, and where they miss.
+
+    >>> describe_reliability([{"p": 0.3, "share": 0.15, "low": 0.05, "high": 0.25}])
+    'Off the diagonal at 30 %, where 15 % are right: too high'
+    """
+    missed = [bin for bin in bins if not bin["low"] <= bin["p"] <= bin["high"]]
+    if not missed:
+        return "Probabilities agree with the labels: each interval meets the diagonal"
+    worst = max(missed, key=lambda bin: abs(bin["p"] - bin["share"]))
+    verdict = "too high" if worst["p"] > worst["share"] else "too low"
+    where = f"at {percent(worst['p'])}, where {percent(worst['share'])} are right: {verdict}"
+    if len(missed) == 1:
+        return f"Off the diagonal {where}"
+    return f"Off the diagonal in {len(missed)} of {len(bins)} dots, most {where}"
 
 
 def _bin(rows: pl.DataFrame) -> dict[str, float]:

@@ -47,6 +47,7 @@ def calibrate(
     """
     from tracecal.answers.sources import answers_in
     from tracecal.explorer.explore import explore_labelled
+    from tracecal.explorer.questions import questions_by_id
 
     explorer = str(Path(report).with_suffix(".answers.html")) if report else None
     require_apart({"answers": answers, "output": output, "report": report, "explorer": explorer})
@@ -60,7 +61,7 @@ def calibrate(
     summary = calibrator.report(all_estimators=all_estimators or bool(report))
     summary = summary.with_commands(answers, output, reading, explorer, stated_task)
     if report:
-        summary = summary.with_page(report)
+        summary = summary.with_page(report).with_questions(questions_by_id(labelled))
     for warning in summary.warnings:
         LOGGER.warning("%s", warning)
     print(printable(f"{summary.text}\n\n{summary.table}" if all_estimators else summary.text))
