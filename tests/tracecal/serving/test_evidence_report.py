@@ -44,13 +44,24 @@ def test_it_says_what_evidence_is_and_draws_that_of_each_monitor(database_of, ca
     html = page(database, calibrator)
     assert html.count("<svg") == html.count("<polyline") == 5
     assert html.count('class="limit"') == 5
-    assert html.count("Evidence is what bets") == 1
-    assert "at most once in 1,000 answers on average, that of labels ever with a chance" in html
+    html = " ".join(html.split())
+    assert html.count("an alarm is raised at the dashed line") == 1
+    assert "at most once in 1,000 answers on average, and evidence from labels ever with" in html
+    assert html.count(": no alarm</b>") == 5
+    assert "Evidence 1.0 of 20." in html
     assert ">answer 20</text>" in html and ">100</text>" in html
     assert "100 of 100 answers watched, one of each request" in html
     assert "No alarm." in html
     for word in ("WARNING", "ALARM", "No answer has a decision", "nan"):
         assert word not in html
+
+
+def test_a_single_batch_draws_a_line_from_before_its_answers(database_of, calibrator):
+    database = database_of()
+    add(database, 60)
+    html = page(database, calibrator)
+    assert {len(line.split()) for line in re.findall(r'points="([^"]*)"', html)} == {2}
+    assert ">answer 0</text>" in html and ">60</text>" in html
 
 
 def test_an_alarm_is_told_and_drawn_above_its_line(database_of, calibrator):
@@ -62,7 +73,8 @@ def test_an_alarm_is_told_and_drawn_above_its_line(database_of, calibrator):
         database.add_answers(ids, Batch(rng.random(20), length, np.full(20, np.nan)))
     html = page(database, calibrator)
     assert "ALARM: the length changed: noticed at answer" in html
-    assert html.count("<td>yes</td>") == 1
+    html = " ".join(html.split())
+    assert html.count(": alarm</b>") == 1 and '<b class="false">Length: alarm</b>' in html
     figure = html[html.index('aria-label="Evidence: Length"') :]
     limit = float(re.search(r'class="limit".*? y1="([\d.]+)"', figure)[1])
     points = re.search(r'points="([^"]*)"', figure)[1].split()

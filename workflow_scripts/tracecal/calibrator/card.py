@@ -8,7 +8,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from tracecal.calibration.fits import Logistic
 from tracecal.calibrator.catalogue import LABELS
@@ -19,6 +19,7 @@ from tracecal.calibrator.guarantee_text import (
     guarantee_table,
 )
 from tracecal.calibrator.predictor import make_predictor
+from tracecal.calibrator.report_pictures import axes, draw_risk
 from tracecal.calibrator.schema import (
     CARD_VERSION,
     CalibratedEstimator,
@@ -47,10 +48,11 @@ WORDED = {
 
 
 class Section(NamedTuple):
-    """A heading, and a sentence or a value a line."""
+    """A heading, and a sentence or a value a line; the page draws a `picture` in their place."""
 
     heading: str
     lines: list[str]
+    picture: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class Card:
     @property
     def html(self) -> str:
         """The card as a page that loads nothing and runs nothing."""
-        return render_page(TEMPLATE, self.title, sections=self.sections)
+        return render_page(TEMPLATE, self.title, sections=self.sections, **axes())
 
     def __str__(self) -> str:
         return self.text
@@ -168,7 +170,8 @@ def _control_sections(control: ErrorRateControl | None) -> list[Section]:
         for kept, wrong in control.risk_coverage
     ]
     heading = "Risk against coverage, of answers with a probability, which the fit had not seen"
-    return [Section(heading, curve)] * bool(curve) + [Section("Guarantees", lines)]
+    drawn = [Section(heading, curve, draw_risk(control))] if curve else []
+    return [*drawn, Section("Guarantees", lines)]
 
 
 def _cascade_sections(cascade: CascadeControl | None) -> list[Section]:

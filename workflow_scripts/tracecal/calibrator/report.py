@@ -40,9 +40,8 @@ from tracecal.calibrator.next_commands import SCORED_FILE, next_commands
 from tracecal.calibrator.quality import measure_quality
 from tracecal.calibrator.recommendation import choose_default, describe_labels, describe_log
 from tracecal.calibrator.report_pictures import (
-    HEIGHT,
-    WIDTH,
-    across,
+    QUARTERS,
+    axes,
     describe_reliability,
     report_pictures,
     up,
@@ -267,7 +266,7 @@ class Report:
         return notes + (["few different values"] if 2 * row["distinct"] < row["n"] else [])
 
     def _page(self, explorer: str | None) -> str:
-        fitted_on, drawn, quarters = self.file.fitted_on, self.pictures, (0, 0.25, 0.5, 0.75, 1)
+        fitted_on, drawn = self.file.fitted_on, self.pictures
         return render_page(
             TEMPLATE,
             f"Calibrator of {fitted_on.model or 'an unnamed model'} for {fitted_on.task}",
@@ -287,13 +286,9 @@ class Report:
             rate=self.rate,
             rate_text=rate_text,
             percent=percent,
-            share_ticks=[(up(share), f"{100 * share:.0f}") for share in quarters],
-            risk_ticks=[(up(share), f"{100 * share * drawn['top']:.3g}") for share in quarters],
+            share_ticks=[(up(share), f"{100 * share:.0f}") for share in QUARTERS],
             count_ticks=[(up(0), drawn["most"]), (up(0.5), 0), (up(1), drawn["most"])],
-            across=across,
-            up=up,
-            width=WIDTH,
-            height=HEIGHT,
+            **axes(),
             commands=self.commands,
             terms=describe_terms(self.control),
             tested=self.control.thresholds[0].n,

@@ -1,4 +1,4 @@
-"""What the report's page draws: reliability, risk against coverage, and scores."""
+"""What the pages of report and card draw: reliability, risk against coverage, and scores."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,6 +14,7 @@ from tracecal.calibrator.training_set import TrainingSet
 
 BINS, MIN_IN_BIN, MAX_BINS = 20, 12, 10
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 340, 236, 40, 10, 12, 38
+QUARTERS = (0, 0.25, 0.5, 0.75, 1)
 AXIS_ENDS = (0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # shares of wrong answers
 
 
@@ -27,8 +28,7 @@ def report_pictures(
 
     `bins`: of equally many answers mean probability, share correct and its 95 % interval; `scores`:
     right and wrong answers by probability, in units of twice the `most`; both by `predictions`.
-    `curve`: share kept and share wrong of the kept, by the ranking of the answers that tested
-    thresholds; `marks`: those with a guarantee; `top`: the share at which that axis ends.
+    Beside these, what `draw_risk` gives.
     """
     answers = training.frame.join(training.compared, on="example_id", how="semi")
     held_out = predictions.filter(estimator=estimator).select("example_id", "probability")
@@ -40,6 +40,20 @@ def report_pictures(
     right = rows["correct"].to_numpy()
     counts = [np.bincount(index[kind], minlength=BINS) for kind in (right, ~right)]
     most = max(1, int(np.max(counts)))
+    return {
+        "bins": [_bin(rows[part]) for part in parts if len(part)],
+        "scores": (np.transpose(counts) / (2 * most)).tolist(),
+        "most": most,
+        "n": rows.height,
+    } | draw_risk(control)
+
+
+def draw_risk(control: ErrorRateControl) -> dict[str, Any]:
+    """What is drawn of risk against coverage, by the ranking of the answers that tested thresholds.
+
+    `curve`: share kept and share wrong of the kept; `marks`: those with a guarantee; `top`: the
+    share at which that axis ends, `risk_ticks` what stands beside it.
+    """
     marks = [
         {name: getattr(row, name) for name in ("error_rate", "coverage", "error")}
         | {"share": row.kept / row.n}
@@ -50,13 +64,10 @@ def report_pictures(
     highest = max([0.0, *(wrong for _, wrong in curve), *(mark["error_rate"] for mark in marks)])
     top = next(end for end in AXIS_ENDS if end >= highest)
     return {
-        "bins": [_bin(rows[part]) for part in parts if len(part)],
-        "scores": (np.transpose(counts) / (2 * most)).tolist(),
-        "most": most,
         "curve": " ".join(f"{across(kept)},{up(min(1, wrong / top))}" for kept, wrong in curve),
         "top": top,
+        "risk_ticks": [(up(share), f"{100 * share * top:.3g}") for share in QUARTERS],
         "marks": marks,
-        "n": rows.height,
     }
 
 
@@ -84,6 +95,11 @@ def _bin(rows: pl.DataFrame) -> dict[str, float]:
     low = float(betaincinv(hits, n - hits + 1, 0.025)) if hits else 0.0
     high = float(betaincinv(hits + 1, n - hits, 0.975)) if hits < n else 1.0
     return {"p": float(rows["probability"].mean()), "share": share, "low": low, "high": high}
+
+
+def axes() -> dict[str, Any]:
+    """The size of a picture, and where shares are on its axes, as templates take them."""
+    return {"across": across, "up": up, "width": WIDTH, "height": HEIGHT}
 
 
 def across(share: float) -> float:

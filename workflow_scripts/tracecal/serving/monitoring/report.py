@@ -47,7 +47,7 @@ class EvidencePicture(NamedTuple):
 def page(database: StateDatabase, predictor: Predictor) -> str:
     """Draw each monitor's evidence and alarm line as a self-contained page of HTML."""
     state = database.state
-    history = database.query(EVIDENCE, (MAX_POINTS,))
+    history = with_start(state, database.query(EVIDENCE, (MAX_POINTS,)))
     return render_page(
         TEMPLATE,
         "Evidence of the monitors",
@@ -80,6 +80,17 @@ def undecided_sentence(database: StateDatabase, predictor: Predictor) -> str | N
         "answers like these"
     )
     return f"{sentence} ({reason})." if reason else f"{sentence}."
+
+
+def with_start(state: State, history: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
+    """`history` with the evidence before the first answer, 1, where it has a single point.
+
+    One point draws no line.
+    """
+    if len(history) != 1:
+        return list(history)
+    names = ["labels" if name == ERROR_MONITOR else name for name in state.all_monitors]
+    return [(0, json.dumps(dict.fromkeys(names, 1.0))), *history]
 
 
 def pictures(state: State, history: Sequence[tuple[int, str]]) -> list[EvidencePicture]:
