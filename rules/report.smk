@@ -216,7 +216,7 @@ rule make_explorer:
             parents=PARENTS,
             estimators=entries(SELECTION.chosen),
             models=lambda wildcards: dict(sorted(RUN.model_labels.items())),
-            tasks=lambda wildcards: RUN.task_labels,
+            tasks=lambda wildcards: RUN.explored_tasks,
             run=CONFIG.run,
             main=CONFIG.study.main.model,
             seed=CONFIG.seed,

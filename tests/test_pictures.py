@@ -56,7 +56,7 @@ def test_the_pair_is_the_most_trusted_right_and_the_least_trusted_wrong_short_an
     right, wrong = pair.choose(answers)
     assert (right["example_id"], wrong["example_id"]) == ("b", "c")
     texts = [text.get_text() for axes in pair.draw(right, wrong).axes for text in axes.texts]
-    assert {"Peru", "2.7", "✓ right, probability 0.95", "✗ wrong, probability 0.10"} <= {*texts}
+    assert {"Peru", "2.7", "✓ right, 0.95", "✗ wrong, 0.10"} <= {*texts}
     with pytest.raises(InputError, match="none is wrong"):
         pair.choose(answers.filter("correct"))
 
@@ -72,6 +72,13 @@ def test_a_page_is_pictured_with_its_answers(tmp_path):
         assert struct.unpack(">II", pages[-1][16:24]) == (1280, 720)
     # Before its answers are unpacked the page is always the same.
     assert pages[0] != pages[1]
+
+
+def test_the_explorer_lists_the_headline_s_task_first():
+    labels = PLAN.run.explored_tasks
+    headline = PLAN.run.config.study.headline.task
+    assert next(iter(labels)) == headline != next(iter(PLAN.run.task_labels))
+    assert labels == PLAN.run.task_labels
 
 
 def test_a_figure_is_taken_as_the_run_drew_it(tmp_path):

@@ -20,8 +20,9 @@ from tracecal.pages import figure_style
 ESTIMATOR = "trace_plus"
 MAX_TOKENS = 6  # of an answer with its stop token
 DARKEST = 4.0  # surprisal in nats of the darkest token
-NOTE = "below each token: its surprisal in nats, 0 where the model is certain"
-RIGHT, WRONG = "#1F7A6C", "#AE1E1E"
+TITLE = "One answer trusted, one doubted"
+NOTE = "below each token its surprisal, then the probability of being right"
+WIDTH, HEIGHT, MARGIN = 3.9, 1.95, 0.05  # inches
 CAPTION = "Each token of two answers with its surprisal, and the probability that each is right."
 
 
@@ -57,47 +58,49 @@ def choose(answers: pl.DataFrame) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def draw(right: Mapping[str, Any], wrong: Mapping[str, Any]) -> Figure:
-    """Two cards."""
-    figure = Figure(figsize=(4.6, 1.85))
-    for axes, answer in zip(figure.subplots(1, 2), (right, wrong), strict=True):
-        _draw_card(axes, answer)
-    figure.supxlabel(NOTE, x=0.01, ha="left", fontsize=7, color=figure_style.MUTED)
+    """Two cards side by side, 8 points and more where the figure is as wide as a telephone."""
+    figure = Figure(figsize=(WIDTH, HEIGHT))
+    figure.set_layout_engine("none")
+    page = figure.add_axes((0, 0, 1, 1), xlim=(0, WIDTH), ylim=(0, HEIGHT))
+    page.set_axis_off()
+    _write(page, MARGIN, HEIGHT - 0.06, TITLE, figure_style.LARGE, fontweight="bold", va="top")
+    for left, answer in zip((MARGIN, (WIDTH + MARGIN) / 2), (right, wrong), strict=True):
+        _draw_card(page, left, answer)
+    _write(page, MARGIN, 0.07, NOTE, figure_style.SMALL, color=figure_style.MUTED)
     return figure
 
 
-def _draw_card(axes: Axes, answer: Mapping[str, Any]) -> None:
-    axes.set_axis_off()
-    axes.set_xlim(0, 1)
-    axes.set_ylim(0, 1)
+def _draw_card(page: Axes, left: float, answer: Mapping[str, Any]) -> None:
     question = answer["question"].replace(" is ", " is\n", 1)
-    axes.text(0, 1, question, va="top", fontsize=figure_style.SMALL)
-    across = 0.0
+    _write(page, left, 1.5, question, figure_style.NORMAL, va="top", linespacing=1.2)
+    across = left
     # The last token ends the answer and has no text.
     for token, surprisal in zip(answer["tokens"][:-1], answer["surprisal"][:-1], strict=True):
         text = token.strip()
-        width = 0.055 + 0.052 * len(text)
+        width = 0.12 + 0.105 * len(text)
         shade = min(surprisal / DARKEST, 1.0)
         box = FancyBboxPatch(
-            (across, 0.4),
+            (across, 0.8),
             width,
-            0.24,
-            boxstyle="round,pad=0,rounding_size=0.02",
+            0.27,
+            boxstyle="round,pad=0,rounding_size=0.03",
             facecolor=(figure_style.TRACE.color, 0.08 + 0.62 * shade),
             edgecolor="none",
         )
-        axes.add_patch(box)
-        middle = across + width / 2
-        center = {"ha": "center", "va": "center"}
-        axes.text(middle, 0.52, text, fontsize=figure_style.LARGE, **center)
-        axes.text(middle, 0.3, f"{surprisal:.1f}", fontsize=7, color=figure_style.MUTED, **center)
-        across += width + 0.02
-    verdict, color = ("right", RIGHT) if answer["correct"] else ("wrong", WRONG)
-    mark = "✓" if answer["correct"] else "✗"
-    axes.text(
-        0,
-        0.02,
-        f"{mark} {verdict}, probability {answer['probability']:.2f}",
-        fontsize=figure_style.NORMAL,
-        fontweight="bold",
-        color=color,
+        page.add_patch(box)
+        middle = {"x": across + width / 2, "ha": "center"}
+        _write(page, y=0.935, text=text, size=figure_style.LARGE, va="center_baseline", **middle)
+        number = f"{surprisal:.1f}"
+        muted = figure_style.MUTED
+        _write(page, y=0.62, text=number, size=figure_style.SMALL, color=muted, **middle)
+        across += width + 0.04
+    verdict, color = (
+        ("right", figure_style.RIGHT) if answer["correct"] else ("wrong", figure_style.WRONG)
     )
+    mark = "✓" if answer["correct"] else "✗"
+    judged = f"{mark} {verdict}, {answer['probability']:.2f}"
+    _write(page, left, 0.34, judged, figure_style.LARGE, color=color, fontweight="bold")
+
+
+def _write(page: Axes, x: float, y: float, text: str, size: float, **look: Any) -> None:
+    page.text(x, y, text, fontsize=size, **look)

@@ -88,6 +88,13 @@ class Run:
         return {slug: self.tasks[slug].label for slug in sorted(self.tasks)}
 
     @cached_property
+    def explored_tasks(self) -> dict[str, str]:
+        """The tasks' labels as the explorer lists them: the headline's first, which it opens on."""
+        headline = self.config.study.headline
+        first = headline.task if headline else None
+        return dict(sorted(self.task_labels.items(), key=lambda item: item[0] != first))
+
+    @cached_property
     def short_task_labels(self) -> dict[str, str]:
         return {slug: task.short_label or task.label for slug, task in self.tasks.items()}
 

@@ -33,6 +33,8 @@ TEXT_WIDTH = 6.3
 SMALL, NORMAL, LARGE = 8.0, 9.0, 10.5  # points, at the printed size
 INK, MUTED, FAINT = "#1c1f23", "#666d75", "#dfe3e7"
 
+RIGHT, WRONG = "#20766d", "#b02a18"  # answers, as in page.css
+
 
 class Look(NamedTuple):
     """How an estimator is drawn: marker `size`, `order` of drawing, `text` colour of its name."""
@@ -64,6 +66,8 @@ DARK = {
     MUTED: "#9aa3ad",
     FAINT: "#3a424b",
     "#ffffff": "#0d1117",
+    RIGHT: "#6fcabf",
+    WRONG: "#ff8f7f",
     TRACE.color: "#e8a33a",
     TRACE.text: "#e8a33a",
     TRACE_PLUS.color: "#ff7b72",
