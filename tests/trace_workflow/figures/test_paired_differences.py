@@ -45,49 +45,52 @@ def figure(frame=None):
     return draw(frame, ACCURACY, ENTRIES, MODELS, TASKS)
 
 
-def test_every_comparison_has_its_interval_and_n():
-    brier, auroc = figure().axes
-    names = [label.get_text() for label in brier.get_yticklabels()]
-    b, a = MODELS["tiny_b"], MODELS["tiny_a"]
-    own = [a, "SVAMP, n = 60", "TriviaQA, n = 1,234", "mean"], [b, "SVAMP, n = 60"]
-    blocks = own if list(MODELS).index("tiny_a") < list(MODELS).index("tiny_b") else own[::-1]
-    assert names == [*blocks[0], *blocks[1], "mean over models"]
-    for axes in (brier, auroc):
-        drawn = {
-            round(line.get_ydata()[0]): line for line in axes.lines if line.get_marker() == "o"
-        }
-        assert len(drawn) == len(axes.collections) == 5
-        middles = sorted(line.get_xdata()[0] for line in drawn.values())
-        assert middles == pytest.approx([0, 0.01, 0.02, 0.03, 0.04])
-        spans = [part.get_segments()[0][:, 0].tolist() for part in axes.collections]
-        assert sorted(spans) == [
-            pytest.approx([0.01 * place - 0.015, 0.01 * place + 0.02]) for place in range(5)
-        ]
-        # Filled where the interval leaves zero out.
-        filled = [x.get_xdata()[0] for x in drawn.values() if x.get_markerfacecolor() != "white"]
-        assert sorted(filled) == pytest.approx([0.02, 0.03, 0.04])
+def test_each_pair_has_a_row_with_its_interval_and_n_and_means_have_none():
+    prespecified, selected = figure().axes
+    names = [label.get_text() for label in prespecified.get_yticklabels()]
+    first, second = (model for model in MODELS if model in ("tiny_a", "tiny_b"))
+    counts = {"svamp": "SVAMP{}, n = 60", "trivia": "TriviaQA{}, n = 1,234"}
+    tasks = {"tiny_a": ["svamp", "trivia"], "tiny_b": ["svamp"]}
+    assert names == [
+        *(counts[task].format("") for task in tasks[first]),
+        *(counts[task].format(f", {MODELS[second]}") for task in tasks[second]),
+    ]
+    assert not selected.collections
+    drawn = {round(x.get_ydata()[0]): x for x in prespecified.lines if x.get_marker() == "o"}
+    assert len(drawn) == len(prespecified.collections) == 3
+    middles = sorted(line.get_xdata()[0] for line in drawn.values())
+    assert middles == pytest.approx([0, 0.01, 0.03])
+    spans = sorted(part.get_segments()[0][:, 0].tolist() for part in prespecified.collections)
+    assert spans == [
+        pytest.approx([0.01 * place - 0.015, 0.01 * place + 0.02]) for place in (0, 1, 3)
+    ]
+    # Filled where the interval leaves zero out.
+    filled = [x.get_xdata()[0] for x in drawn.values() if x.get_markerfacecolor() != "white"]
+    assert filled == pytest.approx([0.03])
 
 
-def test_both_baselines_that_could_be_chosen_stand_in_a_row_and_the_oracle_does_not():
-    other = improvements("picked").with_columns(pl.col("difference", "low", "high") + 0.1)
+def test_both_baselines_that_could_be_chosen_have_a_panel_and_the_oracle_does_not():
+    other = improvements("picked").with_columns(pl.col("difference", "low", "high") - 0.1)
     oracle = improvements("oracle").with_columns(difference=9.0)
     drawn = figure(pl.concat([improvements(), other, oracle]))
-    markers = [line.get_marker() for line in drawn.axes[0].lines]
-    assert markers.count("o") == markers.count("s") == 5
-    assert max(line.get_xdata()[0] for line in drawn.axes[0].lines) < 1
-    names = [text.get_text() for text in drawn.legends[0].get_texts()]
-    assert names[:2] == [" less SeqLogP / Total NLL, prespecified", " less the selected baseline"]
+    points = [[x for x in axes.lines if x.get_marker() == "o"] for axes in drawn.axes]
+    assert [len(lines) for lines in points] == [3, 3]
+    assert max(line.get_xdata()[0] for lines in points for line in lines) < 1
+    colors = {line.get_markerfacecolor() for line in points[1]}
+    assert colors == {figure_style.INK}, "a loss is not drawn in the colour of a win"
+    assert drawn.legends[0].get_title().get_text().startswith("prespecified: SeqLogP / Total NLL;")
     (text,) = figure(oracle).texts
     assert "prespecified" in text.get_text()
 
 
-def test_the_title_says_on_how_many_pairs_the_interval_leaves_zero_out():
+def test_the_title_counts_wins_ties_and_losses():
     worse = improvements("picked").with_columns(low=pl.lit(-0.2), high=pl.lit(-0.1))
-    assert message(pl.concat([improvements(), worse])) == (
-        "TRACE+ ranks better than the prespecified baseline on 1 of 3 pairs, worse on 0; than "
-        "the selected baseline on 0 of 3 pairs, worse on 3"
+    pairs = pl.concat([improvements(), worse]).filter(pl.col("study").is_null(), metric="auroc")
+    assert message(pairs) == (
+        "TRACE+ ranks: 1 win and 2 ties against the prespecified baseline; 3 losses against the "
+        "selected baseline"
     )
-    assert message(improvements().clear()) == ""
+    assert message(pairs.clear()) == ""
 
 
 def test_what_is_undefined_is_left_out(tmp_path):
