@@ -80,8 +80,8 @@ def describe_wrong_rows(messages: Sequence[str]) -> str:
         return "It has no rows."
     places: dict[str, list[str]] = {}
     for message in messages:
-        place, _, reason = message.partition(": ")
-        places.setdefault(reason, []).append(place)
+        location, _, reason = message.partition(": ")
+        places.setdefault(reason, []).append(location)
     reasons = [f"{some_of(where)}: {reason}" for reason, where in places.items()]
     n_more = sum(len(where) for where in [*places.values()][N_EXAMPLES:])
     more = f"; and {n_more} more" if n_more else ""

@@ -18,7 +18,7 @@ from trace_workflow.analyses.part_metrics import (
 )
 from trace_workflow.analyses.part_scores import PART, WHOLE
 from trace_workflow.analyses.study_files import StudyFiles
-from tracecal.calibration.resampling import Bootstrap, draw_counts
+from tracecal.calibration.resampling import Resampling, draw_counts
 from tracecal.io.traces import read_traces
 
 PAIRS = [["m", "facts"]]
@@ -266,9 +266,9 @@ def test_entropies_that_are_unknown_leave_surprisals(tmp_path):
 
 def test_the_interval_is_of_groups():
     hits = {"window": np.repeat([0.0, 1.0], 50)}
-    alone = localisation.localisation(hits, [f"g{n}" for n in range(100)], Bootstrap(1, 400, 0.9))
+    alone = localisation.localisation(hits, [f"g{n}" for n in range(100)], Resampling(1, 400, 0.9))
     few = localisation.localisation(
-        hits, [f"g{n // 10}" for n in range(100)], Bootstrap(1, 400, 0.9)
+        hits, [f"g{n // 10}" for n in range(100)], Resampling(1, 400, 0.9)
     )
     width = [(frame["high"] - frame["low"]).item() for frame in (alone, few)]
     assert width[1] > 2 * width[0]

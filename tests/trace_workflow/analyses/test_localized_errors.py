@@ -14,11 +14,11 @@ from trace_workflow.analyses.localized_errors import (
     localized_errors,
 )
 from trace_workflow.analyses.roc_curve import area, partial_area, roc_curve, true_rate_at
-from tracecal.calibration.resampling import Bootstrap
+from tracecal.calibration.resampling import Resampling
 
 KINDS = ("number", "entity", "claim", "global")
 ESTIMATORS = ["seq_logp", "mars", "trace_plus"]
-BOOTSTRAP = Bootstrap(3, 12, 0.95)
+BOOTSTRAP = Resampling(3, 12, 0.95)
 
 
 @pytest.fixture(autouse=True)

@@ -13,9 +13,9 @@ from trace_workflow.analyses.spike_strata import (
     spike_quintiles,
     spike_strata,
 )
-from tracecal.calibration.resampling import Bootstrap, draw_counts
+from tracecal.calibration.resampling import Resampling, draw_counts
 
-BOOTSTRAP = Bootstrap(0, 1000, 0.95)
+BOOTSTRAP = Resampling(0, 1000, 0.95)
 
 
 def answers(mean, peak, correct, groups=None):
@@ -110,12 +110,12 @@ def test_strata_are_cut_anew_in_each_resample():
         written = heavy[np.repeat(np.arange(300), weights)]
         by_hand = spike_strata(
             written.with_columns(example_id=pl.format("{}", pl.int_range(pl.len()))),
-            Bootstrap(0, 1, 0.95),
+            Resampling(0, 1, 0.95),
         )
         rates.append(by_hand["incorrect_rate"][0])
         if len(rates) == 40:
             break
-    own = spike_strata(heavy, Bootstrap(0, 40, 0.95))
+    own = spike_strata(heavy, Resampling(0, 40, 0.95))
     ends = np.quantile([rate for rate in rates if rate is not None], [0.025, 0.975])
     assert own.select("incorrect_rate_low", "incorrect_rate_high").row(0) == pytest.approx(ends)
     assert found["n"].sum() == 300

@@ -22,7 +22,7 @@ from trace_workflow.tables.html_page import render_html
 from trace_workflow.tables.latex import render_latex
 from trace_workflow.tables.paper_comparison import compare_with_paper
 from trace_workflow.tables.spike_modeling import FEATURE_SETS
-from tracecal.calibration.resampling import Bootstrap
+from tracecal.calibration.resampling import Resampling
 from tracecal.pages import figure_style
 
 PAPER = paper.read()
@@ -30,7 +30,7 @@ QWEN = {"qwen2.5-7b-instruct": "Qwen"}
 FOUR = {slug: slug.upper() for slug in ("mlqa", "svamp", "triviaqa", "truthfulqa")}
 
 
-BOOTSTRAP = Bootstrap(0, 100, 0.95)
+BOOTSTRAP = Resampling(0, 100, 0.95)
 
 
 def spike_strata_table(frame, models, tasks, study):

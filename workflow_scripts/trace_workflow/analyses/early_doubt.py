@@ -15,7 +15,7 @@ from trace_workflow.analyses.labelled_answers import raw_scores
 from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.calibration.fits import Method
 from tracecal.calibration.predictions import calibrate_all, probabilities
-from tracecal.calibration.resampling import Bootstrap, interval, resample_metrics
+from tracecal.calibration.resampling import Resampling, interval, resample_metrics
 from tracecal.estimators.trace_inputs import compute_inputs
 from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_parquet
@@ -60,7 +60,7 @@ def analysis(
 
     `estimators` has the inputs of each fit by id, as for `calibrate_all`.
     """
-    seed, resamples, level = Bootstrap(*bootstrap)
+    seed, resamples, level = Resampling(*bootstrap)
     frames = []
     for _, task, paths in files.by_pair("traces", "labels", "splits", "questions"):
         traces = read_traces(paths["traces"], ["example_id", "surprisal", "entropy"])

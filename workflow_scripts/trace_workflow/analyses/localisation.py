@@ -31,7 +31,7 @@ from trace_workflow.analyses.part_metrics import (
 )
 from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.calibration.ranking import ratio
-from tracecal.calibration.resampling import Bootstrap
+from tracecal.calibration.resampling import Resampling
 from tracecal.features.operators import WINDOW, window_start
 from tracecal.io.files import read_parquet
 from tracecal.io.traces import read_traces
@@ -69,7 +69,7 @@ def analysis(files: StudyFiles, bootstrap: Sequence[float]) -> pl.DataFrame:
         answers = mixed_answers(placed, traces)
         splits = read_parquet(paths["splits"], ["example_id", "split", "part"])
         hits = pointer_hits(answers, name_error_rates(parts, splits))
-        rows = localisation(hits, answers["group_id"].to_list(), Bootstrap(*bootstrap))
+        rows = localisation(hits, answers["group_id"].to_list(), Resampling(*bootstrap))
         counts = count_parts(read_parquet(paths["questions"], ["role", "parent_id"]), parts)
         columns = {"model": model, "task": task} | counts | {"mixed": answers.height}
         frames.append(rows.with_columns(**{name: pl.lit(value) for name, value in columns.items()}))
@@ -120,7 +120,7 @@ def pointer_hits(answers: pl.DataFrame, name_rates: pl.DataFrame) -> Mapping[str
 
 
 def localisation(
-    hits: Mapping[str, np.ndarray], groups: Sequence[str], bootstrap: Bootstrap
+    hits: Mapping[str, np.ndarray], groups: Sequence[str], bootstrap: Resampling
 ) -> pl.DataFrame:
     """`pointer`, the mean hit with its interval by a bootstrap over groups, and `pointed`."""
     counts = sample_and_resamples(groups, bootstrap)

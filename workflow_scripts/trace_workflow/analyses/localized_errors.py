@@ -20,7 +20,7 @@ from trace_workflow.analyses.roc_curve import (
 )
 from trace_workflow.analyses.study_files import KEYS, StudyFiles
 from tracecal.calibration.predictions import mean_probabilities
-from tracecal.calibration.resampling import Bootstrap, draw_counts, interval
+from tracecal.calibration.resampling import Resampling, draw_counts, interval
 from tracecal.io.randomness import seeded
 
 LOCALIZED = ("number", "entity", "claim")
@@ -102,7 +102,7 @@ def analysis(
     )
     estimators = [*scored, *learned]
     rows = localized_errors(
-        with_confidences, name, estimators, named_baseline, Bootstrap(*bootstrap)
+        with_confidences, name, estimators, named_baseline, Resampling(*bootstrap)
     )
     return rows.with_columns(**files.scope)
 
@@ -131,7 +131,7 @@ def localized_errors(
     table: str,
     estimators: Sequence[str],
     named_baseline: str,
-    bootstrap: Bootstrap,
+    bootstrap: Resampling,
 ) -> pl.DataFrame:
     """The metrics of each estimator on the slices of one of TABLES; columns ERRORS.
 

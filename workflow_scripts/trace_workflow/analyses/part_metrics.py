@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from tracecal.calibration.ranking import ratio, weighted_auroc
-from tracecal.calibration.resampling import Bootstrap, draw_counts, interval
+from tracecal.calibration.resampling import Resampling, draw_counts, interval
 from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_parquet
 
@@ -34,7 +34,7 @@ def read_parts(questions: str, labels: str) -> pl.DataFrame:
     return evaluated(correct, questions, ["parent_id", "group_id", "part"])
 
 
-def sample_and_resamples(groups: Sequence[str], bootstrap: Bootstrap) -> np.ndarray:
+def sample_and_resamples(groups: Sequence[str], bootstrap: Resampling) -> np.ndarray:
     """The counts of each row, [1 + resamples, n]: one in the sample, then as drawn."""
     counts = draw_counts(groups, bootstrap.seed, bootstrap.resamples)
     return np.vstack([np.ones((1, len(groups))), counts])

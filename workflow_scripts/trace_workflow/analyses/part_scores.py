@@ -18,7 +18,7 @@ from trace_workflow.analyses.part_metrics import (
 )
 from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.calibration.predictions import mean_probabilities
-from tracecal.calibration.resampling import Bootstrap
+from tracecal.calibration.resampling import Resampling
 from tracecal.io.files import read_parquet
 
 REVIEWED = (5, 10, 20, 30)  # per cent of the parts
@@ -58,7 +58,7 @@ def analysis(
     kinds = ("labels", "questions", "scores", "predictions", "whole_scores")
     for model, task, paths in files.by_pair(*kinds):
         parts = read_parts(paths["questions"], paths["labels"])
-        weights = sample_and_resamples(parts["group_id"].to_list(), Bootstrap(*bootstrap))
+        weights = sample_and_resamples(parts["group_id"].to_list(), Resampling(*bootstrap))
         for estimator, kind, scores in _read_scores(parts, paths, scored, learned):
             for metric, *bounds in measure_ranking(parts, scores, weights, bootstrap[2]):
                 rows.append((model, task, estimator, kind, metric, *bounds))

@@ -15,7 +15,7 @@ import polars as pl
 
 from trace_workflow.analyses.study_files import KEYS, StudyFiles
 from tracecal.calibration.ranking import ratio
-from tracecal.calibration.resampling import Bootstrap, draw_counts, interval
+from tracecal.calibration.resampling import Resampling, draw_counts, interval
 
 FEATURES = ("mean_entropy", "max_entropy", "window_entropy")
 # M_H^(4) of an answer within one window is its mean; the two sums may round differently.
@@ -60,7 +60,7 @@ def analysis(files: StudyFiles, bootstrap: Sequence[float], name: str) -> pl.Dat
     groups = files.read("tasks", ["example_id", "group_id"])
     answers = read_risks(files, SCORE_FEATURES).join(groups, on=KEYS, validate="1:1")
     rates = {"spike_strata": spike_strata, "spike_quintiles": spike_quintiles}[name]
-    return rates(answers, Bootstrap(*bootstrap)).with_columns(**files.scope)
+    return rates(answers, Resampling(*bootstrap)).with_columns(**files.scope)
 
 
 def cut_evenly(
@@ -119,7 +119,7 @@ class SpikeRisks:
         return cut_evenly(self.gap, self.gap_order, weights, n_parts)
 
 
-def spike_strata(answers: pl.DataFrame, bootstrap: Bootstrap) -> pl.DataFrame:
+def spike_strata(answers: pl.DataFrame, bootstrap: Resampling) -> pl.DataFrame:
     """A row per stratum, six in all; empty ones hold None.
 
     `answers` holds `task`, `group_id`, `correct`, `mean_risk` and `spike_gap`. The rate's interval
@@ -131,7 +131,7 @@ def spike_strata(answers: pl.DataFrame, bootstrap: Bootstrap) -> pl.DataFrame:
     return _error_rates(ordered, strata, SpikeRisks.of(ordered).strata, {}, bootstrap)
 
 
-def spike_quintiles(answers: pl.DataFrame, bootstrap: Bootstrap) -> pl.DataFrame:
+def spike_quintiles(answers: pl.DataFrame, bootstrap: Resampling) -> pl.DataFrame:
     """The answers in the lowest tercile of mean risk, cut into fifths by spike gap.
 
     A row per fifth (`quintile` 0 to 4): the columns of `spike_strata`, and the mean percentile
@@ -152,7 +152,7 @@ def _error_rates(
     strata: pl.DataFrame,
     divide: Callable[[np.ndarray], np.ndarray],
     means: Mapping[str, pl.Expr],
-    bootstrap: Bootstrap,
+    bootstrap: Resampling,
 ) -> pl.DataFrame:
     """Counts, means and error rates of `answers`, a row per row of `strata`.
 
@@ -189,7 +189,7 @@ def _resampled_rates(
     answers: pl.DataFrame,
     divide: Callable[[np.ndarray], np.ndarray],
     n_strata: int,
-    bootstrap: Bootstrap,
+    bootstrap: Resampling,
 ) -> np.ndarray:
     """The error rates in resamples of the answers' groups, [resamples, strata]."""
     is_wrong = ~answers["correct"].to_numpy()

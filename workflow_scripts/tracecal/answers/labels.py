@@ -81,7 +81,7 @@ def read_labels(
     require_regular(path, MOST_BYTES)
     rows = list(open_rows(Path(path))[0])
     objects = [row for _, row in rows if isinstance(row, Mapping)]
-    exported = next((read for row in objects if (read := _export_reader(row))), None)
+    exported = next((read_export for row in objects if (read_export := _export_reader(row))), None)
     if columns is None and exported is None and objects:
         columns = _find_columns(objects, path)
     labels: dict[str, bool | None] = {}
@@ -93,8 +93,8 @@ def read_labels(
                 raise WrongRow("it is no row of a table and no JSON object")
             if columns is not None:
                 example_id, values = _read_columns(row, *columns)
-            elif read := _export_reader(row):
-                example_id, values = read(row, question)
+            elif read_export := _export_reader(row):
+                example_id, values = read_export(row, question)
             else:
                 raise WrongRow("it is unlike the rows before it, which are of a labelling tool")
             verdict = _combined(example_id, values, right_from)
@@ -173,13 +173,13 @@ def find_id_path(rows: Iterable[Any], ids: Collection[str]) -> str | None:
     >>> find_id_path([{"meta": {"key": "q1"}}, {"meta": {"key": "q2"}}], ["q1", "q2", "q3"])
     'meta.key'
     """
-    seen: dict[str, set[str]] = {}
+    ids_at_path: dict[str, set[str]] = {}
     for row in islice(rows, MOST_ROWS):
         for path, value in _leaves(row):
             if (example_id := _text(value)) in ids:
-                seen.setdefault(path, set()).add(example_id)
-    path = max(seen, key=lambda path: len(seen[path]), default=None)
-    return path if path is not None and len(seen[path]) > 1 else None
+                ids_at_path.setdefault(path, set()).add(example_id)
+    path = max(ids_at_path, key=lambda path: len(ids_at_path[path]), default=None)
+    return path if path is not None and len(ids_at_path[path]) > 1 else None
 
 
 def _leaves(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:

@@ -208,14 +208,14 @@ def _read_text(path: Path) -> str:
 
 def _unpacked(path: Path) -> bytes:
     """The content of a packed file, of at most MOST_UNPACKED or LARGEST_RATIO times its bytes."""
-    most = max(MOST_UNPACKED, LARGEST_RATIO * path.stat().st_size)
+    max_bytes = max(MOST_UNPACKED, LARGEST_RATIO * path.stat().st_size)
     content = bytearray()
     with pa.input_stream(str(path), compression=PACKED[path.suffix]) as stream:
         while piece := stream.read(PIECE):
             content += piece
-            if len(content) > most:
+            if len(content) > max_bytes:
                 raise InputError(
-                    f"{path} would unpack to more than {most:,} bytes; unpack it first."
+                    f"{path} would unpack to more than {max_bytes:,} bytes; unpack it first."
                 )
     return bytes(content)
 

@@ -53,8 +53,8 @@ def vocabulary_of(model: str | None) -> int | None:
     if model is None:
         return None
     name = model.lower().rstrip("/").rsplit("/", 1)[-1]
-    named = (size for pattern, size in SIZES.items() if re.match(pattern, name))
-    return _configured_size(model) or next(named, None)
+    sizes = (size for pattern, size in SIZES.items() if re.match(pattern, name))
+    return _configured_size(model) or next(sizes, None)
 
 
 def _configured_size(folder: str) -> int | None:

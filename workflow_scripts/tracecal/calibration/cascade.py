@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from tracecal.calibration.resampling import Bootstrap, draw_counts, draw_splits, interval
+from tracecal.calibration.resampling import Resampling, draw_counts, draw_splits, interval
 from tracecal.calibration.routing import (
     RANDOM,
     SHARES,
@@ -88,9 +88,9 @@ def task_curves(
     estimators : sequence of str
         The estimators that route.
     bootstrap : sequence of float
-        The values of a `Bootstrap`.
+        The values of a `Resampling`.
     """
-    seed, resamples, _ = Bootstrap(*bootstrap)
+    seed, resamples, _ = Resampling(*bootstrap)
     answers = answers.sort("example_id")
     small, large, small_cost, large_cost = (
         answers[name].cast(pl.Float64).to_numpy() for name in COLUMNS

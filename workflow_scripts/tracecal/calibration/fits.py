@@ -315,8 +315,8 @@ def probability_bounds(
         if isinstance(fit, LogOddsMean):
             lows, highs = zip(*ends, strict=True)
             return _mean_by_log_odds(lows), _mean_by_log_odds(highs)
-        least, most = np.tensordot(fit.weights, np.array(ends), axes=1)
-        return least, most
+        lower, upper = np.tensordot(fit.weights, np.array(ends), axes=1)
+        return lower, upper
     if isinstance(fit, Logistic | Pooled):
         rises = _rises(fit, low)
         low, high = np.where(rises, low, high), np.where(rises, high, low)

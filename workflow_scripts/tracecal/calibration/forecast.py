@@ -89,10 +89,10 @@ def coverage(
     size, fits = sizes[answers.group], answers.group < n_fit
     sign = _orientation(answers.probability[fits], answers.correct[fits])
     scores = GroupedScores(sign * answers.probability, answers.group, size)
-    labelled, others, wrong = scores.select(~fits), scores.select(fits), ~answers.correct
-    fitted = (others.score, wrong[fits]) if n_fit else None
+    labelled, unlabelled, wrong = scores.select(~fits), scores.select(fits), ~answers.correct
+    fitted = (unlabelled.score, wrong[fits]) if n_fit else None
     terms = [error_rate], level, limit, False, fitted
-    (test,) = find_thresholds(labelled, wrong[~fits], others, *terms)
+    (test,) = find_thresholds(labelled, wrong[~fits], unlabelled, *terms)
     if test.threshold is None:
         return 0.0
     return float(((labelled.score >= test.threshold) & (labelled.size <= limit)).mean())

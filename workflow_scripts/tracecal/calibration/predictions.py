@@ -179,7 +179,7 @@ def _inputs(answers: pl.DataFrame, jobs: Iterable[Job]) -> dict[Job, Inputs]:
     """The inputs of each job; all columns are read at once, which is faster."""
     jobs = dict.fromkeys(jobs)
     columns = sorted(set().union(*(job.columns for job in jobs)))
-    places = {name: place for place, name in enumerate(columns)}
+    places = {name: index for index, name in enumerate(columns)}
     frame = answers.select(*places)
     values = frame.cast(pl.Float64).to_numpy().T
     present = frame.select(pl.all().is_not_null()).to_numpy().T

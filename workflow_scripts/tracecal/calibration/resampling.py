@@ -39,7 +39,7 @@ RESAMPLES = {
 }
 
 
-class Bootstrap(NamedTuple):
+class Resampling(NamedTuple):
     """The seed, the number of resamples, and the level of intervals (0 to 1)."""
 
     seed: int

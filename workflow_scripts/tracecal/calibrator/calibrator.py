@@ -26,7 +26,7 @@ from tracecal.calibrator.catalogue import LABELS
 from tracecal.calibrator.confidence import Confidence, read_response, score_answer, score_record
 from tracecal.calibrator.fingerprints import are_among, fingerprints
 from tracecal.calibrator.fitting import fit_calibrator
-from tracecal.calibrator.guarantee import Column
+from tracecal.calibrator.guarantee import AnswerColumn
 from tracecal.calibrator.own_columns import require_no_label
 from tracecal.calibrator.parts import score_parts, score_response_parts
 from tracecal.calibrator.predictor import Predictor, make_predictor, target_of
@@ -660,7 +660,7 @@ def _alike(
     return other.file
 
 
-def _column(path: str, source: AnswersRead, frame: pl.DataFrame) -> Column:
+def _column(path: str, source: AnswersRead, frame: pl.DataFrame) -> AnswerColumn:
     """The values at a path of the answers' rows, by the ids in `frame`: of answers or of parts."""
     ids = source.frame["example_id"].to_list()
     found = {
@@ -672,7 +672,7 @@ def _column(path: str, source: AnswersRead, frame: pl.DataFrame) -> Column:
         raise InputError(f"--by {path}: no row has a value there; name the path of one in a row.")
     row_ids = frame["parent_id" if "parent_id" in frame.columns else "example_id"]
     pairs = zip(frame["example_id"], row_ids, strict=True)
-    return Column(path, {name: found[row_id] for name, row_id in pairs if row_id in found})
+    return AnswerColumn(path, {name: found[row_id] for name, row_id in pairs if row_id in found})
 
 
 def _with_unlabelled(

@@ -6,7 +6,7 @@ from tracecal.answers.parts.parts import Parts
 from tracecal.calibration.estimator_fits import EstimatorFits
 from tracecal.calibrator.calibration_data import describe_answers
 from tracecal.calibrator.fingerprints import fingerprints
-from tracecal.calibrator.guarantee import Column, find_guarantees
+from tracecal.calibrator.guarantee import AnswerColumn, find_guarantees
 from tracecal.calibrator.population import with_forecasts
 from tracecal.calibrator.recommendation import DIGITS, recommend
 from tracecal.calibrator.schema import (
@@ -34,7 +34,7 @@ def fit_calibrator(
     parts: Parts | None = None,
     estimator: str | None = None,
     recall: float | None = None,
-    by: Column | None = None,
+    by: AnswerColumn | None = None,
     like: CalibratorFile | None = None,
 ) -> CalibratorFile:
     """Fit all estimators that need only a trace, recommend one and find guaranteed error rates.

@@ -76,7 +76,7 @@ MAX_VALUES = 200  # of a column that errors are counted by
 NO_VALUE = "none"  # the value of answers whose rows lack the column
 
 
-class Column(NamedTuple):
+class AnswerColumn(NamedTuple):
     """A column of the answers' rows: its path, its values as texts by id, and whether each value
     gets a threshold of its own.
     """
@@ -304,7 +304,7 @@ def find_guarantees(
     settings: FitSettings,
     estimator: str | None = None,
     recall: float | None = None,
-    by: Column | None = None,
+    by: AnswerColumn | None = None,
     like: CalibratorFile | None = None,
 ) -> tuple[ErrorRateControl, Reference]:
     """Test thresholds for the error rates of the settings, and for a recall.
@@ -322,7 +322,7 @@ def find_guarantees(
         What ranks, in place of the default (`choose_ranking`).
     recall : float, optional
         The share of the right answers to keep.
-    by : Column, optional
+    by : AnswerColumn, optional
         A column whose values errors are counted by.
     like : CalibratorFile, optional
         A calibrator of other answers, whose fit ranks.
@@ -431,7 +431,7 @@ def _errors_by_column(
     answers: RankedAnswers,
     ranking: Ranking,
     tests: Sequence[ErrorRateTest],
-    by: Column,
+    by: AnswerColumn,
     largest_group: int,
     level: float,
 ) -> ErrorsByColumn:

@@ -87,25 +87,25 @@ def record_parts(
     rows = pl.concat([rows for rows, _ in cuts]).sort("first", "last", maintain_order=True)
     if rows.is_empty():
         return [], cuts[0][1]["why"][0]
-    found = []
+    scored_parts = []
     for part in rows.iter_rows(named=True):
-        place = part["name"], part["value"], part["first"], part["last"]
+        location = part["name"], part["value"], part["first"], part["last"]
         if part["part"] in further:
-            found.append(ScoredPart(*place, Confidence(None, reason=UNFITTED)))
+            scored_parts.append(ScoredPart(*location, Confidence(None, reason=UNFITTED)))
             continue
-        own = slice(part["start"], part["end"])
+        tokens = slice(part["start"], part["end"])
         surprisal, entropy, lower, upper = (
-            None if values is None or None in values[own] else values[own]
+            None if values is None or None in values[tokens] else values[tokens]
             for values in lists.values()
         )
         if surprisal is None or (entropy is None and need_entropy(fitted.inputs)):
-            found.append(ScoredPart(*place, Confidence(None, reason=record.lacks)))
+            scored_parts.append(ScoredPart(*location, Confidence(None, reason=record.lacks)))
             continue
         bounds = lower, upper, record.top_k
         of_part = {"part": part["part"], "also": values_of(record)}
         confidence = score_answer(fitted, surprisal, entropy, error_rate, *bounds, **of_part)
-        found.append(ScoredPart(*place, confidence))
-    return found, None
+        scored_parts.append(ScoredPart(*location, confidence))
+    return scored_parts, None
 
 
 def score_response_parts(
@@ -123,4 +123,4 @@ def score_response_parts(
     """
     reading = reading or Reading()
     record = read_response(fitted, response, request, reading)
-    return {one.name: one.confidence for one in record_parts(fitted, record, error_rate)[0]}
+    return {part.name: part.confidence for part in record_parts(fitted, record, error_rate)[0]}

@@ -77,8 +77,8 @@ def score_answers(
     if target is not None:
         missing = None
         if column is not None:
-            kept, missing = _keep_by_value(answers, complete, x, predictor, target, column)
-            scored = scored.with_columns(keep=kept)
+            is_kept, missing = _keep_by_value(answers, complete, x, predictor, target, column)
+            scored = scored.with_columns(keep=is_kept)
         undecided_by = _undecided(answers, values, predictor, target, missing)
         reason = pl.coalesce(reason, pl.Series(undecided_by, dtype=pl.String))
     joined = answers.select("example_id", reason=reason).join(

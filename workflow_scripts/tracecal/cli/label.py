@@ -96,8 +96,8 @@ def take_verdicts(verdicts: "VerdictFile", labels: str, reading: Reading) -> Non
     from tracecal.answers.labels import read_labels
 
     skip = reading.wrong_rows == "skip"
-    read = read_labels(labels, reading.right_from, reading.question, skip)
-    n_unknown = verdicts.import_labels(read.by_id)
+    labelled = read_labels(labels, reading.right_from, reading.question, skip)
+    n_unknown = verdicts.import_labels(labelled.by_id)
     if n_unknown:
         LOGGER.warning("%s: %d verdict(s) are on other answers", labels, n_unknown)
     LOGGER.info("%s holds %d verdicts", verdicts.path, len(verdicts.verdicts))

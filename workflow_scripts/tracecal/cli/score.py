@@ -90,17 +90,18 @@ def explain_keeping(scores: "pl.DataFrame", predictor: "Predictor") -> list[str]
     decided = scores.filter(pl.col("keep").is_not_null()) if "keep" in scores.columns else scores
     if "keep" not in scores.columns or not decided["keep"].any():
         return []
-    sentences, kept = [], decided.filter(pl.col("keep"))
-    most_probable = decided.sort("probability", descending=True).head(kept.height)
-    n_others = most_probable.join(kept, on="example_id", how="anti").height
+    sentences, kept_answers = [], decided.filter(pl.col("keep"))
+    most_probable = decided.sort("probability", descending=True).head(kept_answers.height)
+    n_others = most_probable.join(kept_answers, on="example_id", how="anti").height
     if predictor.control is not None:
-        sentences.append(describe_ranking(predictor.control, kept.height, n_others))
-    unlikely = kept.filter(pl.col("probability") < 0.5)
+        sentences.append(describe_ranking(predictor.control, kept_answers.height, n_others))
+    unlikely = kept_answers.filter(pl.col("probability") < 0.5)
     if unlikely.height:
         sentences.append(
-            f"{unlikely.height} of {kept.height} kept answers have a probability below 50 %, the "
-            f"lowest {min(unlikely['probability']):.2f}: the guarantee is about the share of wrong "
-            "answers among all that are kept, from a threshold on, not about each of them"
+            f"{unlikely.height} of {kept_answers.height} kept answers have a probability below "
+            f"50 %, the lowest {min(unlikely['probability']):.2f}: the guarantee is about the "
+            "share of wrong answers among all that are kept, from a threshold on, not about each "
+            "of them"
         )
     return sentences
 

@@ -77,11 +77,11 @@ class PageAnswers:
             answers = choose_answers(texts, number, seed)
         places = pl.DataFrame({"example_id": texts["example_id"]}).with_row_index("row")
         rows = answers.join(places, on="example_id", maintain_order="left")["row"]
-        shown = self.judged[rows]
-        answers = answers.hstack(confidence_columns(shown, self.fits, self.task))
+        judged = self.judged[rows]
+        answers = answers.hstack(confidence_columns(judged, self.fits, self.task))
         decision = None
         if error_rate is not None:
-            decision = decide(shown, self.fits, error_rate, self.task)
+            decision = decide(judged, self.fits, error_rate, self.task)
         if parents is not None:
             parents = parents.filter(pl.col("example_id").is_in(answers["parent_id"].implode()))
             parents = parents.select(*ANSWER, *OF_PARENT, "peak")
@@ -164,16 +164,17 @@ def decide(
     if name is None or name not in fits:
         raise InputError("--error-rate needs --calibrator, one that recommends an estimator.")
     scored = score_answers(records, fits[name], error_rate, task)
-    kept = scored.filter(pl.col("keep"))
-    about = (
-        f"At an error rate of {100 * error_rate:.6g} % {kept.height} of {scored.height} are kept"
+    kept_answers = scored.filter(pl.col("keep"))
+    summary = (
+        f"At an error rate of {100 * error_rate:.6g} % "
+        f"{kept_answers.height} of {scored.height} are kept"
     )
     undecided = scored["keep"].null_count()
-    about += f", {undecided} have no decision." if undecided else "."
+    summary += f", {undecided} have no decision." if undecided else "."
     return {
         "rate": error_rate,
-        "threshold": kept["probability"].min(),
-        "about": about,
+        "threshold": kept_answers["probability"].min(),
+        "about": summary,
         "kept": scored["keep"].to_list(),
         "reasons": scored["reason"].to_list(),
     }

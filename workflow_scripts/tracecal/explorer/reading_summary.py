@@ -195,9 +195,9 @@ def _unread(row: Row, body: Row, answer_format: Format, reading: Reading) -> Ite
     stated = {path.split(".")[0] for path in paths if path}
     if body is not row:
         yield from (name for name in row if name not in ENVELOPE | stated and _is_there(row[name]))
-    known = ENVELOPE | stated | {*answer_format.alternatives}
+    read_fields = ENVELOPE | stated | {*answer_format.alternatives}
     for path in _unread_fields(answer_format.model, body):
-        if path.split(".")[0].removesuffix("[]") not in known and not reading.columns:
+        if path.split(".")[0].removesuffix("[]") not in read_fields and not reading.columns:
             yield path
 
 
@@ -279,16 +279,16 @@ def _verdict_of(answer: Mapping[str, Any]) -> str:
 
 def _describe_step(step: Step) -> str:
     """A token with its probability and the likeliest others."""
-    others = [
+    alternatives = [
         (key, value)
         for key, value in step.top
         if value is not None and not is_same_token(key, step.key)
     ]
-    others = sorted(others, key=lambda pair: -pair[1])[:SHOWN_ALTERNATIVES]
-    named = [f"{_token_text(key)} {math.exp(value):.2f}" for key, value in others]
+    alternatives = sorted(alternatives, key=lambda pair: -pair[1])[:SHOWN_ALTERNATIVES]
+    texts = [f"{_token_text(key)} {math.exp(value):.2f}" for key, value in alternatives]
     proba = "no probability" if step.logprob is None else f"{math.exp(min(step.logprob, 0)):.2f}"
     text = "?" if step.text is None else repr(step.text)
-    return f"{text} {proba}" + (f"; other tokens {', '.join(named)}" if named else "")
+    return f"{text} {proba}" + (f"; other tokens {', '.join(texts)}" if texts else "")
 
 
 def _token_text(key: Any) -> str:

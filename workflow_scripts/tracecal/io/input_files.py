@@ -42,10 +42,10 @@ def parsed_json_sequence(text: str) -> list[Any]:
     [{'id': 'a'}, {'id': 'b'}]
     """
     decoder = json.JSONDecoder(object_pairs_hook=_without_repeats)
-    values, place = [], 0
+    values, position = [], 0
     try:
-        while (place := _BLANK.match(text, place).end()) < len(text):  # type: ignore[union-attr]
-            value, place = decoder.raw_decode(text, place)
+        while (position := _BLANK.match(text, position).end()) < len(text):  # type: ignore[union-attr]
+            value, position = decoder.raw_decode(text, position)
             values.append(value)
     except RecursionError:
         raise ValueError("it is nested too deep") from None

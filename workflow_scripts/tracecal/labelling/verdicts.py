@@ -184,17 +184,17 @@ class VerdictFile:
 
     def _require_unchanged(self) -> None:
         """Raise `OSError` unless the file at the path is the open one, as it was left."""
-        own = os.fstat(self._file.fileno())
+        opened = os.fstat(self._file.fileno())
         try:
             there = self.path.stat()
         except FileNotFoundError:
             raise self._stale("was deleted") from None
-        if (there.st_dev, there.st_ino) != (own.st_dev, own.st_ino):
+        if (there.st_dev, there.st_ino) != (opened.st_dev, opened.st_ino):
             raise self._stale("was replaced")
         start, end = self._ends[-2:] if self.verdicts else (0, 0)
         line = os.pread(self._file.fileno(), end - start, start)
         is_own = not self.verdicts or hashlib.sha256(line).digest() == self._line_hashes[-1]
-        if own.st_size != self._ends[-1] or not is_own:
+        if opened.st_size != self._ends[-1] or not is_own:
             raise self._stale("was changed")
 
     def _stale(self, what: str) -> OSError:

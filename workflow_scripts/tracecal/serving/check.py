@@ -269,8 +269,8 @@ def check(
     decided = frame.select("example_id", "correct", "unsure").with_columns(scored["keep"])
     decided = decided.join(group_answers(frame), on="example_id", maintain_order="left")
     level = round(1 - confidence, 12)
-    kept = decided.filter("keep").drop_nulls("correct")
-    groups = kept_groups(kept["group_id"].to_numpy(), ~kept["correct"].to_numpy())
+    labelled = decided.filter("keep").drop_nulls("correct")
+    groups = kept_groups(labelled["group_id"].to_numpy(), ~labelled["correct"].to_numpy())
     tested = error_rate, excluded_rate, level / 2, level
     verdict = _judge(groups, *tested)
     is_first = decided["group_id"].is_first_distinct().to_numpy()  # neighbours may be alike
@@ -284,9 +284,9 @@ def check(
         n_answers=frame.height,
         n_undecided=decided["keep"].null_count(),
         n_kept=int(decided["keep"].sum()),
-        n_labelled=kept.height,
-        n_unsure=int(kept["unsure"].sum()),
-        n_wrong=int((~kept["correct"]).sum()),
+        n_labelled=labelled.height,
+        n_unsure=int(labelled["unsure"].sum()),
+        n_wrong=int((~labelled["correct"]).sum()),
         error_rate=error_rate,
         excluded_rate=excluded_rate,
         confidence=confidence,

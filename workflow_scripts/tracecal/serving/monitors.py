@@ -206,9 +206,9 @@ class Monitors:
         if not isinstance(labels, Mapping):
             options = reading or Reading()
             skip = options.wrong_rows == "skip"
-            read = read_labels(labels, options.right_from, options.question, skip)
-            self._require_some_answer(read)
-            labels = read.by_id
+            verdicts = read_labels(labels, options.right_from, options.question, skip)
+            self._require_some_answer(verdicts)
+            labels = verdicts.by_id
         pairs = [(example_id, correct is True) for example_id, correct in labels.items()]
         counts = self._database.add_labels(pairs)
         self._label_counts += counts

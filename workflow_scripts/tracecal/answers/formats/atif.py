@@ -22,7 +22,7 @@ from tracecal.answers.step import Step, require_id_per_step
 from tracecal.errors import WrongRow
 
 
-class Metrics(BaseModel):
+class StepMetrics(BaseModel):
     prompt_token_ids: list[int] | None = None
     completion_token_ids: list[int] | None = None
     logprobs: list[float | None] | None = None
@@ -35,7 +35,7 @@ class AgentStep(BaseModel):
     reasoning_content: str | None = None
     tool_calls: list[dict[str, Any]] | None = None
     model_name: str | None = None
-    metrics: Metrics
+    metrics: StepMetrics
 
 
 class Agent(BaseModel):
@@ -76,8 +76,8 @@ def split(row: Row) -> dict[str, Row]:
     elif len(row["steps"]) == 1 and not row.get("subagent_trajectories"):
         return {"": row}
     steps = _steps(row)
-    asked = (step.get("message") for step in steps if step.get("source") == "user")
-    question = next((text for text in asked if isinstance(text, str)), row.get("question"))
+    prompts = (step.get("message") for step in steps if step.get("source") == "user")
+    question = next((text for text in prompts if isinstance(text, str)), row.get("question"))
     rows = {f"#step-{step['step_id']}": {"steps": [step]} for step in steps if _has_tokens(step)}
     agents = row.get("subagent_trajectories")
     for number, agent in enumerate(agents if isinstance(agents, list) else (), 1):
@@ -119,8 +119,8 @@ def _has_tokens(step: Row) -> bool:
 
 def _as_trajectory(trial: Row) -> Row:
     """The result of a trial as a trajectory of the turns of its main rollout."""
-    kept = {name: trial[name] for name in ("id", "verifier_result") if name in trial}
-    return kept | {
+    trial_fields = {name: trial[name] for name in ("id", "verifier_result") if name in trial}
+    return trial_fields | {
         "schema_version": "ATIF",
         "session_id": trial["trial_name"],
         "question": trial.get("task_name"),

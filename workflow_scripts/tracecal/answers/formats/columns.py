@@ -168,9 +168,13 @@ def _numbers(row: Row, names: Sequence[str]) -> Floats | None:
     try:
         return Numbers(values=row[name]).values
     except ValidationError as error:
-        _, *place = error.errors()[0]["loc"]
-        what = f"entry {int(place[0]) + 1} of its {name} is no number" if place else f"its {name}"
-        what += "" if place else " is no list"
+        _, *location = error.errors()[0]["loc"]
+        what = (
+            f"entry {int(location[0]) + 1} of its {name} is no number"
+            if location
+            else f"its {name}"
+        )
+        what += "" if location else " is no list"
         raise WrongRow(f"{what}; expected a list with a number per token") from error
 
 
@@ -231,16 +235,16 @@ def _with_keys(
     """
     pairs: list[tuple[Hashable, float | None]]
     if isinstance(top, dict):
-        pairs = [(token_key(text=other), value) for other, value in top.items()]
+        pairs = [(token_key(text=text), value) for text, value in top.items()]
     elif top and isinstance(top[0], dict):
-        pairs = [(token_key(text=other.get("token")), other.get("logprob")) for other in top]
+        pairs = [(token_key(text=token.get("token")), token.get("logprob")) for token in top]
     else:
         pairs = [(f"#{index}", value) for index, value in enumerate(top or ())]
     if text is not None and pairs and isinstance(pairs[0][0], tuple):
         return pairs
-    for place, (_, value) in enumerate(pairs):
+    for index, (_, value) in enumerate(pairs):
         if logprob is not None and value is not None and is_same_logprob(value, logprob):
-            pairs[place] = (_key(text), value)
+            pairs[index] = (_key(text), value)
             break
     return pairs
 

@@ -73,13 +73,13 @@ def split_list(row: Row, name: str) -> dict[str, Row]:
     choices = row.get(name)
     if not isinstance(choices, list) or len(choices) < 2:
         return {"": row}
-    order = sorted(range(len(choices)), key=lambda place: _index(choices[place], place))
+    order = sorted(range(len(choices)), key=lambda index: _index(choices[index], index))
     return {
-        f"#choice-{number}" if number > 1 else "": row | {name: [choices[place]]}
-        for number, place in enumerate(order, 1)
+        f"#choice-{number}" if number > 1 else "": row | {name: [choices[index]]}
+        for number, index in enumerate(order, 1)
     }
 
 
-def _index(choice: Any, place: int) -> int:
+def _index(choice: Any, default: int) -> int:
     index = choice.get("index") if isinstance(choice, dict) else None
-    return index if isinstance(index, int) else place
+    return index if isinstance(index, int) else default

@@ -86,7 +86,7 @@ def _steps(result: LogprobsResult) -> list[Step]:
             token.token,
             token.token_id,
             token.log_probability,
-            [(other.key, other.log_probability) for other in top.candidates or ()],
+            [(token.key, token.log_probability) for token in top.candidates or ()],
             token.key,
         )
         for token, top in zip(chosen, tops, strict=True)

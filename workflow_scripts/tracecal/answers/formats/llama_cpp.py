@@ -55,7 +55,7 @@ def _step(token: Token) -> Step:
             top = token.get("top_logprobs") or token.get("top_probs") or ()
             return read_step(_with_logprob(token), [_with_logprob(candidate) for candidate in top])
         # They state the probability of the generated token only in the list of the likeliest ones.
-        top = [(token_key(text=other["tok_str"]), _log(other["prob"])) for other in probs]
+        top = [(token_key(text=token["tok_str"]), _log(token["prob"])) for token in probs]
         key = token_key(text=token["content"])
         return Step(token["content"], None, dict(top).get(key), top, key)
     except (AttributeError, KeyError, TypeError) as error:

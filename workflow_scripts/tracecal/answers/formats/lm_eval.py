@@ -70,11 +70,11 @@ def split(row: Row) -> dict[str, Row]:
     arguments = [
         [argument for argument in _arguments(row.get("arguments")) if not _has_response(argument)]
     ]
-    others = {
+    further_rows = {
         f"#choice-{number}": row | {"resps": [[text]], "metrics": [], "arguments": arguments}
         for number, text in enumerate(texts[1:], 2)
     }
-    return {"": first} | others
+    return {"": first} | further_rows
 
 
 def _is_judged(text: Any, filtered: Any) -> bool:

@@ -93,12 +93,12 @@ def read_step(token: Token, top: Iterable[Token]) -> Step:
         key = token_id, tuple(token.get("bytes") or ()), text
         likeliest = [
             (
-                (other.get("id"), tuple(other.get("bytes") or ()), other.get("token")),
-                other.get("logprob"),
+                (candidate.get("id"), tuple(candidate.get("bytes") or ()), candidate.get("token")),
+                candidate.get("logprob"),
             )
-            for other in top
+            for candidate in top
         ]
-        if any(other == NAMELESS for other, _ in likeliest):
+        if any(key == NAMELESS for key, _ in likeliest):
             raise KeyError("token")
         if text.startswith(ID_PREFIX) and (number := text.removeprefix(ID_PREFIX)).isdecimal():
             token_id = int(number)

@@ -103,14 +103,14 @@ class ResponseStream(Stream):
         elif isinstance(response, dict):
             self.answer |= {name: value for name, value in response.items() if name != "output"}
         output = self.answer.setdefault("output", [])
-        if not isinstance(place := piece.get("output_index"), int) or place > len(output):
+        if not isinstance(index := piece.get("output_index"), int) or index > len(output):
             return
-        if place == len(output):
+        if index == len(output):
             output.append({"type": "message", "content": []})
         if isinstance(piece.get("item"), dict):  # as it begins, or whole
-            output[place] = piece["item"] | {"content": piece["item"].get("content") or []}
+            output[index] = piece["item"] | {"content": piece["item"].get("content") or []}
         elif kind == "response.output_text.delta":
-            part = _part_of(output[place], piece)
+            part = _part_of(output[index], piece)
             add_text(part, "text", piece.get("delta"))
             add_list(part, "logprobs", piece.get("logprobs"))
 
@@ -118,11 +118,11 @@ class ResponseStream(Stream):
 def _part_of(item: Row, piece: Row) -> Row:
     """The part of an item's content that a piece belongs to."""
     content = item.setdefault("content", [])
-    place = piece.get("content_index")
-    if not isinstance(place, int) or place >= len(content):
+    index = piece.get("content_index")
+    if not isinstance(index, int) or index >= len(content):
         content.append({"type": "output_text", "text": ""})
         return content[-1]  # type: ignore[no-any-return]
-    return content[place]  # type: ignore[no-any-return]
+    return content[index]  # type: ignore[no-any-return]
 
 
 FORMAT = Format("openai_responses", lambda row: isinstance(row.get("output"), list), Response, read)

@@ -23,7 +23,7 @@ class TGIToken(BaseModel):
     special: bool = False
 
 
-class Details(BaseModel):
+class Generation(BaseModel):
     finish_reason: str | None = None
     tokens: list[TGIToken] = []
     top_tokens: list[list[TGIToken]] | None = None
@@ -34,7 +34,7 @@ class TGI(BaseModel):
     """An answer of `/generate`."""
 
     generated_text: str
-    details: Details
+    details: Generation
 
 
 def read(row: Row) -> RawAnswer:
@@ -60,7 +60,7 @@ def read(row: Row) -> RawAnswer:
 
 
 def _step(token: TGIToken, top: Sequence[TGIToken]) -> Step:
-    likeliest = [(token_key(other.id, other.text), other.logprob) for other in top]
+    likeliest = [(token_key(candidate.id, candidate.text), candidate.logprob) for candidate in top]
     return Step(token.text, token.id, token.logprob, likeliest, token_key(token.id))
 
 

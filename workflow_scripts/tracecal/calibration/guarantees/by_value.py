@@ -18,7 +18,7 @@ from tracecal.calibration.guarantees.error_rate import (
 
 
 @dataclass(frozen=True)
-class ValueErrors:
+class ErrorCount:
     """The labelled answers with one value of a column at a threshold.
 
     Attributes
@@ -51,7 +51,7 @@ class ValueErrors:
 
 def errors_by_value(
     values: Sequence[str], is_kept: np.ndarray, wrong: np.ndarray, level: float
-) -> list[ValueErrors]:
+) -> list[ErrorCount]:
     """Count the answers with each value, most frequent first.
 
     Parameters
@@ -75,16 +75,16 @@ def errors_by_value(
     rows = []
     for value in distinct[np.argsort(-counts, kind="stable")]:
         mask = values == value
-        kept, n_wrong = int((mask & is_kept).sum()), int((mask & is_kept & wrong).sum())
-        low, high = error_interval(n_wrong, kept, level) if kept else (None, None)
-        rows.append(ValueErrors(str(value), int(mask.sum()), kept, n_wrong, low, high))
+        n_kept, n_wrong = int((mask & is_kept).sum()), int((mask & is_kept & wrong).sum())
+        low, high = error_interval(n_wrong, n_kept, level) if n_kept else (None, None)
+        rows.append(ErrorCount(str(value), int(mask.sum()), n_kept, n_wrong, low, high))
     return rows
 
 
-def error_interval(wrong: int, kept: int, level: float) -> tuple[float, float]:
+def error_interval(wrong: int, n_kept: int, level: float) -> tuple[float, float]:
     """The exact interval of an error rate with confidence 1 - level, by Clopper and Pearson."""
-    low = float(betaincinv(wrong, kept - wrong + 1, level / 2)) if wrong else 0.0
-    high = float(betaincinv(wrong + 1, kept - wrong, 1 - level / 2)) if wrong < kept else 1.0
+    low = float(betaincinv(wrong, n_kept - wrong + 1, level / 2)) if wrong else 0.0
+    high = float(betaincinv(wrong + 1, n_kept - wrong, 1 - level / 2)) if wrong < n_kept else 1.0
     return low, high
 
 

@@ -100,7 +100,7 @@ def control_error_rates(
     )
     tested = (labelled.size <= largest_group) & ~np.isnan(labelled.score)
     larger = sizes[sizes > largest_group].sum() / sizes.sum()
-    about = SCOPE if larger == 0 else f"{SCOPE}; {describe_cap(largest_group)}"
+    scope = SCOPE if larger == 0 else f"{SCOPE}; {describe_cap(largest_group)}"
     return {
         "ranked_by": estimator,
         "features": list(fits.features),
@@ -111,7 +111,7 @@ def control_error_rates(
         "groups": labelled.select(tested).n_groups,
         "largest_group": largest_group,
         "larger_groups": round(float(larger), 4),
-        "about": about,
+        "about": scope,
         "thresholds": [as_row(test) for test in tests],
         "risk_coverage": risk_coverage(labelled.score[tested], wrong[tested]),
     }
@@ -139,17 +139,17 @@ def describe_cap(largest_group: int) -> str:
 
 def as_row(test: ErrorRateTest) -> dict[str, Any]:
     """The JSON values of a test: counts where something is kept."""
-    kept, wrong = (test.kept, test.wrong) if test.guaranteed else (0, 0)
+    n_kept, wrong = (test.kept, test.wrong) if test.guaranteed else (0, 0)
     return {
         "error_rate": test.error_rate,
         "tested_rate": test.tested_rate,
         "threshold": test.threshold,
         "n": test.n,
-        "kept": kept,
+        "kept": n_kept,
         "wrong": wrong,
         "allowed": test.allowed if test.guaranteed else None,
-        "coverage": kept / test.n if kept else 0.0,
-        "error": wrong / kept if kept else None,
+        "coverage": n_kept / test.n if n_kept else 0.0,
+        "error": wrong / n_kept if n_kept else None,
         "enough": test.enough,
         "reason": test.reason,
     }
@@ -163,7 +163,9 @@ def risk_coverage(score: np.ndarray, wrong: np.ndarray) -> list[tuple[float, flo
     places = find_places(score, wrong)
     tenths = np.ceil(places.n * np.arange(1, 11) / 10)
     chosen = np.unique(np.searchsorted(places.kept, tenths)) if places.n else []
-    kept, n_wrong = places.kept[chosen], places.wrong[chosen]
+    n_kept, n_wrong = places.kept[chosen], places.wrong[chosen]
     return [
-        *zip((kept / places.n).round(4).tolist(), (n_wrong / kept).round(4).tolist(), strict=True)
+        *zip(
+            (n_kept / places.n).round(4).tolist(), (n_wrong / n_kept).round(4).tolist(), strict=True
+        )
     ]

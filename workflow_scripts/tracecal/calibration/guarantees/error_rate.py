@@ -241,10 +241,10 @@ def threshold_by_line(
     if line is None:
         return replace(test, reason=_too_few(places.n, "answers", error_rate, level))
     nearest = places.nearest(error_rate, level)
-    place = np.flatnonzero(passes)[-1] if passes.any() else nearest
-    kept, n_wrong = int(places.kept[place]), int(places.wrong[place])
-    allowed = int(line.allowed[kept - line.first])
-    test = replace(test, kept=kept, wrong=n_wrong, allowed=allowed)
+    index = np.flatnonzero(passes)[-1] if passes.any() else nearest
+    n_kept, n_wrong = int(places.kept[index]), int(places.wrong[index])
+    allowed = int(line.allowed[n_kept - line.first])
+    test = replace(test, kept=n_kept, wrong=n_wrong, allowed=allowed)
     if passes.any():
         return replace(test, guaranteed=tuple(places.score[passes].tolist()))
     enough = labels_needed(places, error_rate, level) if with_forecast else None
@@ -310,14 +310,14 @@ def _test_in_order(
     """Complete a test by exact binomial tests of falling thresholds, up to the first that fails."""
     n, error_rate = test.n, test.tested_rate
     is_kept = score[:, None] >= thresholds
-    kept, n_wrong = is_kept.sum(axis=0), (is_kept & wrong[:, None]).sum(axis=0)
-    n_passed = int(np.cumprod(bdtr(n_wrong, kept, error_rate) <= level).sum())
-    kept, n_wrong = (int(counts[max(n_passed - 1, 0)]) for counts in (kept, n_wrong))
-    allowed = int((bdtr(np.arange(kept + 1), kept, error_rate) <= level).sum()) - 1
-    test = replace(test, kept=kept, wrong=n_wrong, allowed=allowed)
+    n_kept, n_wrong = is_kept.sum(axis=0), (is_kept & wrong[:, None]).sum(axis=0)
+    n_passed = int(np.cumprod(bdtr(n_wrong, n_kept, error_rate) <= level).sum())
+    n_kept, n_wrong = (int(counts[max(n_passed - 1, 0)]) for counts in (n_kept, n_wrong))
+    allowed = int((bdtr(np.arange(n_kept + 1), n_kept, error_rate) <= level).sum()) - 1
+    test = replace(test, kept=n_kept, wrong=n_wrong, allowed=allowed)
     if n_passed:
         return replace(test, guaranteed=tuple(thresholds[:n_passed].tolist()))
-    shares = kept / n, n_wrong / n
+    shares = n_kept / n, n_wrong / n
 
     def suffices(size: int) -> bool:
         n_kept, n_wrong = math.floor(shares[0] * size), math.ceil(shares[1] * size)

@@ -160,8 +160,8 @@ class Places:
         if line is None:
             return None
         places = np.flatnonzero(self.kept >= line.first)
-        kept = self.kept[places]
-        excess = np.log(bdtr(self.wrong[places], kept, error_rate)) + TILT * np.log(kept)
+        n_kept = self.kept[places]
+        excess = np.log(bdtr(self.wrong[places], n_kept, error_rate)) + TILT * np.log(n_kept)
         return int(places[np.argmin(excess)])
 
 
@@ -189,12 +189,12 @@ def labels_needed(places: Places, error_rate: float, level: float) -> int | None
     nearest = places.nearest(error_rate, level)
     if nearest is None or places.wrong[nearest] >= error_rate * places.kept[nearest]:
         return None
-    kept, wrong = places.kept[nearest] / places.n, places.wrong[nearest] / places.n
+    coverage, wrong = places.kept[nearest] / places.n, places.wrong[nearest] / places.n
 
     def reaches(n: int) -> bool:
         line = error_line(n, error_rate, level)
         return line is not None and bool(
-            math.ceil(wrong * n) <= line.allowed[max(math.floor(kept * n) - line.first, 0)]
+            math.ceil(wrong * n) <= line.allowed[max(math.floor(coverage * n) - line.first, 0)]
         )
 
     return forecast(places.n, reaches)

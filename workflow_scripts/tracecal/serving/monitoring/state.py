@@ -120,8 +120,8 @@ class State:
     @property
     def dependence_alarm(self) -> tuple[str, int] | None:
         """The signal in which neighbours were first found to be alike, and at which answer."""
-        found = {name: each.alarm for name, each in self.dependence.items() if each.alarm}
-        return min(found.items(), key=lambda item: item[1]) if found else None
+        alarms = {name: each.alarm for name, each in self.dependence.items() if each.alarm}
+        return min(alarms.items(), key=lambda item: item[1]) if alarms else None
 
     def limit_of(self, monitor: str) -> float:
         """The evidence at which a monitor raises its alarm."""

@@ -91,19 +91,19 @@ def with_members(content: bytes, additions: Mapping[str, Any]) -> bytes:
     text = content.removeprefix(BOM).decode()
     decoder = json.JSONDecoder(parse_int=str, parse_float=str)  # whose values nobody reads
     members: dict[str, Any] = {}
-    place = _behind_gap(text, 0)
-    while text[place] != "}":
-        name, place = decoder.raw_decode(text, place)
-        start = _behind_gap(text, place)
-        _, place = decoder.raw_decode(text, start)
-        members[name] = orjson.Fragment(text[start:place])
-        place = _behind_gap(text, place)
+    position = _behind_gap(text, 0)
+    while text[position] != "}":
+        name, position = decoder.raw_decode(text, position)
+        start = _behind_gap(text, position)
+        _, position = decoder.raw_decode(text, start)
+        members[name] = orjson.Fragment(text[start:position])
+        position = _behind_gap(text, position)
     return orjson.dumps(members | additions)
 
 
-def _behind_gap(text: str, place: int) -> int:
-    match = GAP.match(text, place)
-    return match.end() if match else place
+def _behind_gap(text: str, position: int) -> int:
+    match = GAP.match(text, position)
+    return match.end() if match else position
 
 
 def parse_json(content: bytes) -> Any:
