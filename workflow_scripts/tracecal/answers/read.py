@@ -161,7 +161,7 @@ def _read(
 def single_answers(
     rows: Iterable[tuple[str, Any]], reading: Reading, source: str
 ) -> Iterator[tuple[str, Any]]:
-    """Rows of one answer each, or the `WrongRow` that says why a row cannot be split."""
+    """Yield rows of one answer each, or the `WrongRow` of a row that cannot be split."""
     n_split = n_answers = n_left_out = 0
     for location, row in rows:
         try:
@@ -202,8 +202,8 @@ def _require_new_id(
 
 
 def _traces_reading(reading: Reading, metadata: dict[str, str]) -> Reading:
-    """How to read traces of the workflow, whose metadata say how they were made."""
-    # Tokens of reasoning were told apart when the traces were made, or never.
+    """Complete reading options by the metadata of the workflow's traces."""
+    # The workflow separated the tokens of reasoning when it made the traces, or never.
     update = {
         key: value for key, value in TRACES_READING.items() if getattr(reading, key) == "auto"
     }

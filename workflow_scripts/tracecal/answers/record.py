@@ -1,7 +1,7 @@
 """Records: answers with their traces, as one row per answer of a frame.
 
 `trace.make_record` makes a `Record` of a row, and `as_frame` a frame with the columns `RECORDS`.
-Of these, `also` holds the user's own columns, which a calibrator calls `also.<name>`.
+The column `also` holds the user's own columns, which a calibrator calls `also.<name>`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -56,12 +56,12 @@ class Record(Details):
     top_k
         The largest number of tokens listed at a step, where entropies have bounds.
     vocabulary
-        The number of tokens for which entropies have bounds.
+        The vocabulary's size, which the bounds of entropies assume.
     lacks
         Why the trace is incomplete.
     partial
-        The lists of an incomplete trace, None at tokens that lack a value: parts of the answer may
-        lack none.
+        The lists of an incomplete trace, None at tokens that lack a value; parts of the answer may
+        be complete.
     also
         The user's own columns: `name`, `path` and `value` of each.
     """
@@ -101,7 +101,7 @@ def entropy_kind(answers: pl.DataFrame) -> str:
 
 
 def with_partial(answers: pl.DataFrame) -> pl.DataFrame:
-    """Fill the missing lists of answers with those of `partial`, which have gaps."""
+    """Fill missing lists from `partial`, whose lists have gaps."""
     partial = pl.col("partial").struct
     return answers.with_columns(pl.coalesce(name, partial.field(name)) for name in TRACE)
 

@@ -1,8 +1,8 @@
 """Sources of answers: a path, a frame or rows, read into one frame.
 
-A path is of any format of docs/reference/formats.md; rows are mappings as such a file holds them; a
-frame is from Polars, pandas or any library with Arrow's C stream. A `Reading` says how paths and
-rows are read; a frame of `read_answers` has been read.
+A path names a file in any format of docs/reference/formats.md, rows are the mappings that a file
+holds, and a frame comes from Polars, pandas or any library with Arrow's C stream. A `Reading` says
+how to read paths and rows; a frame that `read_answers` returned needs no reading.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -45,7 +45,7 @@ def read_answers(
     answers : path, frame or rows
         JSON Lines, JSON, CSV, Arrow, Parquet, an Inspect log or a proxy's state; see above.
     reading : Reading, optional
-        How the answers are read, such as the ``vocabulary``'s size, which entropies from top-k
+        How to read the answers, such as the ``vocabulary``'s size, which entropies from top-k
         need, or the ``label``.
     progress : bool
         Whether to show a bar.
@@ -53,15 +53,15 @@ def read_answers(
     Returns
     -------
     polars.DataFrame
-        A row per answer: ``example_id``, ``answer``, ``surprisal`` and ``entropy`` (lists with a
-        number per token, nats, missing where unknown), bounds of the entropies, ``correct``,
-        ``model``, why a trace is incomplete (``lacks``), and more. Where the file states them also
-        ``task``, ``revision``, and ``part_labels``, verdicts on parts of answers.
+        One row per answer: ``example_id``, ``answer``, ``surprisal`` and ``entropy`` (lists with
+        one number per token, nats, missing if unknown), bounds of the entropies, ``correct``,
+        ``model``, why a trace is incomplete (``lacks``), and more. If the file states them, also
+        ``task``, ``revision``, and ``part_labels``, the verdicts on parts of answers.
 
     Raises
     ------
     InputError
-        Where no answer is usable, or a row is invalid and ``wrong_rows`` is not ``"skip"``.
+        If no answer is usable, or a row is invalid and ``wrong_rows`` is not ``"skip"``.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def read_answers(
 
 
 def frame_of(answers: read.Answers) -> pl.DataFrame:
-    """The frame of `read_answers`: answers with what their source states, as columns."""
+    """Return the frame of `read_answers`: answers and the facts that their source states."""
     metadata = answers.metadata
     stated = {name: pl.lit(metadata[name]) for name in STATED if name in metadata}
     frame = answers.frame.with_columns(**stated)
@@ -100,8 +100,8 @@ def answers_in(
 ) -> read.Answers:
     """Read answers from their source; `Answers` are returned unchanged.
 
-    A frame that has been read takes no options but a vocabulary, which does not change it, labels,
-    and own columns, each a column of the frame or one that it was read with.
+    A frame of `read_answers` takes three options only: a vocabulary, which does not change it,
+    labels, and own columns, which are columns of the frame or were read with it.
     """
     if isinstance(answers, read.Answers):
         return answers
@@ -128,7 +128,7 @@ def answers_in(
 
 
 def _labelled(answers: read.Answers, reading: Reading) -> read.Answers:
-    """Answers with the verdicts of the file that `labels` names."""
+    """Replace the verdicts by those in the file that `labels` names."""
     skip = reading.wrong_rows == "skip"
     labels = read_labels(str(reading.labels), reading.right_from, reading.question, skip)
     frame, matched = with_labels(answers.frame, labels, lambda: _rows_of(answers))
@@ -137,14 +137,14 @@ def _labelled(answers: read.Answers, reading: Reading) -> read.Answers:
 
 
 def _rows_of(answers: read.Answers) -> Iterable[Any]:
-    """The rows of a file of answers as they stand there; none where it is no file."""
+    """Return the raw rows of a file of answers; none for other sources."""
     if not Path(answers.source).is_file():
         return ()
     return (row for _, row in open_rows(Path(answers.source))[0])
 
 
 def _polars_frame(answers: Any) -> pl.DataFrame | None:
-    """Answers as a frame of Polars; None for rows. Raises `InputError` for anything else."""
+    """Convert answers to a Polars frame; None for rows. Raises `InputError` for anything else."""
     if isinstance(answers, pl.LazyFrame):
         return answers.collect()
     if hasattr(answers, "__arrow_c_stream__"):

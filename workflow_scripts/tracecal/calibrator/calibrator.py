@@ -53,17 +53,17 @@ class Training(NamedTuple):
 class Calibrator:
     """Probabilities that answers are correct, and guaranteed error rates: a calibrator's file.
 
-    It is made by `calibrate` or read by `Calibrator.load`, and holds the fits of all estimators
-    that need only an answer's trace, of which one is ``recommended``.
+    `calibrate` makes it and `Calibrator.load` reads it. It holds the fits of all estimators that
+    need only an answer's trace, and recommends one.
 
     Attributes
     ----------
     estimators : tuple of str
-        Their ids.
+        Ids of the fitted estimators.
     recommended : str
-        The one that is used unless another is named.
+        Id of the estimator that is used unless you name another.
     fitted_on
-        What is known of the labelled answers: ``model``, ``task``, ``n``, ``base_rate``, ...
+        Description of the labelled answers: ``model``, ``task``, ``n``, ``base_rate``, ...
 
     Examples
     --------
@@ -81,9 +81,9 @@ class Calibrator:
         custom: Custom = NO_CUSTOM,
         training: Training | None = None,
     ) -> None:
-        """Hold a file's content, which messages call `where`, and the training if it is known.
+        """Make a calibrator from a file's content; messages call the file `where`.
 
-        `custom` are the scores of custom estimators by id. Raises `InputError` as `load`.
+        `custom` maps custom estimators to their scores. Raises the errors of `load`.
         """
         self.file, self.where = file, where
         self._custom, self._training = custom, training
@@ -101,14 +101,14 @@ class Calibrator:
 
     @classmethod
     def load(cls, path: str | Path, *, estimators: CustomSource = None) -> Self:
-        """Read a calibrator's file, of `save`, of ``tracecal calibrate`` or of the workflow.
+        """Read a calibrator from its file and compare the file's checksum.
 
         Parameters
         ----------
         path : path
-            Where it is; the checksum in it is compared.
+            A file that `save`, ``tracecal calibrate`` or the workflow wrote.
         estimators : path or mapping, optional
-            Estimators of your own that it was fitted with, as of `calibrate`.
+            Your own estimators that the calibrator was fitted with, as in `calibrate`.
 
         Returns
         -------
@@ -117,7 +117,7 @@ class Calibrator:
         Raises
         ------
         InputError
-            Where it is none, was changed, or is of another version of the features.
+            If the file is no calibrator, was edited, or has features of another version.
 
         Examples
         --------
@@ -128,12 +128,12 @@ class Calibrator:
         return cls(CalibratorFile.read(path), str(path), custom_scores(estimators))
 
     def save(self, path: str | Path) -> None:
-        """Write the file that ``tracecal calibrate --output`` writes, completely or not at all.
+        """Write the calibrator to a JSON file, completely or not at all.
 
         Parameters
         ----------
         path : path
-            JSON.
+            The file, as ``tracecal calibrate --output`` writes it.
 
         Examples
         --------
@@ -143,12 +143,12 @@ class Calibrator:
         self.file.write(path)
 
     def predictor(self, estimator: str | None = None) -> Predictor:
-        """The fits and thresholds of one estimator, by default the recommended one.
+        """Return the fits and thresholds of one estimator.
 
         Parameters
         ----------
         estimator : str, optional
-            One of `estimators`.
+            One of `estimators`; by default the recommended one.
 
         Returns
         -------
@@ -157,7 +157,7 @@ class Calibrator:
         Raises
         ------
         InputError
-            Where there is none of this name.
+            If the calibrator has no such estimator.
 
         Examples
         --------
@@ -171,7 +171,7 @@ class Calibrator:
         return self._predictors[name]
 
     def _choose_predictor(self, estimator: str | None, with_entropies: bool) -> Predictor:
-        """The predictor asked for, or else the best one whose inputs the answers have."""
+        """Return the requested predictor, or else the best one for the answers' inputs."""
         predictor = self.predictor(estimator)
         if estimator is not None or with_entropies:
             return predictor
@@ -182,7 +182,7 @@ class Calibrator:
         return without
 
     def reading(self, reading: Reading | None = None) -> Reading:
-        """Complete options of reading by the vocabulary and the further columns of the fit."""
+        """Return reading options with the vocabulary and the further columns of the fit."""
         return reading_for(self.fitted_on, reading or Reading())
 
     def score(
@@ -208,21 +208,21 @@ class Calibrator:
         error_rate : float, optional
             Target error rate of the answers to keep, one that the calibrator was tested for.
         recall : float, optional
-            The share of right answers to keep that `calibrate` tested, with the error rate or
-            alone.
+            Share of right answers to keep, one that `calibrate` tested, alone or with the error
+            rate.
         guarantee : str, optional
-            In their place a guarantee of a cascade, such as ``"below:0.02"``, of a calibrator that
-            `cascade` made.
+            Guarantee of a cascade instead, such as ``"below:0.02"``; for calibrators that `cascade`
+            made.
         each : bool
-            Keep answers at the error rate by the threshold of their own value of a column, where
-            `calibrate` found one for each.
+            Apply to each answer the threshold of its column value, for calibrators with a threshold
+            per value.
         estimator : str, optional
             One of `estimators`; by default the recommended one, or for answers without entropies
-            the best that needs none.
+            the best one that needs none.
         task : str, optional
-            The calibrator's task, where the answers name it otherwise.
+            The calibrator's task, if the answers call it by another name.
         parts : str, path or mapping, optional
-            Parts of the answers; by default those of the calibrator. See docs/guides/parts.md.
+            Parts of the answers; by default the calibrator's parts. See docs/guides/parts.md.
         reading : Reading, optional
             How a path or rows are read.
         progress : bool
@@ -231,16 +231,16 @@ class Calibrator:
         Returns
         -------
         polars.DataFrame
-            A row per answer in their order: ``example_id``, ``probability``, its bounds ``lower``
-            and ``upper`` for unlisted tokens, ``keep`` at the error rate or guarantee, and
-            ``reason``, why one of them is None. Of parts: ``example_id``, the list ``parts`` of
-            such, and ``reason``.
+            One row per answer, in order: ``example_id``, ``probability``, its bounds ``lower`` and
+            ``upper`` given the unlisted tokens, ``keep`` at the target, and ``reason``, why a value
+            is missing. With parts: ``example_id``, a list ``parts`` with these values, and
+            ``reason``.
 
         Raises
         ------
         InputError
-            Where the answers are of another model, task or kind of trace, or the calibrator was
-            not tested for the error rate or guarantee.
+            If the answers have another model, task or kind of trace, or the calibrator was not
+            tested for the target.
 
         Examples
         --------
@@ -270,7 +270,7 @@ class Calibrator:
         return scored
 
     def _column_of_each(self, error_rate: float | None) -> str:
-        """The path of the column whose values have thresholds; raises `InputError`."""
+        """Return the path of the column with thresholds per value; raises `InputError`."""
         control = self.predictor().control
         if error_rate is None or control is None or control.by is None or not control.by.each:
             raise InputError(
@@ -290,19 +290,19 @@ class Calibrator:
         part: str | None = None,
         also: Mapping[str, float | None] | None = None,
     ) -> Confidence:
-        """Give one answer its confidence by its trace, in a fraction of a millisecond.
+        """Compute the confidence of one trace, in a fraction of a millisecond.
 
         Parameters
         ----------
         surprisal, entropy : list of float
-            A number per token, in nats; entropies may be None where the estimator needs none.
+            One number per token, in nats; entropies may be None if the estimator needs none.
         error_rate, guarantee, estimator
             As in `score`.
         part : str, optional
-            The name of the part of an answer whose tokens they are, by a calibrator of parts.
+            Name of the part that the tokens belong to, for calibrators of parts.
         also : mapping, optional
-            The values of the further columns that it was calibrated with, by their names; without
-            one there is no probability.
+            Values of the further columns that the calibrator was fitted with, by name. If one is
+            missing, there is no probability.
 
         Returns
         -------
@@ -312,7 +312,7 @@ class Calibrator:
         Raises
         ------
         InputError
-            Where lists are empty, of unequal lengths, negative or not finite.
+            If a list is empty, lengths differ, or a number is negative or not finite.
 
         Examples
         --------
@@ -335,15 +335,15 @@ class Calibrator:
         estimator: str | None = None,
         reading: Reading | None = None,
     ) -> Confidence:
-        """Give one response of a server its confidence; for parts see `score_response_parts`.
+        """Compute the confidence of one server response; for parts see `score_response_parts`.
 
         Parameters
         ----------
         response : object or mapping
-            Of OpenAI's client, or of any format of docs/reference/formats.md.
+            A response of OpenAI's client, or a mapping in a format of docs/reference/formats.md.
         request : mapping, optional
-            The settings that were sent; where they state no temperature, the answer is taken to be
-            decoded as the labelled ones were.
+            The request's settings. If they state no temperature, the answer counts as decoded like
+            the labelled answers.
         error_rate, guarantee, estimator, reading
             As in `score`.
 
@@ -355,9 +355,9 @@ class Calibrator:
         Raises
         ------
         InputError
-            Where the response is of another model or kind of trace.
+            If the response has another model or kind of trace.
         tracecal.errors.WrongRow
-            Where it is invalid.
+            If the response is invalid.
 
         Examples
         --------
@@ -384,7 +384,7 @@ class Calibrator:
         estimator: str | None = None,
         reading: Reading | None = None,
     ) -> dict[str, Confidence]:
-        """Give each part of a response its confidence, where the calibrator is one of parts.
+        """Compute the confidence of each part of a response, with a calibrator of parts.
 
         Parameters
         ----------
@@ -394,12 +394,12 @@ class Calibrator:
         Returns
         -------
         dict
-            By the part's name, such as ``address.city``; empty where there is none.
+            Confidences by the part's name, such as ``address.city``; empty without parts.
 
         Raises
         ------
         InputError
-            As `score_response`, and where the calibrator is of whole answers.
+            As in `score_response`, and if the calibrator is of whole answers.
 
         Examples
         --------
@@ -422,16 +422,16 @@ class Calibrator:
         reading: Reading | None = None,
         all_estimators: bool = True,
     ) -> Report:
-        """Say how well each estimator predicts and what is guaranteed.
+        """Report how well each estimator predicts and what is guaranteed.
 
         Parameters
         ----------
         answers : path, frame or rows, optional
-            The labelled answers that the calibrator was fitted on: needed where it was loaded.
+            The labelled answers that the calibrator was fitted on; required after `load`.
         config, reading
-            As in the call of `calibrate` that made it.
+            As in the call of `calibrate` that made the calibrator.
         all_estimators : bool
-            Whether to measure every estimator; else the recommended one alone, which is faster.
+            Whether to measure every estimator, or only the recommended one, which is faster.
 
         Returns
         -------
@@ -440,7 +440,7 @@ class Calibrator:
         Raises
         ------
         InputError
-            Where the answers are missing, or not those that it was fitted on.
+            If the answers are missing, or the calibrator was fitted on others.
 
         Examples
         --------
@@ -453,7 +453,7 @@ class Calibrator:
         return make_report(self.file, *training, all_estimators=all_estimators)
 
     def card(self) -> Card:
-        """Say what it was fitted on, what it guarantees and what it must not be used for.
+        """Describe the calibrator's data, guarantees and excluded uses in a card.
 
         Returns
         -------
@@ -462,7 +462,7 @@ class Calibrator:
         Raises
         ------
         InputError
-            Where its content does not fit the schema of calibration cards.
+            If the content does not fit the schema of calibration cards.
 
         Examples
         --------
@@ -473,11 +473,12 @@ class Calibrator:
         return Card.of(self.file)
 
     def compare(self, other: "str | Path | Calibrator") -> str:
-        """Say how another calibrator differs from it.
+        """Compare this calibrator's card with another one's.
 
         Parameters
         ----------
         other : path or Calibrator
+            The calibrator to compare with.
 
         Returns
         -------
@@ -486,7 +487,7 @@ class Calibrator:
         Raises
         ------
         InputError
-            As `card`, of both.
+            As in `card`, for either calibrator.
 
         Examples
         --------
@@ -503,7 +504,7 @@ class Calibrator:
         config: str | Path | Mapping[str, Any] | None,
         reading: Reading | None,
     ) -> Training:
-        """How it was fitted; raises `InputError` where it was not fitted on these answers."""
+        """Return the training data; raises `InputError` if the fit was on other answers."""
         if answers is None:
             if self._training is None:
                 raise InputError(
@@ -552,33 +553,32 @@ def calibrate(
     answers : path, frame or rows
         At least 20 labelled answers, in any format of `read_answers`.
     task : str
-        A name for the task.
+        Name of the task.
     config : path or mapping, optional
         Settings of the fit, as YAML or a mapping; 'tracecal settings' lists the keys.
     parts : str, path or mapping, optional
         Parts of the answers, which are labelled by part. See docs/guides/parts.md.
     estimators : path or mapping, optional
-        Estimators of your own: a file of Python, or what its ``ESTIMATORS`` would hold. See
+        Your own estimators: a Python file, or the content of its ``ESTIMATORS``. See
         docs/guides/custom.md.
     error_rates : sequence of float
         Target error rates of the answers to keep; the decision is about the first one. By default
-        those of the settings, and 20 % decides.
+        the settings' rates, with the decision at 20 %.
     estimator : str, optional
-        The estimator that gives the probabilities and ranks the answers to keep. By default the
-        recommended one gives them, and what ranks is fixed by the number of labels.
+        Estimator for both the probabilities and the ranking of answers. By default the recommended
+        estimator gives probabilities, and the number of labels determines the ranking.
     unlabelled : path, frame or rows, optional
-        Further answers of the same kind, whose labels are not used. They say which share is kept,
-        and from 100 on they help to keep more.
+        Further answers of the same kind; their labels are ignored. They measure the share to keep,
+        and 100 or more of them help to keep more.
     largest_group : int, optional
-        Answers in larger groups (variants of a question, parts of an answer) are never kept. By
-        default the smallest size for which these are at most a fifth of the answers.
+        Never keep answers in larger groups (variants of a question, parts of an answer). By default
+        the smallest size that leaves at most a fifth of the answers in larger groups.
     recall : float, optional
         Share of the right answers to keep, such as 0.9: guaranteed alone, and with each error rate.
     by : str, optional
-        Path in a row, such as ``language``: counts the errors of the kept answers for each of its
-        values.
+        Path in a row, such as ``language``: counts the kept answers' errors for each of its values.
     each : bool
-        Give each value of ``by`` a threshold of its own, too, for ``score --each``.
+        Find a threshold for each value of ``by``, too, for ``score --each``.
     like : path or Calibrator, optional
         A calibrator of an alike task or model, fitted on other answers: its fit ranks the answers
         to keep, and all labels test.
@@ -590,8 +590,8 @@ def calibrate(
         Whether to show bars.
     reading : Reading, optional
         How the answers are read. ``vocabulary`` is kept in the calibrator, and so is ``also``:
-        further columns by name, each the path in a row of a number or verdict that says how far to
-        trust the answer, larger: more. The recommended fit takes them beside the trace.
+        names of further columns with the path of each in a row, to a number or verdict that is
+        larger for answers to trust more. The recommended fit uses them beside the trace.
 
     Returns
     -------
@@ -600,7 +600,7 @@ def calibrate(
     Raises
     ------
     InputError
-        Where labels are too few or contradict each other, or models or kinds of trace are mixed.
+        If labels are too few or contradict each other, or models or kinds of trace are mixed.
 
     Examples
     --------
@@ -645,7 +645,7 @@ def calibrate(
 def _alike(
     like: str | Path | Calibrator, estimator: str | None, training: TrainingSet
 ) -> CalibratorFile:
-    """The file of a calibrator whose fit is to rank these answers; raises `InputError`."""
+    """Return the file of the calibrator that will rank these answers; raises `InputError`."""
     if estimator is not None:
         raise InputError("give --estimator or --like: one of them ranks the answers to keep.")
     other = calibrator_in(like)
@@ -661,7 +661,7 @@ def _alike(
 
 
 def _column(path: str, source: AnswersRead, frame: pl.DataFrame) -> AnswerColumn:
-    """The values at a path of the answers' rows, by the ids in `frame`: of answers or of parts."""
+    """Collect the values at a path of the rows, by the ids of the answers or parts in `frame`."""
     ids = source.frame["example_id"].to_list()
     found = {
         example_id: str(value)
@@ -678,9 +678,9 @@ def _column(path: str, source: AnswersRead, frame: pl.DataFrame) -> AnswerColumn
 def _with_unlabelled(
     answers: pl.DataFrame, unlabelled: Answers, parts: Parts | None, reading: Reading | None
 ) -> pl.DataFrame:
-    """Add the answers of `unlabelled` without their labels, but not those that are there.
+    """Add the answers of `unlabelled` without their labels, except for duplicates.
 
-    An answer is known by its question, text and trace; ids that are taken get a mark.
+    Duplicates have equal questions, texts and traces. Ids that occur twice get a mark.
     """
     reading = (reading or Reading()).model_copy(update={"labels": None})
     frame = answers_in(unlabelled, reading).frame
@@ -696,15 +696,15 @@ def _with_unlabelled(
 
 
 def _text_of(parts: str | Path | Mapping[str, Any]) -> str:
-    """Parts as the option `--parts` takes them: a file's path, or YAML."""
+    """Return parts as the option `--parts` takes them: a file's path, or YAML."""
     return json.dumps(parts) if isinstance(parts, Mapping) else str(parts)
 
 
 def parts_in(parts: str | Path | Mapping[str, Any] | None) -> Parts | None:
-    """The parts that are stated, as of docs/guides/parts.md; raises `InputError`."""
+    """Read the stated parts (docs/guides/parts.md); raises `InputError`."""
     return None if parts is None else read_parts(_text_of(parts))
 
 
 def calibrator_in(calibrator: str | Path | Calibrator) -> Calibrator:
-    """Load a calibrator from a path; one that is loaded stays as it is."""
+    """Load a calibrator from a path; return a loaded one unchanged."""
     return calibrator if isinstance(calibrator, Calibrator) else Calibrator.load(calibrator)
