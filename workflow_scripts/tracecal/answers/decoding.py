@@ -71,7 +71,7 @@ def _request_settings(row: Row, body: Row) -> Row:
 
 
 def _with_nested(request: Row) -> Row:
-    """A request with the settings that it keeps in an object of their own."""
+    """Merge the settings that a request nests in an object."""
     nested = [request[name] for name in NESTED if isinstance(request.get(name), dict)]
     settings = {name: value for settings in (request, *nested) for name, value in settings.items()}
     return {CAMEL_CASE.get(name, name): value for name, value in settings.items()}

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 # Log-probabilities are normalised in single precision over a vocabulary: the probability of the
 # tail is accurate to about this much.
 TAIL_TOLERANCE = 2.0**-19
-MANY_TOKENS = 2.0**53  # from which on floats have no last one
+MANY_TOKENS = 2.0**53  # larger floats do not resolve a single token
 # Decimal places that logs are rounded to; more are as good as single precision.
 DECIMALS = range(1, 6)
 # Fewer distinct values may be round by chance; rounding to this many places does no harm then.
@@ -129,7 +129,7 @@ def _steepest(tail: np.ndarray, cap: np.ndarray) -> np.ndarray:
         n_full = np.floor(tail / cap)
         entropy = n_full * _entropy_terms(cap)
         entropy = entropy + _entropy_terms(np.maximum(tail - n_full * cap, 0.0))
-        # Of so many tokens the last one counts for nothing.
+        # Beyond this number floats do not resolve the last token.
         entropy = np.where(tail < MANY_TOKENS * cap, entropy, -tail * np.log(cap))
     return np.where((tail > 0) & (cap > 0), entropy, 0.0)
 
@@ -169,5 +169,5 @@ def detect_rounding(logprobs: Sequence[float] | np.ndarray) -> Rounding:
 
 
 def _has_places(values: np.ndarray, places: int) -> bool:
-    """Whether all values have so many decimal places, perhaps stored in single precision after."""
+    """Return whether all values are rounded to `places`, perhaps then to single precision."""
     return bool((np.abs(values - values.round(places)) <= 2.0**-23 * np.abs(values)).all())

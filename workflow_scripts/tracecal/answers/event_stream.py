@@ -85,18 +85,18 @@ def read_events(text: str) -> list[Row]:
 
 
 def join_rows(rows: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """Join pieces of streams among the rows of a file, each with its place; others stay.
+    """Join the pieces of streams among the located rows of a file; other rows stay.
 
     >>> [*join_rows([("row 1", {"id": "a", "answer": "Lima"})])]
     [('row 1', {'id': 'a', 'answer': 'Lima'})]
     """
     number = 0
-    for place, value in _join(rows):
+    for location, value in _join(rows):
         if isinstance(value, Stream):
             number += 1
-            yield place, with_id(value.answer, number)
+            yield location, with_id(value.answer, number)
         else:
-            yield place, value
+            yield location, value
 
 
 def with_id(answer: Row, number: int) -> Row:
@@ -109,19 +109,19 @@ def with_id(answer: Row, number: int) -> Row:
 
 
 def _join(rows: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """Rows that are no pieces, and a `Stream` for the pieces of each answer, with their places."""
+    """Yield located rows: whole ones as they are, and a `Stream` for the pieces of an answer."""
     current: Stream | None = None
     begin = ""
-    for place, value in rows:
+    for location, value in rows:
         if current is not None and _continues(current, value):
             current.add(value)
             continue
         if current is not None:
             yield begin, current
         kind = _kind_of_piece(value)
-        current, begin = (None if kind is None else kind()), place
+        current, begin = (None if kind is None else kind()), location
         if current is None:
-            yield place, value
+            yield location, value
         else:
             current.add(value)
     if current is not None:
@@ -129,7 +129,7 @@ def _join(rows: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
 
 
 def _kind_of_piece(value: Any) -> type[Stream] | None:
-    """The kind of stream of which a JSON value is a piece, and no whole answer."""
+    """Return the kind of stream that a JSON value is a piece of; None for whole answers."""
     if not isinstance(value, dict):
         return None
     return next((stream for stream in STREAMS if stream.is_piece(value)), None)

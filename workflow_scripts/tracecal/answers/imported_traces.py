@@ -11,7 +11,7 @@ from tracecal.io.journal import Row
 from tracecal.io.log import LOGGER
 from tracecal.io.traces import SCHEMA_VERSION, TRACES, WITHOUT_ENTROPY
 
-# Columns besides those of all traces; null where unknown.
+# Columns that only imported traces have; missing if unknown.
 EXTRA_COLUMNS = {
     "entropy_lower": pa.list_(pa.float32()),
     "entropy_upper": pa.list_(pa.float32()),

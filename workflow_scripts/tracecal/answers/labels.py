@@ -1,8 +1,8 @@
-"""Verdicts in a file of their own, joined to answers by id.
+"""Separate files of verdicts, joined to answers by id.
 
 1. `read_labels("labels.csv")` reads whether answers are correct, by their ids: from a table or JSON
    Lines, from an export of Label Studio or Argilla, or from a file of `tracecal label`.
-2. `with_labels(answers, labels)` puts them in place of the answers' own, and says how many matched.
+2. `with_labels(answers, labels)` replaces the answers' verdicts, and says how many matched.
 
 `labels.csv:custom_id:verdict` names the columns, which are otherwise found by their names.
 """
@@ -126,7 +126,7 @@ MISSING = object()  # no verdict
 def with_labels(
     answers: pl.DataFrame, labels: Labels, rows: Callable[[], Iterable[Any]] = tuple
 ) -> tuple[pl.DataFrame, str]:
-    """Answers (columns of `RECORDS`) with these verdicts in place of their own.
+    """Replace the verdicts of answers (columns of `RECORDS`).
 
     Answers that the file does not hold have none. Returns also a sentence on what matched. Raises
     `InputError` where nothing does, which names the path of the ids in the answers' `rows`.

@@ -1,4 +1,4 @@
-"""The normalised text by which two answers count as the same."""
+"""Normalised texts: answers with equal ones count as the same."""
 
 import polars as pl
 

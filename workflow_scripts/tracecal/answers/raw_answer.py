@@ -28,7 +28,7 @@ def is_finish(reason: Any) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Details:
-    """What a row states about its answer besides the trace; None where it states nothing.
+    """Facts that a row states about its answer besides the trace; None if it states none.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Details:
     row_task
         The task that the row names.
     unsure
-        Whether the verdict was that nobody could tell, which counts as wrong.
+        Whether the verdict was "unsure", which counts as wrong.
     created
         When the answer was given, in seconds since 1970.
     """

@@ -1,4 +1,4 @@
-"""The reasoning of a model before its answer, and which tokens belong to which.
+"""Reasoning before an answer, in texts and among tokens.
 
 `split_reasoning` splits a text, `with_traced_tokens` an answer with its tokens.
 """
@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from tracecal.answers.raw_answer import UNDECODED, RawAnswer, Reasoning, infer_stop_token
 from tracecal.errors import WrongRow
 
-# Marks around reasoning: of DeepSeek, Qwen and most others, of Mistral and of Seed.
+# Marks around reasoning, as DeepSeek, Qwen and most others, Mistral and Seed write them.
 MARKS = {"<think>": "</think>", "[THINK]": "[/THINK]", "<seed:think>": "</seed:think>"}
 # The content of a message: a text, or parts, which may be texts.
 Content = str | list[str | dict[str, JsonValue]] | None
@@ -30,7 +30,7 @@ INSEPARABLE = (
 
 
 def split_reasoning(text: str) -> tuple[str, str] | None:
-    """The reasoning at the beginning of a text and what follows; None without reasoning.
+    """Split a text into the reasoning at its beginning and the rest; None without reasoning.
 
     A template may have written the opening mark into the prompt. Nothing follows reasoning that
     does not end.
@@ -47,7 +47,7 @@ def split_reasoning(text: str) -> tuple[str, str] | None:
 
 
 def split_content(content: Content) -> tuple[str | None, str | None]:
-    """The text of a message and the reasoning among its parts.
+    """Split a message into its text and the reasoning among its parts.
 
     The reasoning is empty where it is hidden, and None where there is none.
 
@@ -88,9 +88,9 @@ def counts_reasoning(usage: Any) -> bool:
 def with_traced_tokens(raw: RawAnswer, reasoning: Reasoning) -> RawAnswer:
     """Cut an answer to the tokens of its trace.
 
-    They are those of the answer (`reasoning` 'apart'), of its reasoning ('alone') or of both
-    ('within'). An answer without a trace stays as it is, for a replay. Raises `WrongRow` where no
-    answer follows the reasoning, or its tokens cannot be told apart.
+    With `reasoning` 'apart' the trace covers the answer, with 'alone' its reasoning, and with
+    'within' both. An answer without a trace is returned unchanged, for a replay. Raises `WrongRow`
+    if no answer follows the reasoning, or the tokens of both cannot be separated.
     """
     if reasoning == "within":
         return replace(raw, reasoning="within")
@@ -128,7 +128,7 @@ def with_traced_tokens(raw: RawAnswer, reasoning: Reasoning) -> RawAnswer:
 
 
 def _first_answer_token(texts: Sequence[str | None], answer: str, thoughts: str) -> int:
-    """The index of the first token that spells a character of the answer."""
+    """Find the index of the first token that spells a character of the answer."""
     if not texts or None in texts:
         raise WrongRow(INSEPARABLE)
     spelled = "".join(texts)
@@ -137,7 +137,7 @@ def _first_answer_token(texts: Sequence[str | None], answer: str, thoughts: str)
 
 
 def _answer_begin(spelled: str, answer: str, thoughts: str, last_token: str) -> int:
-    """Where the answer begins in the text that all tokens spell."""
+    """Find where the answer begins in the text that all tokens spell."""
     endings = ("", last_token)
     text = spelled.lstrip()
     n_blank = len(spelled) - len(text)

@@ -1,7 +1,7 @@
 """One row of a file of answers, read into a record.
 
-`read_row` takes the answer out of its envelope, lets its format read it, and adds what the row
-says beside it: the id, the verdict, the request and own columns.
+`read_row` unwraps the answer, reads it in its format, and adds the row's further facts: the id, the
+verdict, the request and own columns.
 """
 
 import hashlib
@@ -49,7 +49,7 @@ CENTURY = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 
 
 def read_row(row: Any, reading: Reading) -> Record:
-    """Read the answer of a row: the object of a format, or an object with it as `response`.
+    """Read the answer of a row: an object in a known format, or a row with one as `response`.
 
     Raises `WrongRow`, and `FailedRequest` unless `reading` counts failed requests as incorrect.
 
@@ -94,7 +94,7 @@ def read_row(row: Any, reading: Reading) -> Record:
 
 
 def format_and_answer(row: Row, reading: Reading) -> tuple[Format, Row]:
-    """The format of a row's answer, and the answer without its envelope. Raises `WrongRow`."""
+    """Return the format of a row's answer, and the unwrapped answer. Raises `WrongRow`."""
     body = _body(row)
     if reading.columns:
         body = {name: value_at(row, path) for name, path in reading.columns.items()}
@@ -102,7 +102,7 @@ def format_and_answer(row: Row, reading: Reading) -> tuple[Format, Row]:
 
 
 class Singles(NamedTuple):
-    """The rows of the answers that a row holds: its choices, or steps of an agent.
+    """The answers of one row as rows: its choices, or steps of an agent.
 
     `n_answers` counts them, also where only the first choice is read; `n_left_out` the steps
     without log-probabilities.
@@ -114,10 +114,10 @@ class Singles(NamedTuple):
 
 
 def split_row(row: Any, reading: Reading) -> Singles:
-    """The rows of the answers that a row holds.
+    """Split a row into rows of one answer each.
 
-    Each has an id of its own, and the row's id as its `group_id` unless the row states one. A row
-    that cannot be read is given back, for `read_row` to say why.
+    Each gets an id, and the row's id as `group_id` unless the row states one. An unreadable row is
+    returned unchanged, for `read_row` to explain.
 
     >>> choices = [{"index": 0, "text": "5"}, {"index": 1, "text": "7"}]
     >>> singles = split_row({"id": "sum", "choices": choices}, Reading())
@@ -155,8 +155,10 @@ def split_row(row: Any, reading: Reading) -> Singles:
 
 
 def _choice_verdicts(row: Row, n_choices: int, is_first: bool) -> list[Row]:
-    """The verdicts of choices, which a row lists; a single one is of the first, where only that
-    `is_first` read. Raises `WrongRow` for one verdict on several.
+    """Return the verdicts that a row lists for its choices.
+
+    A single verdict is about the first choice if only that is read (`is_first`). Raises `WrongRow`
+    for one verdict on several choices.
     """
     verdicts: list[Row] = [{} for _ in range(n_choices)]
     for name in (*LABELS, "labelled"):
@@ -178,7 +180,7 @@ def _format(body: Row, reading: Reading) -> Format:
 
 
 def _with_parsed_texts(row: Row) -> Row:
-    """A row of LiteLLM's spend logs with objects in place of JSON texts; any other as it is.
+    """Parse the JSON texts of a row of LiteLLM's spend logs; return other rows unchanged.
 
     The proxy keeps a request and its response where ``store_prompts_in_spend_logs`` is set.
     """
@@ -196,7 +198,7 @@ def _with_parsed_texts(row: Row) -> Row:
 
 
 def _with_body(row: Row, body: Row, part: Row) -> Row:
-    """A row with another answer in its envelope."""
+    """Replace the answer in a row, keeping its wrapping."""
     if body is row:
         return dict(part)
     response = row["response"]
@@ -206,7 +208,7 @@ def _with_body(row: Row, body: Row, part: Row) -> Row:
 
 
 def _with_id(row: Row, example_id: str, reading: Reading) -> Row:
-    """A row with another id, where `_example_id` finds it first."""
+    """Set the id of a row where `_example_id` looks first."""
     *path, last = (reading.id or IDS[0]).split(".")
     row = copy = dict(row)
     for name in path:
@@ -216,9 +218,9 @@ def _with_id(row: Row, example_id: str, reading: Reading) -> Row:
 
 
 def _body(row: Row) -> Row:
-    """The answer itself, without the envelope of a batch file; either may be JSON in a text.
+    """Unwrap the answer of a row of a batch file; both may be JSON in a text.
 
-    Raises `FailedRequest` where there is an error instead.
+    Raises `FailedRequest` if there is an error instead.
     """
     if row.get("error"):
         raise FailedRequest("the request failed")
@@ -240,9 +242,9 @@ def _body(row: Row) -> Row:
 
 
 def _parsed_answer(value: Any) -> Any:
-    """The value of a text that is JSON of a format; any other value, or text, as it is.
+    """Parse a text that is JSON in a known format; return other values unchanged.
 
-    A text of one's own columns may be JSON, too: it is an answer.
+    JSON in a user's own text column is an answer, and stays a text.
     """
     if not isinstance(value, str):
         return value
@@ -258,7 +260,7 @@ def _parsed_answer(value: Any) -> Any:
 
 
 def _asked(request: Row, body: Row, format_name: str) -> str | None:
-    """A digest of what was sent to the model; None where the row does not hold it."""
+    """Compute a digest of the prompt or messages; None if the row lacks them."""
     sent = next((request[name] for name in SENT if request.get(name)), None)
     if sent is None and format_name == "inspect":
         sent = body.get("input")  # its messages end with the answer
@@ -269,14 +271,14 @@ def _asked(request: Row, body: Row, format_name: str) -> str | None:
 
 
 def _task_name(row: Row, body: Row) -> str | None:
-    """The task that a row names, in it, in its answer or in its metadata."""
+    """Return the task that a row, its answer or its metadata names."""
     sources = (source for source in (row, body, row.get("metadata")) if isinstance(source, dict))
     names = (source.get(name) for source in sources for name in TASKS)
     return next((name for name in names if isinstance(name, str) and name), None)
 
 
 def _created(row: Row, body: Row) -> float | None:
-    """The first time that an answer or its row states, in seconds since 1970."""
+    """Return the first time that an answer or its row states, in seconds since 1970."""
     for source in (body, row):
         for name in TIMES:
             if name in source and (moment := parse_moment(source[name])) is not None:
@@ -303,11 +305,11 @@ def _example_id(row: Row, body: Row, reading: Reading) -> str:
 
 
 def _verdicts(row: Row, body: Row, reading: Reading, raw: RawAnswer) -> dict[str, Any]:
-    """The verdicts, which must agree, of the first source that a row has, as they are written.
+    """Return the raw verdicts of the first of these sources in a row; they must agree.
 
     1. The verdict of `tracecal label`, which may be unsure.
-    2. With `label`: the verdict at that path, else those of the format.
-    3. Without: those of the format, and those named as in `LABELS` in the row and the answer.
+    2. With `label`, the verdict at that path, or else the format's.
+    3. Without `label`, the format's verdicts, and the columns `LABELS` of the row and the answer.
     """
     if isinstance(labelled := row.get("labelled"), dict):
         verdict = labelled.get("correct")
@@ -330,7 +332,7 @@ def _verdicts(row: Row, body: Row, reading: Reading, raw: RawAnswer) -> dict[str
 
 
 def has_verdict_at(row: Row, path: str | None) -> bool:
-    """Whether a row or its answer has a verdict at a path."""
+    """Return whether a row or its answer has a verdict at a path."""
     sources = () if path is None else (row, _body(row))
     return any(value_at(source, path) not in (None, "") for source in sources)
 
@@ -344,7 +346,7 @@ def _harness_verdict(verdicts: Mapping[str, Any]) -> dict[str, Any]:
 def _own_columns(
     row: Row, body: Row, paths: Mapping[str, str], steps: Sequence[Step]
 ) -> list[dict[str, Any]]:
-    """The user's own columns: numbers, and verdicts as 1 and 0; None where the row has none."""
+    """Read the user's own columns: numbers, and verdicts as 1 and 0; None if missing."""
     columns = []
     for name, path in paths.items():
         value = option_share(steps, path) if path.startswith(PREFIX) else value_at(row, path)
@@ -375,7 +377,7 @@ def _require_encodable(record: Record) -> None:
 
 
 def parse_moment(value: Any) -> float | None:
-    """A time in seconds since 1970, from such a number or from ISO 8601 (UTC without an offset).
+    """Parse a time, a number or ISO 8601 (UTC without an offset), to seconds since 1970.
 
     None for anything else, and for times outside this century: placeholders and durations.
 

@@ -14,7 +14,7 @@ MIN_ANSWERS_PER_TASK = 5  # with fewer on average, the names are instructions or
 
 
 def task_names(answers: pl.DataFrame) -> dict[str, int]:
-    """The tasks that answers name, and how many name each; empty where texts are no such names.
+    """Count the answers by the task that they name; empty if these texts are no task names.
 
     >>> task_names(pl.DataFrame({"row_task": ["cities"] * 7 + ["sums"] * 5 + [None]}))
     {'cities': 7, 'sums': 5}
@@ -27,7 +27,7 @@ def task_names(answers: pl.DataFrame) -> dict[str, int]:
 
 
 def answers_of_task(answers: pl.DataFrame, task: str) -> pl.DataFrame:
-    """The answers to `task` where some rows name it and others another; else all of them.
+    """Select the answers to `task` if rows name it and other tasks; otherwise return all.
 
     Warns how many are left out, or that answers to several tasks are pooled.
     """

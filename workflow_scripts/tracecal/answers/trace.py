@@ -77,9 +77,9 @@ def make_record(example_id: str, raw: RawAnswer, reading: Reading) -> Record:
 def _entropies(
     steps: Sequence[Step], logprobs: np.ndarray, exact: Mapping[str, Any], reading: Reading
 ) -> tuple[dict[str, Any], str | None]:
-    """The entropies and their bounds, as `Record` names them; and why there are no entropies.
+    """Compute the entropies and their bounds as fields of `Record`, or say why there are none.
 
-    They are the `exact` ones that the row states, else computed from the `listed_logprobs`.
+    Entropies that the row states (`exact`) count, or else the bounds from `listed_logprobs`.
     """
     trace = dict(exact)
     if entropy := trace.get("entropy"):
@@ -102,9 +102,9 @@ def _entropies(
 def _partial_trace(
     raw: RawAnswer, logprobs: np.ndarray, reading: Reading
 ) -> tuple[dict[str, Any] | None, int | None]:
-    """The lists of an incomplete trace, None at tokens that lack a value, and its `top_k`.
+    """Compute the lists of an incomplete trace, with None for missing values, and its `top_k`.
 
-    None where no token has a log-probability.
+    None if no token has a log-probability.
     """
     listed = logprobs > -np.inf
     if not len(logprobs) or not listed[:, 0].any():
@@ -122,9 +122,9 @@ def _partial_trace(
 
 
 def listed_logprobs(steps: Sequence[Step]) -> np.ndarray:
-    """The log-probabilities [T, 1 + k] of each step: of the generated token, then of the others.
+    """Return the log-probabilities [T, 1 + k]: first the generated token's, then the others'.
 
-    At most 0, and -inf where none is listed. Raises `WrongRow` for values above 0 and NaN.
+    They are at most 0, and -inf where none is listed. Raises `WrongRow` for NaN or above 0.
 
     >>> listed_logprobs([Step("a", 1, -0.25, [("b", -2.0)], "a"), Step("c", 3, None)])
     array([[-0.25, -2.  ],
@@ -147,7 +147,7 @@ def listed_logprobs(steps: Sequence[Step]) -> np.ndarray:
 
 
 def _distinct_logprobs(step: Step) -> list[float | None]:
-    """The log-probabilities of the generated token and of the other tokens listed.
+    """Return the log-probabilities of the generated token and of the other listed tokens.
 
     Servers may add the generated token to the k likeliest ones or list it twice: the list without
     it holds the likeliest of the others. Different tokens of one text differ in probability.
@@ -159,7 +159,7 @@ def _distinct_logprobs(step: Step) -> list[float | None]:
 
 
 def generated_entries(step: Step) -> list[tuple[Hashable, float | None]]:
-    """The pairs of `top` that are the generated token.
+    """Return the pairs of `top` that stand for the generated token.
 
     Programs name it by bytes on one side only, lose its blank, round one of its log-probabilities,
     or list it twice. Different tokens may share a text, but differ in log-probability.
@@ -180,7 +180,7 @@ def generated_entries(step: Step) -> list[tuple[Hashable, float | None]]:
 
 
 def surprisals(logprobs: np.ndarray) -> tuple[list[float] | None, str | None]:
-    """-ln p of each generated token (nats); or None and the reason."""
+    """Compute -ln p of each generated token (nats), or return None and the reason."""
     if not len(logprobs):
         return None, "no log-probabilities are given"
     if len(missing := np.flatnonzero(logprobs[:, 0] == -np.inf)):
@@ -229,7 +229,7 @@ def _bound_entropies(
 
 
 def _contradiction(step: Step) -> str | None:
-    """Why the likeliest tokens of a step cannot be those of its generated token; None if they can.
+    """Say why the listed tokens contradict a step's generated token; None if they do not.
 
     A generated token that is likelier than the least likely listed one is listed, too. Where no
     entry is known to be it, it would count twice.
@@ -249,7 +249,7 @@ def _contradiction(step: Step) -> str | None:
 
 
 def largest_top_k(steps: Sequence[Step], logprobs: np.ndarray) -> int:
-    """The largest number of distinct tokens that a step lists with their log-probabilities."""
+    """Return the largest number of distinct tokens that a step lists."""
     listed = logprobs > -np.inf
     listed[:, 0] &= [bool(generated_entries(step)) for step in steps]
     return int(listed.sum(1).max())

@@ -1,7 +1,7 @@
 """Verdicts: whether an answer is correct, in the words and numbers that files use.
 
-One list of words holds wherever a verdict is read. *Unsure* is a verdict and counts as wrong: an
-answer of which a person cannot say that it is right must not help a guarantee.
+All readers of verdicts share one list of words. *Unsure* is a verdict and counts as wrong: an
+answer that nobody can confirm must not help a guarantee.
 """
 
 import math
@@ -18,7 +18,7 @@ WORDS = dict.fromkeys(RIGHT, True) | dict.fromkeys((*WRONG, *UNSURE), False)
 
 
 def parse_verdict(value: Any, right_from: float | None = None) -> bool | None:
-    """Whether an answer is correct; None where `value` is empty or NaN.
+    """Parse whether an answer is correct; None if `value` is empty or NaN.
 
     `right_from` is the smallest number of a correct answer, where verdicts are scores. Raises
     `WrongRow` for any other value.
@@ -59,7 +59,7 @@ def is_unsure(value: Any) -> bool:
 
 
 def agreed_verdict(right_from: float | None = None, /, **values: Any) -> bool | None:
-    """The verdict on which all `values` agree; None where all are None. Raises `WrongRow`."""
+    """Return the verdict that all `values` agree on; None if all are empty. Raises `WrongRow`."""
     verdicts = {name: parse_verdict(value, right_from) for name, value in values.items()}
     verdicts = {name: verdict for name, verdict in verdicts.items() if verdict is not None}
     if len(set(verdicts.values())) > 1:

@@ -1,4 +1,4 @@
-"""What is known of the labelled answers that a calibrator is fitted on."""
+"""Description of the labelled answers that a calibrator is fitted on."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -28,7 +28,7 @@ def describe_answers(
 ) -> CalibrationData:
     """Describe labelled answers, sorted by id (columns of `RECORDS`).
 
-    Raises `InputError` where models or kinds of trace are mixed.
+    Raises `InputError` if models or kinds of trace are mixed.
     """
     vocabulary, vocabulary_from = vocabulary_used(answers, vocabulary)
     entropy, top_k = usual_entropies(answers)
@@ -84,14 +84,14 @@ def describe_traces(
 
 
 def usual_entropies(answers: pl.DataFrame) -> tuple[str, int | None]:
-    """The most frequent kind of entropies, and the usual number of listed tokens among these."""
+    """Return the most frequent kind of entropies and its usual number of listed tokens."""
     traced = answers.filter(pl.col("entropy").is_not_null()).select("top_k", kind=ENTROPY_KIND)
     kind = traced["kind"].mode().min() or "none"
     return kind, traced.filter(kind=kind)["top_k"].drop_nulls().mode().min()
 
 
 def _days(created: pl.Series) -> tuple[str, str] | None:
-    """The first and the last day (UTC) of answers; None where a time is not known."""
+    """Return the first and the last day (UTC) of answers; None if a time is unknown."""
     if created.null_count():
         return None
     ends = (datetime.fromtimestamp(time, UTC) for time in (created.min(), created.max()))
@@ -100,7 +100,7 @@ def _days(created: pl.Series) -> tuple[str, str] | None:
 
 
 def _single_value(answers: pl.DataFrame, column: str, kinds: str) -> str | None:
-    """The only value of a column; None where it has none. Raises `InputError` for several."""
+    """Return the only value of a column; None without one. Raises `InputError` for several."""
     values = answers[column].drop_nulls().unique().sort().to_list()
     if len(values) > 1:
         raise InputError(
@@ -111,9 +111,9 @@ def _single_value(answers: pl.DataFrame, column: str, kinds: str) -> str | None:
 
 
 def _known_value(answers: pl.DataFrame, column: str, default: str) -> str:
-    """The only known value of a column: unknown ones count as equal, as in scoring.
+    """Return the only known value of a column, or `default` without any value.
 
-    The `default` where it has no value at all.
+    Unknown values count as equal to the known one, as in scoring.
     """
     is_unknown = pl.col(column) == "unknown"
     known = answers.filter(~is_unknown)
@@ -126,7 +126,7 @@ def _known_value(answers: pl.DataFrame, column: str, default: str) -> str:
 
 
 def _models(answers: pl.DataFrame) -> list[str | None]:
-    """The model's shortest name, None where none is known, then its longer spellings.
+    """Return the model's shortest name (None if unknown), then its longer spellings.
 
     Raises `InputError` for several models.
     """

@@ -211,11 +211,9 @@ class Calibrator:
             Share of right answers to keep, one that `calibrate` tested, alone or with the error
             rate.
         guarantee : str, optional
-            Guarantee of a cascade instead, such as ``"below:0.02"``; for calibrators that `cascade`
-            made.
+            Guarantee of a cascade's calibrator instead, such as ``"below:0.02"``.
         each : bool
-            Apply to each answer the threshold of its column value, for calibrators with a threshold
-            per value.
+            Apply the threshold of each answer's value, as `calibrate` found with ``each``.
         estimator : str, optional
             One of `estimators`; by default the recommended one, or for answers without entropies
             the best one that needs none.

@@ -1,4 +1,4 @@
-"""The cascade of two models: what escalating a small model's answers to a large one is worth.
+"""Cascades of two models: the value of escalating a small model's answers to a large one.
 
 `cascade` takes labelled answers of both models to the same questions. Its `Cascade` holds a table
 of routers, and the small model's calibrator with the thresholds that guarantee an accuracy.
@@ -66,7 +66,7 @@ PICTURE_METADATA: dict[str, dict[str, None]] = {
 
 @dataclass(frozen=True)
 class Cascade:
-    """What escalating a small model's answers to a large one is worth.
+    """The value of escalating a small model's answers to a large one.
 
     Attributes
     ----------
@@ -132,10 +132,10 @@ def cascade(
     large_price: Price | None = None,
     reading: Reading | None = None,
 ) -> Cascade:
-    """Say what escalating a small model's answers to a large one is worth.
+    """Measure the value of escalating a small model's answers to a large one.
 
-    Both models have answered the same questions. Answers are matched by id; questions without a
-    label in both are left out.
+    Both models answered the same questions. Answers are matched by id; questions that lack a label
+    in either file are left out.
 
     Parameters
     ----------
@@ -220,9 +220,9 @@ def fit_cascade(
 ) -> FittedCascade:
     """Fit the cascade of two models that answered the same questions, matched by `example_id`.
 
-    Both frames have the columns of `RECORDS`; questions without an answer or a label in one of them
-    are left out. `prices` are those of the small and the large model, per million tokens. Raises
-    `InputError` as `fit_calibrator`.
+    Both frames have the columns of `RECORDS`; questions that lack an answer or a label in either
+    frame are left out. `prices` are the small and the large model's prices per million tokens.
+    Raises the errors of `fit_calibrator`.
     """
     if also := {**own_column_paths(small), **own_column_paths(large)}:
         raise InputError(
@@ -282,13 +282,13 @@ def _measure(
 
 
 def _decided(training: TrainingSet, router: str, data: CalibrationData) -> pl.Series:
-    """The ids of the answers about which a threshold of the router decides."""
+    """Return the ids of the answers that a threshold of the router decides about."""
     reasons = undecided(training.records, training.estimators[router], data)
     return training.records.filter(pl.Series(reasons, dtype=pl.String).is_null())["example_id"]
 
 
 def _find_guarantees(rated: pl.DataFrame, settings: FitSettings) -> list[CascadeThreshold]:
-    """The guarantees of the configuration, by `_rate_first_split`."""
+    """Find the guarantees that the settings ask for."""
     parts, control = split_paired_answers(rated), settings.risk_control
     level = significance_level(control.confidence)
     guarantees = (
@@ -331,8 +331,8 @@ def _rate_first_split(
 ) -> pl.DataFrame:
     """`pairs` in the first split with the probabilities of its fit.
 
-    The probability is None, and the answer is escalated, where it is undefined or the answer is not
-    among the `decided` ones, for which a threshold holds.
+    An undefined probability is None, and so is that of an answer that is not `decided` because no
+    threshold holds for it: such answers are escalated.
     """
     inputs = training.frame.select(training.estimators[router])
     (probability,) = probabilities(inputs, [fit])
@@ -382,7 +382,7 @@ def format_cascade(result: Cascade) -> str:
 
 
 def _format_guarantee(guarantee: CascadeThreshold) -> str:
-    """A guarantee and its threshold in one sentence."""
+    """Describe a guarantee and its threshold in one sentence."""
     accuracy = (
         f"at most {guarantee.promised:g} below the large model's accuracy"
         if guarantee.promise == "below"

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from tracecal.answers.record import ALSO
 from tracecal.estimators.registry import LOG_RIDGE_ALSO, OF_FILES
 
-# The default fits: of few labels, of more, and of logs without alternatives.
+# The default fits: for few labels, for more labels, and for logs without alternatives.
 LOG_RIDGE, MEAN_OF_THREE, SURPRISAL_RIDGE = "log_ridge", "mean_of_three", "surprisal_ridge"
 
 FIXED_SCORE = "fixed_score"  # ranks answers where no fit does; it gives no probability
@@ -37,18 +37,18 @@ INPUTS = {entry.id: entry.inputs for entry in OF_FILES}
 
 
 def group_of(estimator: str) -> str:
-    """The group in which `calibrate` lists an estimator; a custom one is a score."""
+    """Return the group that `calibrate` lists an estimator in; custom ones are scores."""
     if estimator in FITS:
         return "fits"
     return "ablations" if estimator in ABLATIONS else "scores"
 
 
 def inputs_with_columns(trace_inputs: Iterable[str], columns: Iterable[str]) -> list[str]:
-    """The inputs of a fit with own columns: those of the trace, then the columns."""
+    """Return the inputs of a fit with own columns: the trace's inputs, then the columns."""
     return [*trace_inputs, *(f"{ALSO}{name}" for name in columns)]
 
 
 def describe_dependence(columns: Iterable[str]) -> str:
-    """What probabilities and guarantees depend on where a fit takes own columns."""
+    """Name what probabilities and guarantees depend on if a fit takes own columns."""
     *others, last = columns
     return f"{', '.join(['the trace', *others])} and {last}, made as for the labelled answers"

@@ -1,4 +1,4 @@
-"""The confidence of one answer: by two lists of floats, or by a server's response."""
+"""Confidence of one answer, from two lists of floats or from a server's response."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -39,10 +39,16 @@ TRACE = {"surprisal": pl.List(pl.Float32), "entropy": pl.List(pl.Float32)}
 class Confidence:
     """The calibrated probability that an answer is correct.
 
-    Exact entropies would give a probability between `lower` and `upper`; these are None where no
-    bound is known. `keep` says whether the answer is kept at the target; None where there is no
-    target, its threshold does not apply, or there is a `reason`, which says why that or
-    `probability` is None, or what is unknown.
+    Attributes
+    ----------
+    probability : float or None
+        Probability that the answer is correct.
+    lower, upper : float or None
+        Bounds of the probability that exact entropies would give; None if unknown.
+    keep : bool or None
+        Whether to keep the answer at the target; None without a target or with a `reason`.
+    reason : str or None
+        Why `probability` or `keep` is None, or what is unknown about the answer.
     """
 
     probability: float | None
@@ -65,10 +71,10 @@ def score_answer(
 ) -> Confidence:
     """Score an answer by its tokens' surprisals and entropies (nats), or the `part` of this name.
 
-    `also` are the values of a user's own columns. Bounds of the entropies, `lower` and `upper`,
-    which came from `top_k` tokens a step, give the probability's own bounds. `entropy` may be None
-    where the estimator does not need it. Raises `InputError` where the lists are empty, of unequal
-    lengths, not finite or negative, or where the calibrator needs more than a trace.
+    `also` holds the values of the user's own columns. The bounds `lower` and `upper` of entropies
+    from `top_k` tokens per step give bounds of the probability. `entropy` may be None if the
+    estimator does not need it. Raises `InputError` if a list is empty, lengths differ, a number is
+    negative or not finite, or the calibrator needs more than a trace.
 
     >>> predictor = getfixture("calibrator")  # Calibrator.load("C.json").predictor("trace_plus")
     >>> score_answer(predictor, surprisal=[0.05, 0.4], entropy=[0.2, 0.9]).probability > 0.5
@@ -92,10 +98,10 @@ def answer_inputs(
     part: str | None = None,
     also: Mapping[str, float | None] = NO_VALUES,
 ) -> np.ndarray:
-    """The columns of an answer, [1, d]; with bounds of the entropies [5, d], others at extremes.
+    """Compute the predictor's columns of an answer, [1, d].
 
-    Columns that depend on entropies are NaN where these are None. Takes and raises what
-    `score_answer` does.
+    Bounds of the entropies add four rows, with the entropies at extremes: [5, d]. Without entropies
+    the columns that need them are NaN. Parameters and errors are those of `score_answer`.
     """
     without_entropies = entropy is None
     if entropy is None:
@@ -121,7 +127,7 @@ def answer_inputs(
 def confidence_of(
     predictor: Predictor, x: np.ndarray, target: Target | None = None, top_k: int | None = None
 ) -> Confidence:
-    """The confidence of an answer by its inputs x, as `answer_inputs` gives them."""
+    """Compute the confidence of an answer from its inputs x (see `answer_inputs`)."""
     bounded, needs_entropy = len(x) > 1, not ENTROPY_INPUTS.isdisjoint(predictor.inputs)
     probability = float(predictor.proba(x[:1])[0])
     lower: float | None = probability
@@ -149,9 +155,9 @@ def score_response(
 ) -> Confidence:
     """Score an OpenAI client's response, or a dict in a format of docs/reference/formats.md.
 
-    `request` holds the settings that were sent; one that states no temperature is taken to decode
-    as those of the labelled answers did. Raises `InputError` where the response is of another model
-    or kind of trace, and `WrongRow` where it is invalid.
+    `request` holds the request's settings; without a temperature the answer counts as decoded like
+    the labelled answers. Raises `InputError` if the response has another model or kind of trace,
+    and `WrongRow` if it is invalid.
 
     >>> predictor, response = getfixture("calibrator"), {"logprobs": [-0.05], "entropy": [0.2]}
     >>> score_response(predictor, response).probability > 0.5
@@ -162,9 +168,9 @@ def score_response(
 
 
 def score_record(predictor: Predictor, record: Record, target: Target | None = None) -> Confidence:
-    """Score an answer of the calibrator's kind (`require_same_kind`), as read.
+    """Score a record of the calibrator's kind (see `require_same_kind`).
 
-    `keep` is None where something is unknown of the calibrator or the answer.
+    `keep` is None if a fact about the calibrator's traces or the answer is unknown.
     """
     confidence = trace_confidence(predictor, record, target)
     return doubted(confidence, open_questions(as_frame([record]), predictor.fitted_on))
@@ -173,7 +179,7 @@ def score_record(predictor: Predictor, record: Record, target: Target | None = N
 def trace_confidence(
     predictor: Predictor, record: Record, target: Target | None = None
 ) -> Confidence:
-    """As `score_record`, where what is unknown is a warning alone, as for a file of answers."""
+    """Score a record as a file of answers: unknown facts do not change `keep`."""
     needs_entropy = not ENTROPY_INPUTS.isdisjoint(predictor.inputs)
     if record.surprisal is None or (record.entropy is None and needs_entropy):
         return Confidence(None, reason=record.lacks)
@@ -192,12 +198,12 @@ def trace_confidence(
 
 
 def values_of(record: Record) -> dict[str, float | None]:
-    """The values of a user's own columns, by name."""
+    """Return the values of the user's own columns, by name."""
     return {column["name"]: column["value"] for column in record.also or ()}
 
 
 def doubted(confidence: Confidence, doubts: Sequence[str]) -> Confidence:
-    """A confidence with what speaks against it: `keep` is None wherever there is a `reason`."""
+    """Add doubts to a confidence's reason; with a reason `keep` is None."""
     if not doubts:
         return confidence
     reason = "; ".join(filter(None, [confidence.reason, *doubts]))
@@ -207,7 +213,7 @@ def doubted(confidence: Confidence, doubts: Sequence[str]) -> Confidence:
 def read_response(
     predictor: Predictor, response: Any, request: Mapping[str, Any] | None, reading: Reading
 ) -> Record:
-    """Read the answer of a response; raises as `score_response`."""
+    """Read the answer of a response; raises the errors of `score_response`."""
     body = response if isinstance(response, dict) else response.model_dump()
     row = {"id": "answer", "request": dict(request or {}), "response": body}
     record = read_row(row, reading_for(predictor.fitted_on, reading))
@@ -216,12 +222,12 @@ def read_response(
 
 
 def trace_columns(predictor: Predictor) -> list[str]:
-    """The columns that a trace gives, in the order of a predictor's."""
+    """Return the predictor's columns that follow from the trace, in its order."""
     return [name for name in predictor.columns if not name.startswith(ALSO)]
 
 
 def _trace_inputs(predictor: Predictor, s: np.ndarray, entropies: np.ndarray) -> np.ndarray:
-    """The inputs [n, d] of surprisals [T] with each of the entropies [n, T]; no own columns."""
+    """Compute the trace's inputs [n, d] for surprisals [T] and rows of entropies [n, T]."""
     columns = trace_columns(predictor)
     if missing := [name for name in columns if name not in TRACE_INPUTS]:
         raise InputError(
@@ -245,7 +251,7 @@ def _trace_inputs(predictor: Predictor, s: np.ndarray, entropies: np.ndarray) ->
 
 
 def _extremes(low: np.ndarray, high: np.ndarray) -> list[np.ndarray]:
-    """The entropies [T] at which an input is smallest or largest; the slopes at the last two."""
+    """Return the entropies [T] with the extremes of all inputs; slopes have the last two."""
     half = len(low) // 2
     falling = np.concatenate([high[:half], low[half:]])
     rising = np.concatenate([low[:half], high[half:]])
@@ -253,7 +259,7 @@ def _extremes(low: np.ndarray, high: np.ndarray) -> list[np.ndarray]:
 
 
 def _bounds(predictor: Predictor, x: np.ndarray) -> tuple[float | None, float | None]:
-    """The smallest and largest probability, from the inputs at `_extremes` [4, d]."""
+    """Bound the probability, given the inputs x [4, d] at `_extremes`."""
     if UNBOUNDED.intersection(predictor.inputs):
         return None, None
     slopes = np.array([name in SLOPES for name in predictor.inputs] + [False] * predictor.by_part)

@@ -22,7 +22,7 @@ WITHOUT = "not with these labels"
 
 
 def percent(share: float) -> str:
-    """A share in percent, with two digits below 1 %.
+    """Format a share in percent, with two digits below 1 %.
 
     >>> percent(0.534), percent(0.025), percent(0.0012)
     ('53 %', '2 %', '0.12 %')
@@ -31,7 +31,7 @@ def percent(share: float) -> str:
 
 
 def rate_text(error_rate: float) -> str:
-    """An error rate in percent, with all digits that were asked for.
+    """Format an error rate in percent, with all digits that the user gave.
 
     >>> rate_text(0.2), rate_text(0.025)
     ('20 %', '2.5 %')
@@ -40,9 +40,9 @@ def rate_text(error_rate: float) -> str:
 
 
 def decided_rate(guarantees: pl.DataFrame, asked: Sequence[float]) -> float | None:
-    """The error rate of the decision: the first that is `asked` for, or else the usual one.
+    """Return the error rate of the decision: the first `asked` one, or else the usual one.
 
-    Where that was not tested it is the nearest that was; None where none was.
+    If it was not tested, the nearest tested rate; None if no rate was tested.
     """
     rates = guarantees["error_rate"].to_list()
     wanted = asked[0] if asked else USUAL_RATE
@@ -50,7 +50,7 @@ def decided_rate(guarantees: pl.DataFrame, asked: Sequence[float]) -> float | No
 
 
 def headline(guarantees: pl.DataFrame, rate: float, confidence: float, base_rate: float) -> str:
-    """What is guaranteed at an error rate, and otherwise how many labels might do."""
+    """Say what is guaranteed at an error rate, or else how many labels might do."""
     row = guarantees.row(by_predicate=pl.col("error_rate") == rate, named=True)
     if row["threshold"] is None:
         return (
@@ -70,9 +70,9 @@ def headline(guarantees: pl.DataFrame, rate: float, confidence: float, base_rate
 def other_rates(
     guarantees: pl.DataFrame, rate: float, base_rate: float, asked: Sequence[float]
 ) -> str | None:
-    """What is guaranteed at the other error rates, in a line; None where there is none.
+    """Say what is guaranteed at the other error rates, in a line; None without any.
 
-    Rates that all answers together stay below are left out unless they were `asked` for.
+    Leaves out rates above the error rate of all answers, unless they are among the `asked` ones.
     """
     others = guarantees.filter(pl.col("error_rate") != rate).filter(
         pl.col("error_rate").is_in(list(asked)) | (pl.col("error_rate") < 1 - base_rate)
@@ -98,7 +98,7 @@ def _forecast(row: Mapping[str, Any]) -> str:
 
 
 def describe_counts(data: CalibrationData, n_answers: int) -> str:
-    """How many answers of which model to which task are labelled, and how many are wrong."""
+    """Count the answers by model and task, the labelled and the wrong ones, in a sentence."""
     wrong = f"{percent(1 - data.base_rate)} wrong"
     if data.base_rate in (0, 1):
         wrong = "all right" if data.base_rate else "all wrong"
@@ -109,7 +109,7 @@ def describe_counts(data: CalibrationData, n_answers: int) -> str:
 
 
 def describe_reading(data: CalibrationData) -> str:
-    """How traces were read, in a line."""
+    """Describe how traces were read, in a line."""
     alternatives = {
         "exact": "exact entropies",
         "top-k": f"{data.top_k or 'few'} alternatives per token",
@@ -121,10 +121,10 @@ def describe_reading(data: CalibrationData) -> str:
 
 
 def decision_text(paragraphs: Iterable[Iterable[str]], commands: Mapping[str, str]) -> str:
-    """Paragraphs of sentences, each on lines of its own, and the commands to type.
+    """Join paragraphs of sentences, each starting a line, and the commands to type.
 
-    Blank lines stand between paragraphs as far as MOST_LINES lines allow. Where there are more, the
-    longest paragraph ends with where the rest is.
+    Blank lines separate paragraphs as far as MOST_LINES lines allow. If the text is longer, the
+    longest paragraph is cut and refers to the card.
     """
     blocks = [
         [line for sentence in paragraph for line in _wrapped(sentence)] for paragraph in paragraphs
@@ -160,7 +160,7 @@ def _wrapped(sentence: str) -> list[str]:
 
 
 def _typed(word: str, command: str) -> list[str]:
-    """A command behind its word, on several lines that a shell reads as one where it is long."""
+    """Format a command after its word; a long one continues on lines that a shell joins."""
     first, lines = f"{word}: ", []
     for part in command.split(" --"):
         part = part if not lines else f"--{part}"
@@ -172,7 +172,7 @@ def _typed(word: str, command: str) -> list[str]:
 
 
 def estimator_table(estimators: pl.DataFrame, recommended: str | None) -> str:
-    """All estimators (rows of `quality.QUALITY`) in groups, in lines of at most 80 columns."""
+    """Format all estimators (rows of `quality.QUALITY`) in groups, at most 80 columns wide."""
     lines = [
         f"{'':28}{'Brier score':>19}{'AUROC':>19}{'mean':>8}{'ECE':>6}",
         f"{'':28}{'':38}{'- right':>8}",
@@ -199,7 +199,7 @@ def _row(row: Mapping[str, Any], recommended: str | None) -> str:
 
 
 def with_ends(row: Mapping[str, Any], metric: str) -> str:
-    """A value with the ends of its interval, as far as they are known."""
+    """Format a value with its interval, as far as they are known."""
     if row[metric] is None:
         return "-"
     if row[f"{metric}_low"] is None:

@@ -13,9 +13,9 @@ KNOWN_ANSWER = "the calibrator was fitted on this very answer: its probability i
 
 
 def fingerprints(answers: pl.DataFrame) -> pl.Series:
-    """A short digest of each answer's question, text and trace; None without a trace.
+    """Compute a short digest of each answer's question, text and trace; None without a trace.
 
-    An id is no part of it: other files number other answers alike.
+    Ids do not count: different files use the same numbers for different answers.
     """
     rows = answers.select(question_keys(answers), "answer", "surprisal").iter_rows()
     digests = [None if row[-1] is None else _digest(*row) for row in rows]
@@ -29,9 +29,9 @@ def _digest(question: str | None, answer: str | None, surprisal: list[float]) ->
 
 
 def are_among(answers: pl.DataFrame, labelled: Iterable[str]) -> pl.Series:
-    """Whether each answer is one of those with the fingerprints `labelled`, bool [n].
+    """Find the answers with one of the fingerprints `labelled`, bool [n].
 
-    Where its question is not known, an answer with a trace that may be another's by chance is none.
+    An answer to an unknown question counts only if its trace is too long for a match by chance.
     """
     is_certain = question_keys(answers).is_not_null() | has_distinctive_trace(answers)
     return fingerprints(answers).is_in(list(labelled)).fill_null(False) & is_certain

@@ -39,13 +39,13 @@ def fit_calibrator(
 ) -> CalibratorFile:
     """Fit all estimators that need only a trace, recommend one and find guaranteed error rates.
 
-    Where the answers are `parts` of answers, as `part_answers` makes them, one calibrator serves
-    all names. Custom estimators are fitted, too, and never recommended, as a reader of the file may
-    not know them. The recommended one takes further columns, with which answers were read (`also`),
-    as inputs. An `estimator` that is named gives the probabilities and ranks the answers to keep;
-    `recall` is the share of right answers that is to be kept, `by` a column whose values errors are
-    counted by, `like` a calibrator of other answers whose fit ranks. Raises `InputError` where the
-    estimator cannot be computed, or where the answers mix models or kinds of trace.
+    One calibrator serves all names of `parts` (rows of `part_answers`). Custom estimators are
+    fitted but never recommended, since a reader of the file may not have them. The recommended
+    estimator takes the further columns of the answers (`also`) as inputs. A named `estimator` gives
+    the probabilities and ranks the answers to keep; `recall` is the target share of right answers
+    to keep, `by` a column to count errors by, and `like` a calibrator of other answers whose fit
+    ranks. Raises `InputError` if the estimator cannot be computed, or the answers mix models or
+    kinds of trace.
     """
     records = training.records
     data = describe_answers(records, task, revision, vocabulary, parts)
@@ -73,7 +73,7 @@ def fit_calibrator(
 
 
 def _final_fit(training: TrainingSet, name: str, fits: EstimatorFits) -> CalibratedEstimator:
-    """An estimator's fit on all labels, as a file holds it."""
+    """Return an estimator's fit on all labels, as files hold it."""
     custom = training.custom
     definition = str(custom[name]) if name in custom else None
     return CalibratedEstimator(
@@ -82,7 +82,7 @@ def _final_fit(training: TrainingSet, name: str, fits: EstimatorFits) -> Calibra
 
 
 def _count_missing(training: TrainingSet, estimator: str) -> tuple[tuple[str, int], ...]:
-    """What labelled answers lack that an estimator gives no probability, and how many each."""
+    """Count the reasons why labelled answers get no probability from an estimator."""
     columns = training.estimators[estimator]
     missing = training.frame.filter(pl.any_horizontal(pl.col(columns).is_null()))
     rows = training.records.join(missing, on="example_id", how="semi")
@@ -95,7 +95,7 @@ def _count_missing(training: TrainingSet, estimator: str) -> tuple[tuple[str, in
 
 
 def _hold_out(training: TrainingSet, estimator: str) -> HeldOut:
-    """Predict each answer by fits that have not seen it, for `tracecal plan` and `explore`."""
+    """Predict each answer with fits on the other folds, for `tracecal plan` and `explore`."""
     labels = training.frame.select("example_id", "correct", "group_id")
     answers = training.records.select("example_id", answer=fingerprints(training.records))
     rows = (

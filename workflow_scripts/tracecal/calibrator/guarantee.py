@@ -77,9 +77,7 @@ NO_VALUE = "none"  # the value of answers whose rows lack the column
 
 
 class AnswerColumn(NamedTuple):
-    """A column of the answers' rows: its path, its values as texts by id, and whether each value
-    gets a threshold of its own.
-    """
+    """A column of the answers: its path, its values by id, and whether each gets a threshold."""
 
     path: str
     values: Mapping[str, str]
@@ -87,25 +85,24 @@ class AnswerColumn(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """What ranks answers.
+    """The ranking of answers that thresholds are tested on.
 
     Attributes
     ----------
     ranked_by : str
         The id of an estimator, or 'fixed_score'.
     columns : list of str
-        Its inputs.
+        The fit's inputs.
     fit : Fit
-        Maps them to the score.
+        Maps the inputs to the score.
     tested : polars.DataFrame
         The rows of the training set's `frame` that test thresholds.
     fitted : polars.DataFrame
-        Those that do not, as the ranking is fitted on their labels, or they stand for unlabelled
-        answers.
+        The other rows: their labels fit the ranking, or they stand for unlabelled answers.
     is_fitted : bool
-        Whether it is fitted on labels of this training set.
+        Whether the fit uses labels of this training set.
     like : str, optional
-        The calibrator of other answers whose fit it is.
+        The calibrator of other answers that the fit comes from.
     """
 
     ranked_by: str
@@ -117,7 +114,7 @@ class Ranking(NamedTuple):
     like: str | None = None
 
     def score(self, rows: pl.DataFrame) -> np.ndarray:
-        """The score of `rows` with the inputs, [n]; NaN where one is missing."""
+        """Compute the scores [n] of `rows`; NaN where an input is missing."""
         return probabilities(rows.select(self.columns), [self.fit])[0]
 
 
@@ -214,11 +211,11 @@ class RankedAnswers:
     wrong : array [n] of bool
         Whether each of them is wrong.
     unlabelled : GroupedScores
-        Answers whose labels are not used, for the choice of thresholds.
+        Answers that choose the thresholds to test; their labels are not used.
     fitted : pair of arrays, optional
-        The scores of the labels that fitted the ranking, and whether each answer is wrong.
+        Scores of the answers that fitted the ranking, and whether each is wrong.
     counted : GroupedScores
-        The answers of which the share kept is said.
+        The answers that the share kept refers to.
     """
 
     labelled: GroupedScores
@@ -257,7 +254,7 @@ class RankedAnswers:
 
 
 def rank_answers(training: TrainingSet, data: CalibrationData, ranking: Ranking) -> RankedAnswers:
-    """Give the answers of a training set their ranking scores."""
+    """Compute the ranking scores of a training set's answers."""
     others = _inputs_of_unlabelled(training, ranking)
     # Whether a threshold decides about an answer follows from its trace alone.
     tested, fitted, labelled = (
@@ -314,25 +311,25 @@ def find_guarantees(
     training : TrainingSet
         The labelled and unlabelled answers.
     data : CalibrationData
-        What is known of them. Answers with other entropies than the usual ones neither test nor are
-        kept, where the ranking takes entropies.
+        Description of the labelled answers. If the ranking takes entropies, answers with unusual
+        entropies neither test nor are kept.
     settings : FitSettings
         Error rates, confidence, and the largest group that counts.
     estimator : str, optional
-        What ranks, in place of the default (`choose_ranking`).
+        Estimator that ranks, instead of the default (`choose_ranking`).
     recall : float, optional
         The share of the right answers to keep.
     by : AnswerColumn, optional
-        A column whose values errors are counted by.
+        A column to count errors by.
     like : CalibratorFile, optional
-        A calibrator of other answers, whose fit ranks.
+        A calibrator of other answers that ranks.
 
     Returns
     -------
     ErrorRateControl
-        What ranks, the thresholds, and how they were tested.
+        The ranking, the thresholds, and how they were tested.
     Reference
-        Scores of answers that tested, for monitors to compare new ones with.
+        Scores of the tested answers, for monitors to compare new ones with.
     """
     control = settings.risk_control
     level, rates = significance_level(control.confidence), control.error_rates

@@ -49,7 +49,7 @@ def _line(row: Mapping[str, Any]) -> str:
 
 
 def describe_terms(control: ErrorRateControl) -> str:
-    """With what confidence guarantees hold, one by one and all at once, and for which groups."""
+    """Describe the guarantees' confidence, single and joint, and the groups that they cover."""
     terms = f"each with confidence {control.confidence:g}"
     if control.joint_confidence is not None and len(control.thresholds) > 1:
         terms += f" and all at once with {control.joint_confidence:g}"
@@ -59,7 +59,7 @@ def describe_terms(control: ErrorRateControl) -> str:
 
 
 def describe_ranking(control: ErrorRateControl, n_kept: int, n_others: int) -> str:
-    """By what answers are ranked, and how many would be others if probabilities ranked them."""
+    """Describe the ranking, and how many other answers the probabilities would keep."""
     label = LABELS[control.ranked_by]
     if control.ranked_like is not None:
         how = f"{label} as fitted for {control.ranked_like}, on other answers"
@@ -74,13 +74,13 @@ def describe_ranking(control: ErrorRateControl, n_kept: int, n_others: int) -> s
 
 
 def describe_group_choices(control: ErrorRateControl, error_rate: float) -> str | None:
-    """Which sizes of groups may be kept, and what each would keep; None where all are single."""
+    """List the choices of the largest group with their shares; None if all are single."""
     if not control.group_choices:
         return None
     rates = [entry.error_rate for entry in control.thresholds]
-    place = rates.index(error_rate)
+    index = rates.index(error_rate)
     choices = [
-        f"--largest-group {choice.largest_group} keeps {percent(choice.coverage[place])} "
+        f"--largest-group {choice.largest_group} keeps {percent(choice.coverage[index])} "
         f"({percent(choice.larger_groups)} of the answers are in larger groups)"
         for choice in control.group_choices
         if choice.largest_group != control.largest_group
@@ -91,7 +91,7 @@ def describe_group_choices(control: ErrorRateControl, error_rate: float) -> str 
 
 
 def describe_recall(control: ErrorRateControl, error_rate: float) -> str | None:
-    """What is guaranteed of the recall, alone and with an error rate; None: none was asked for."""
+    """Describe the guarantee of the recall, alone and with an error rate; None without one."""
     if control.recall is None:
         return None
     alone = control.recall.alone
@@ -107,7 +107,7 @@ def describe_recall(control: ErrorRateControl, error_rate: float) -> str | None:
 
 
 def describe_errors_by_column(control: ErrorRateControl, error_rate: float) -> str | None:
-    """Which values of a column have more errors than the guaranteed rate; None: none was named."""
+    """Name the column values with more errors than guaranteed; None without a column."""
     if control.by is None:
         return None
     column, each = control.by.column, control.by.thresholds_at(error_rate).values()
@@ -124,21 +124,21 @@ def describe_errors_by_column(control: ErrorRateControl, error_rate: float) -> s
 
 
 def _describe_pooled_errors(rows: Sequence[ValueErrors], column: str, error_rate: float) -> str:
-    """Which values have more errors at the pooled threshold."""
+    """Name the values with more errors at the pooled threshold."""
     above = [row for row in rows if row.wrong > error_rate * row.kept]
-    promise = f"The guarantee is about all {column} values together"
+    scope = f"The guarantee is about all {column} values together"
     if not above:
-        return f"{promise}; none of the {len(rows)} has more wrong of its kept labels."
+        return f"{scope}; none of the {len(rows)} has more wrong of its kept labels."
     most = sorted(above, key=lambda row: (-row.wrong / row.kept, row.value))[:SHOWN_VALUES]
     listed = "; ".join(
         f"{row.value}: {row.wrong} of {row.kept} ({percent(row.low)} to {percent(row.high)})"
         for row in most
     )
-    return f"{promise}; more are wrong in {len(above)} of {len(rows)}: {listed}."
+    return f"{scope}; more are wrong in {len(above)} of {len(rows)}: {listed}."
 
 
 def describe_missing_answers(control: ErrorRateControl) -> str | None:
-    """How many unlabelled answers a guarantee of groups needs; None where there are enough."""
+    """Say how many unlabelled answers a guarantee of groups needs; None if there are enough."""
     reasons = {entry.reason for entry in control.thresholds if entry.reason}
     missing = [reason for reason in reasons if reason.startswith(GROUPS_NEED)]
     if not missing:

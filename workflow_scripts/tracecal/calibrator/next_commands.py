@@ -23,11 +23,11 @@ def next_commands(
     explorer: str | None = None,
     task: str | None = None,
 ) -> list[tuple[str, str]]:
-    """What may be typed next, as pairs of what it does and the command.
+    """Suggest the next commands, as pairs of a purpose and a command.
 
-    `error_rate` is that of the decision; where it is not guaranteed, labels are asked for first.
-    `answers`, `calibrator` and `explorer` are the files' paths as they were typed; `task` is the
-    one that the answers state.
+    Without a guarantee at the decision's `error_rate`, the first command collects labels.
+    `answers`, `calibrator` and `explorer` are paths as the user typed them; `task` is the task that
+    the answers state.
     """
     keep = ["--error-rate", f"{error_rate:g}"] if is_guaranteed else []
     name_task = [] if task in (None, fitted_on.task) else ["--task", fitted_on.task]

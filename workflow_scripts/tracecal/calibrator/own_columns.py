@@ -1,7 +1,7 @@
-"""The user's own columns beside the trace: none may be the label itself.
+"""Checks of the user's own columns beside the trace: none may be the label itself.
 
-A column that is read from where the label is, or that equals it, makes any guarantee look easy and
-says nothing of new answers. `require_no_label(training, label)` refuses it.
+A column that repeats the label makes any guarantee look easy and says nothing about new answers.
+`require_no_label(training, label)` refuses it.
 """
 
 import polars as pl
@@ -18,7 +18,7 @@ SUSPICIOUS_AUROC = 0.99
 
 
 def require_no_label(training: TrainingSet, label: str | None = None) -> None:
-    """Raise `InputError` where an own column is the label; warn of one that tells nearly as much.
+    """Raise `InputError` if an own column is the label; warn if it nearly determines the label.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Confidence in the parts of answers."""
+"""Confidence of the parts of answers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -27,12 +27,12 @@ def score_parts(
     task: str | None = None,
     parts: Parts | None = None,
 ) -> pl.DataFrame:
-    """`example_id`, `parts` and `reason`, a row per answer (columns of `RECORDS`), in its order.
+    """Score the parts of each answer: columns `example_id`, `parts` and `reason`.
 
-    `parts` is a list, in the order of the text, of `name`, `value`, its characters [start, end) in
-    the answer, and as in `score_answers` `probability`, `lower`, `upper`, `keep` and `reason`. The
-    answer's `reason` says why it has none. `parts` are by default those that the calibrator was
-    fitted on; one of another name gets the common curve of all. Raises as `score_answers`.
+    `parts` lists, in the order of the text, each part's `name`, `value`, characters [start, end) in
+    the answer, and the `probability`, `lower`, `upper`, `keep` and `reason` of `score_answers`. The
+    answer's `reason` says why there are no parts. The argument `parts` defaults to the calibrator's
+    parts; other names get the common curve. Raises the errors of `score_answers`.
     """
     fitted.require_parts(True)
     rows, without = part_answers(answers, parts or fitted.fitted_on.parts)
@@ -49,9 +49,7 @@ def score_parts(
 
 
 class ScoredPart(NamedTuple):
-    """A part of an answer: its name, its value, its characters [start, end) in the answer, and its
-    confidence.
-    """
+    """A part of an answer: name, value, characters [start, end) in the answer, and confidence."""
 
     name: str
     value: str
@@ -66,10 +64,10 @@ def record_parts(
     error_rate: Target | None = None,
     asked: Sequence[str] = (),
 ) -> tuple[list[ScoredPart], str | None]:
-    """The parts of one answer in the order of its text, and why it has none; None where it has.
+    """Score the parts of one answer in the order of its text, or say why there are none.
 
-    They are those that the calibrator was fitted on, and the values of JSON that are `asked` for by
-    their paths, whose confidence is unknown. Raises as `score_answer`.
+    The parts are the calibrator's, and the JSON values at the requested paths `asked`, whose
+    confidence is unknown. Raises the errors of `score_answer`.
     """
     known = fitted.fitted_on.parts
     further = [name for name in asked if known is None or name not in known.names]
@@ -115,11 +113,10 @@ def score_response_parts(
     error_rate: Target | None = None,
     reading: Reading | None = None,
 ) -> dict[str, Confidence]:
-    """By name, such as ``address.city``: the confidence of each part of a response, as
-    `score_response` takes it; empty where it holds none.
+    """Score each part of a response (see `score_response`), by names such as ``address.city``.
 
-    For a pydantic model calibrate on the leaves of its schema: `--parts` takes what
-    ``Model.model_json_schema()`` gives. Raises as `score_response`.
+    For a pydantic model calibrate on the leaves of its schema: `--parts` takes the result of
+    ``Model.model_json_schema()``. Raises the errors of `score_response`.
     """
     reading = reading or Reading()
     record = read_response(fitted, response, request, reading)

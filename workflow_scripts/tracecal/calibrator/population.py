@@ -30,7 +30,7 @@ DRAWS = 25  # of each number of labels, for each error rate that a calibrator do
 
 
 def labelled_population(estimator: CalibratedEstimator, where: str) -> LabelledPopulation:
-    """The labelled answers of an estimator; raises `InputError` where its file lacks them."""
+    """Return an estimator's labelled answers; raises `InputError` if its file lacks them."""
     held_out, control = estimator.held_out, estimator.risk_control
     if held_out is None or control is None:
         raise InputError(
@@ -41,7 +41,7 @@ def labelled_population(estimator: CalibratedEstimator, where: str) -> LabelledP
 
 
 def population_of(held_out: HeldOut, largest_group: int) -> LabelledPopulation:
-    """The population of labelled answers, each by its rank among those of its fold."""
+    """Make the population of labelled answers, ranked within their folds."""
     score = normal_scores(np.array(held_out.probability), np.array(held_out.fold))
     correct = np.array(held_out.correct, dtype=bool)
     return LabelledPopulation.from_labels(np.array(held_out.group), score, correct, largest_group)
@@ -50,9 +50,9 @@ def population_of(held_out: HeldOut, largest_group: int) -> LabelledPopulation:
 def forecast_labels(
     held_out: HeldOut, largest_group: int, error_rate: float, confidence: float
 ) -> int | None:
-    """How many labelled questions would guarantee an error rate in POWER of simulated draws.
+    """Forecast the number of labelled questions that guarantee an error rate with POWER.
 
-    As `tracecal plan` says, from fewer draws; None where MOST are not enough.
+    Simulates like `tracecal plan`, with fewer draws; None if MOST questions are not enough.
     """
     population = population_of(held_out, largest_group)
     sizes = doubling_sizes(MIN_QUESTIONS, MOST)
@@ -62,9 +62,9 @@ def forecast_labels(
 
 
 def with_forecasts(control: ErrorRateControl, held_out: HeldOut) -> ErrorRateControl:
-    """Say of each error rate without a threshold how many labels would be enough.
+    """Add to each error rate without a threshold how many labels would be enough.
 
-    None is said where few unlabelled answers are the reason, or no answer has a probability.
+    There is no forecast if unlabelled answers are too few, or no answer has a probability.
     """
     thresholds = [
         entry

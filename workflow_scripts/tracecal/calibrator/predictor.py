@@ -1,4 +1,4 @@
-"""One estimator of a calibrator, ready to predict, and the ranking by which answers are kept."""
+"""Predictors: one estimator of a calibrator with the ranking that decides which answers to keep."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,9 +31,9 @@ Target = float | str
 def target_of(
     error_rate: float | None, guarantee: str | None, recall: float | None = None
 ) -> Target | None:
-    """The target: an error rate, a recall, both, a guarantee or None.
+    """Combine an error rate, a recall or a guarantee into one target; None without any.
 
-    Raises `InputError` for a guarantee beside the others.
+    Raises `InputError` for a guarantee together with an error rate or a recall.
 
     >>> target_of(0.2, None), target_of(0.2, None, recall=0.9)
     (0.2, 'error_rate:0.2,recall:0.9')
@@ -70,19 +70,19 @@ class Predictor:
     fits : CalibratedEstimator
         Its fits; `final`, on all labels, gives the probability.
     fitted_on : CalibrationData
-        What is known of the labelled answers.
+        Description of the labelled answers.
     control : ErrorRateControl, optional
-        The ranking and its thresholds; None where no error rate was tested.
+        The ranking and its thresholds; None if no error rate was tested.
     ranking_inputs : tuple of str
         The columns of the ranking.
     reference : Reference
-        Ranking scores of answers that tested, for monitors to compare with.
+        Ranking scores of the tested answers, for monitors to compare with.
     by_part : bool
-        Whether the fits' last input, after `inputs`, is which part of an answer it is.
+        Whether the fits take the part's code as their last input, after `inputs`.
     custom : mapping
-        The scores of the user's own estimators among the columns.
+        Scores of the user's own estimators among the columns.
     held_out : mapping
-        Probabilities of the labelled answers, by fingerprint, under fits that had not seen them.
+        Cross-fitted probabilities of the labelled answers, by fingerprint.
 
     Examples
     --------
@@ -109,18 +109,18 @@ class Predictor:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """All columns that an answer is scored by: those of its trace, then the user's own."""
+        """All columns of the fit and the ranking: first the trace's, then the user's own."""
         names = dict.fromkeys([*self.inputs, *self.ranking_inputs])
         return tuple(sorted(names, key=lambda name: name.startswith(ALSO)))
 
     @property
     def ranked_by(self) -> str | None:
-        """What ranks answers: an estimator or the fixed score; None where nothing was tested."""
+        """Id of the ranking's estimator or of the fixed score; None without a test."""
         return self.control.ranked_by if self.control else None
 
     @cached_property
     def thresholds(self) -> dict[Target, float | None]:
-        """The threshold of each tested target; None where none guarantees it."""
+        """Thresholds by tested target; None for a target without a guarantee."""
         cascade = self.fits.cascade
         rates = self.control.thresholds if self.control else ()
         guarantees = cascade.thresholds if cascade else ()
@@ -133,7 +133,7 @@ class Predictor:
 
     @cached_property
     def reasons(self) -> dict[Target, str]:
-        """Why a tested target has no threshold, in a sentence."""
+        """Reasons by tested target without a threshold, a sentence each."""
         control, cascade = self.control, self.fits.cascade
         reasons: dict[Target, str] = {}
         for rate in control.thresholds if control else ():
@@ -160,7 +160,7 @@ class Predictor:
 
     @cached_property
     def _takes_part(self) -> bool:
-        """Whether the estimator or the ranking takes which part of an answer it is."""
+        """Whether the fit or the ranking takes the part's code as an input."""
         return self.by_part or self._ranks_by_part
 
     @property
@@ -168,15 +168,15 @@ class Predictor:
         return self.control is not None and self.control.features[-1] == PART_FEATURE
 
     def proba(self, x: np.ndarray) -> np.ndarray:
-        """The probabilities of answers with `columns` x [n, d], as `with_part` gives them: [n]."""
+        """Predict the probabilities [n] of answers with `columns` x [n, d] (see `with_part`)."""
         return self.final.predict(self.select_inputs(x))
 
     def bounds(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The bounds [n] of the probability of answers with `columns` between low and high."""
+        """Bound the probabilities [n] of answers with `columns` between low and high [n, d]."""
         return probability_bounds(self.final, self.select_inputs(low), self.select_inputs(high))
 
     def ranking_score(self, x: np.ndarray) -> np.ndarray:
-        """The scores by which answers are kept, [n]; NaN where a column of the ranking is."""
+        """Compute the ranking scores [n]; NaN where a column of the ranking is missing."""
         if self.control is None:
             return np.full(len(x), np.nan)
         inputs = self._select(x, self.ranking_inputs, self._ranks_by_part)
@@ -185,7 +185,7 @@ class Predictor:
         return np.where(complete, score, np.nan)
 
     def select_inputs(self, x: np.ndarray) -> np.ndarray:
-        """The columns of x [n, d] that the estimator's fits take, [n, inputs]."""
+        """Select the columns of x [n, d] that the estimator's fits take, [n, inputs]."""
         return self._select(x, self.inputs, self.by_part)
 
     def _select(self, x: np.ndarray, names: Sequence[str], with_part: bool) -> np.ndarray:
@@ -194,7 +194,7 @@ class Predictor:
         return x if places == [*range(x.shape[1])] else x[:, places]
 
     def with_part(self, x: np.ndarray, parts: Iterable[str]) -> np.ndarray:
-        """`columns` x [n, d], and where a fit takes it which of `parts` [n] each row is."""
+        """Append to `columns` x [n, d] the codes of the `parts` [n], if a fit takes them."""
         if not self._takes_part or self.fitted_on.parts is None:
             return x
         names = self.fitted_on.parts.names
@@ -212,10 +212,10 @@ class Predictor:
             )
 
     def keeps(self, x: np.ndarray, target: Target) -> np.ndarray | None:
-        """Whether answers with `columns` x [n, d] are kept at a target, bool [n].
+        """Decide which answers with `columns` x [n, d] to keep at a target, bool [n].
 
-        None where no threshold guarantees it, see `why_not`. Raises `InputError` where
-        the calibrator was not tested for it.
+        None if no threshold guarantees the target, see `why_not`. Raises `InputError` if the
+        calibrator was not tested for the target.
         """
         self.require_tested(target)
         threshold = self.thresholds[target]
@@ -226,12 +226,12 @@ class Predictor:
         return self.ranking_score(x) >= threshold
 
     def deciding_inputs(self, target: Target) -> tuple[str, ...]:
-        """The columns by which answers are kept at a target."""
+        """Return the columns that decide about answers at a target."""
         return self.inputs if is_of_cascade(target) else self.ranking_inputs
 
     @property
     def routing_fit(self) -> Fit:
-        """The fit whose probabilities the thresholds of a cascade are on."""
+        """The fit that a cascade's thresholds apply to."""
         return self.fits.splits[self.fits.cascade.split]
 
     def why_not(self, target: Target) -> str | None:
@@ -309,7 +309,7 @@ def _without_part(features: Sequence[str]) -> Sequence[str]:
 def _inputs(
     estimator: str, features: Sequence[str], file: CalibratorFile, custom: Custom
 ) -> list[str]:
-    """An estimator's inputs with their folders, which a calibrator's file leaves out."""
+    """Return an estimator's inputs with their folders, which files leave out."""
     if estimator not in (FIXED_SCORE, *file.estimators):
         raise InputError(
             f"the calibrator ranks by {estimator!r}, of which it holds no fit: calibrate again."

@@ -64,7 +64,7 @@ def _row(
     counts, fold = counts[:, answers["place"].to_numpy()], answers["fold"].to_numpy()
     bins = settings.calibration.ece_bins
     index = bin_index(proba, bins)
-    # Of each bin: the weighted sum of correct minus probability, [resamples, bins].
+    # For each bin the weighted sum of correct minus probability, [resamples, bins].
     gaps = counts @ (np.eye(bins)[index] * (correct - proba)[:, None])
     totals = counts.sum(axis=1)
     values = {

@@ -1,4 +1,4 @@
-"""Which estimator a calibrator recommends: the default, unless another is shown to be better.
+"""The recommended estimator: the default, unless another one is measurably better.
 
 `choose_default` takes the default by the kind of the log and the number of labels, `recommend`
 compares the others with it, and `describe_labels` says where labels cannot tell estimators apart.
@@ -18,17 +18,17 @@ from tracecal.calibrator.training_set import MIN_CHOOSING, TrainingSet
 from tracecal.estimators.registry import LOG_RIDGE_ALSO
 from tracecal.estimators.trace_inputs import ENTROPY_INPUTS
 
-# From so many labelled answers with entropies on the default is the mean of three.
+# Fewest labelled answers with entropies for the mean of three as the default.
 MIN_LABELS_OF_MEAN = 50
 # It needs the entropies of at least this share of the traces.
 MIN_ENTROPY_SHARE = 0.9
-# Another estimator must gain on at least so many labels.
+# Fewest labels for a comparison with the default.
 MIN_COMPARED = MIN_CHOOSING
 # With fewer answers of one class, none is compared.
 MIN_CLASS = 5
 # A fit is a constant with fewer different probabilities, or with this share of answers at one.
 MIN_VALUES, CONSTANT_SHARE = 5, 0.9
-DIGITS = 6  # to which probabilities are compared
+DIGITS = 6  # decimal places in comparisons of probabilities
 
 
 class Recommendation(NamedTuple):
@@ -40,7 +40,7 @@ class Recommendation(NamedTuple):
 
 
 def choose_default(training: TrainingSet) -> str:
-    """The default estimator, which does not depend on what the labels say."""
+    """Return the default estimator; the verdicts have no influence on it."""
     n_traces, n_entropies = count_traces(training)
     names = [LOG_RIDGE_ALSO.id]
     if n_entropies >= MIN_ENTROPY_SHARE * n_traces:
@@ -51,7 +51,7 @@ def choose_default(training: TrainingSet) -> str:
 
 
 def count_traces(training: TrainingSet) -> tuple[int, int]:
-    """How many labelled answers have surprisals, and how many of these have entropies."""
+    """Count the labelled answers with surprisals, and those with entropies, too."""
     columns = "features.mean_surprisal_log_conf", "features.mean_entropy_log_conf"
     traced = training.frame.drop_nulls(columns[0])
     return traced.height, traced[columns[1]].count()
@@ -102,7 +102,7 @@ def recommend(
 
 
 def describe_labels(training: TrainingSet, fits: Mapping[str, EstimatorFits]) -> str | None:
-    """Why no estimator is recommended; None where one is. `fits` are of all estimators."""
+    """Say why no estimator is recommended; None if one is."""
     n, n_right = training.frame.height, int(training.frame["correct"].sum())
     if n_right in (0, n):
         return (
@@ -127,7 +127,7 @@ def describe_labels(training: TrainingSet, fits: Mapping[str, EstimatorFits]) ->
 
 
 def describe_log(training: TrainingSet) -> list[str]:
-    """What must be known of labelled answers that lack a trace or entropies, a sentence each."""
+    """Describe the labelled answers without a trace or entropies, a sentence each."""
     n, (n_traces, n_entropies) = training.frame.height, count_traces(training)
     default = choose_default(training)
     sentences = []
@@ -152,16 +152,16 @@ def _smaller_class(training: TrainingSet) -> int:
 
 
 def _by_brier_score(errors: pl.DataFrame) -> list[str]:
-    """The estimators that predict the most answers, smallest mean of `squared` first."""
+    """Rank the estimators that predict the most answers by their mean of `squared`."""
     scores = errors.group_by("estimator").agg(brier=pl.mean("squared"), n=pl.len())
     complete = scores.filter(pl.col("n") == pl.col("n").max())
     return complete.sort(pl.col("brier").round(12), "estimator")["estimator"].to_list()
 
 
 def varies(rows: pl.DataFrame, columns: Sequence[str], fits: EstimatorFits) -> bool:
-    """Whether the fit on all labels gives the `rows` at least five different probabilities.
+    """Return whether the fit on all labels gives the `rows` at least five probabilities.
 
-    None of them may be that of nine rows in ten.
+    A probability that nine rows in ten share counts as a constant fit.
     """
     x = rows.select(columns).drop_nulls().cast(pl.Float64).to_numpy()
     proba = fits.final.predict(x).round(DIGITS)
@@ -172,7 +172,7 @@ def varies(rows: pl.DataFrame, columns: Sequence[str], fits: EstimatorFits) -> b
 def mean_interval(
     values: np.ndarray, groups: np.ndarray, level: float
 ) -> tuple[float, float, float]:
-    """The mean of `values` [n] and the ends of its interval, by the variance between groups [n].
+    """Compute the mean of `values` [n] and its interval, by the variance between `groups` [n].
 
     Student's t with one degree of freedom fewer than groups; a single group has no interval.
     """

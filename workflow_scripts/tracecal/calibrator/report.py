@@ -122,7 +122,7 @@ class Report:
 
     @property
     def warnings(self) -> list[str]:
-        """What a user must know beside the decision, a sentence each."""
+        """Warnings for the user beside the decision, a sentence each."""
         return [*self.notes, *self._dependence()]
 
     @property
@@ -155,9 +155,9 @@ class Report:
         explorer: str | None = None,
         task: str | None = None,
     ) -> Self:
-        """Add the commands to type next, for files by their paths as they were typed.
+        """Add the next commands to type, with paths as the user typed them.
 
-        `task` is the one that the answers state.
+        `task` is the task that the answers state.
         """
         about = self.file.fitted_on, self.estimator, self.rate, self.is_guaranteed
         commands = next_commands(*about, answers, calibrator, reading, explorer, task)
@@ -185,7 +185,7 @@ class Report:
         return [*paragraphs, *self._dependence()]
 
     def _dependence(self) -> list[str]:
-        """What probabilities depend on where a fit takes own columns, in a sentence."""
+        """Say in a sentence which own columns the probabilities depend on."""
         columns = self.file.fitted_on.columns
         if not columns or self.estimator != LOG_RIDGE_ALSO.id:
             return []
@@ -195,7 +195,7 @@ class Report:
         ]
 
     def _decision(self) -> list[str]:
-        """Whether to keep answers at the rate of the decision, and what holds at other rates."""
+        """Decide whether to keep answers at the decision's rate, and list other rates."""
         base_rate = self.file.fitted_on.base_rate
         others = self.rate and other_rates(self.guarantees, self.rate, base_rate, self.asked)
         return [self._headline(), *([f"  {others}"] if others else []), *self._exceptions()]
@@ -233,7 +233,7 @@ class Report:
         )
 
     def _quality(self) -> str:
-        """How good the probabilities are, in a sentence."""
+        """Summarise the quality of the probabilities in a sentence."""
         if self.reservation:
             return self.reservation
         rows = self.estimators.filter(estimator=self.estimator)
@@ -260,7 +260,7 @@ class Report:
         )
 
     def _marks(self, row: Mapping[str, Any]) -> list[str]:
-        """What to say of an estimator's row."""
+        """Return the notes on an estimator's row."""
         is_recommended = row["estimator"] == self.estimator and not self.reservation
         notes = ["recommended"] if is_recommended else []
         return notes + (["few different values"] if 2 * row["distinct"] < row["n"] else [])
@@ -308,10 +308,10 @@ def make_report(
     asked: Sequence[float] = (),
     all_estimators: bool = True,
 ) -> Report:
-    """Measure a calibrator by the answers that it was fitted on, held out in turn.
+    """Measure a calibrator on its labelled answers, each held out in turn.
 
-    `asked` are the error rates that were asked for. Without `all_estimators` the recommended one
-    alone is measured, in a third of the time.
+    `asked` are the error rates that the user named. Without `all_estimators` only the recommended
+    estimator is measured, in a third of the time.
     """
     estimator = file.recommended()
     measured = training if all_estimators else training.select(estimator)

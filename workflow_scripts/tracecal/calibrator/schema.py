@@ -42,7 +42,7 @@ FEATURE_VERSION = 1
 # Version of the file's form. Files that do not state one are of this form, too.
 CARD_VERSION = 1
 MOST_BYTES = 2**28  # of a calibrator's file
-# For files that recommend no estimator, as those of the workflow: the first that they hold.
+# The workflow's files recommend no estimator: the first one of these in the file is used.
 DEFAULT_ESTIMATORS, FALLBACKS = ("mean_of_three", "trace_plus"), ("seq_logp", "len_norm_logp")
 WITHOUT_ENTROPIES = "surprisal_ridge"
 
@@ -65,14 +65,14 @@ Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
 
 
 class FurtherColumn(Strict):
-    """A column of the user's own, a number or a verdict, larger: more trustworthy."""
+    """One of the user's own columns: a number or a verdict, larger for more trustworthy answers."""
 
     name: str
     path: str = Field(description="where it is in a row")
 
 
 class CalibrationData(Strict):
-    """The labelled answers that a calibrator was fitted on, and what was chosen by them."""
+    """Description of the labelled answers that a calibrator was fitted on, and of their choices."""
 
     model_config = ConfigDict(allow_inf_nan=False)
 
@@ -304,7 +304,7 @@ class RecallControl(_Extensible):
 
 
 class GroupChoice(_Extensible):
-    """A size of groups up to which answers may be kept."""
+    """A choice of the largest group to keep answers of, and the shares that it keeps."""
 
     largest_group: PositiveInt
     larger_groups: Share = Field(description="share of answers in larger groups")
@@ -396,7 +396,7 @@ class CascadeThreshold(_Extensible):
 
 
 class CascadeControl(_Extensible):
-    """Thresholds from which the small model's answer is kept before the model `large` is asked."""
+    """Thresholds from which the small model's answer is kept instead of asking the `large` one."""
 
     large: str | None
     split: int = Field(0, description="whose fit gives the probabilities")
@@ -413,7 +413,7 @@ class Reference:
     group: tuple[int, ...] = ()
 
     def of_single_groups(self) -> "Reference":
-        """One answer of each group, for traffic of which one of each is watched."""
+        """Return one answer of each group, as for monitors that watch one answer per group."""
         if not self.group:
             return self
         rows = {group: place for place, group in reversed([*enumerate(self.group)])}
@@ -447,7 +447,7 @@ class HeldOut(_Extensible):
 
 
 class CalibratedEstimator(EstimatorFits):
-    """One estimator: its fits, its guarantees, and values that others compare with."""
+    """One estimator: its fits, its guarantees, and reference values of its answers."""
 
     risk_control: ErrorRateControl | None = None
     cascade: CascadeControl | None = None
@@ -571,7 +571,7 @@ class CalibratorFile(BaseModel):
         return usual
 
     def guaranteeing(self, estimator: str) -> CalibratedEstimator | None:
-        """The estimator whose guarantees hold for answers that `estimator` scores; None: none.
+        """Return the estimator whose guarantees cover the answers that `estimator` scores, or None.
 
         It is the estimator itself, or the recommended one for a substitute of answers without
         entropies and for the estimator that ranks.

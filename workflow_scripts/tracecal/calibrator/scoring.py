@@ -45,11 +45,11 @@ def score_answers(
 ) -> pl.DataFrame:
     """Score each of the answers (columns of `RECORDS`); columns of `SCORED`, in the same order.
 
-    Where the calibrator is of parts, `answers` are parts, with the column `part`. `probability`
-    lies in [`lower`, `upper`], as would that of exact entropies. `reason` says why `probability`,
-    or `keep` at a target, is None. Raises `InputError` where the answers are not of the
-    calibrator's model, task and kind of trace, or where it needs more than traces. With the
-    values of a `column` by id, answers are kept by the threshold of their own value.
+    For a calibrator of parts, `answers` are parts, with the column `part`. The probability, and the
+    one that exact entropies would give, lie in [`lower`, `upper`]. `reason` says why `probability`,
+    or `keep` at a target, is None. With the values of a `column` by id, the threshold of its value
+    decides about each answer. Raises `InputError` if the answers have another model, task or kind
+    of trace than the calibrator, or if its inputs need more than traces.
     """
     _require_fitting(answers, predictor, task)
     columns = list(predictor.columns)
@@ -58,7 +58,7 @@ def score_answers(
     complete = values.select(pl.all_horizontal(pl.col(inputs).is_not_null())).to_series()
     parts = answers.filter(complete)["part"] if "part" in answers.columns else ()
     x, low, high = (
-        # NaN where null.
+        # Missing values become NaN.
         predictor.with_part(frame.filter(complete).select(columns).to_numpy(order="c"), parts)
         for frame in bounded
     )
@@ -91,9 +91,9 @@ def score_answers(
 
 
 def _in_small_groups(answers: pl.DataFrame, predictor: Predictor) -> pl.Series:
-    """Whether the group of each answer is small enough for the guarantee, [answers].
+    """Return whether each answer's group is small enough for the guarantee, [answers].
 
-    Says how many answers are not kept for their groups.
+    Warns how many answers are in larger groups.
     """
     largest_group = predictor.control.largest_group if predictor.control else 1
     if "part" in answers.columns:
@@ -137,7 +137,7 @@ def _require_fitting(answers: pl.DataFrame, predictor: Predictor, task: str | No
 
 
 def _lacking(answers: pl.DataFrame, values: pl.DataFrame, predictor: Predictor) -> pl.Series:
-    """What each answer without a probability lacks for it, [answers]."""
+    """Say what each answer without a probability lacks, [answers]."""
     trace_inputs = [name for name in predictor.inputs if not name.startswith(ALSO)]
     reason = answers["lacks"].fill_null(UNDEFINED).alias("reason")
     missing_column = pl.lit(None, pl.String)
@@ -157,7 +157,7 @@ def _keep_by_value(
     error_rate: Target,
     column: Mapping[str, str],
 ) -> tuple[pl.Series, list[str | None]]:
-    """Whether to keep each `complete` answer by its value's threshold, and why others have none."""
+    """Decide about each `complete` answer by its value's threshold, or say why it has none."""
     predictor.require_tested(error_rate)
     by = predictor.control.by
     thresholds = by.thresholds_at(error_rate)
@@ -185,9 +185,9 @@ def _undecided(
     target: Target,
     missing: list[str | None] | None = None,
 ) -> list[str | None]:
-    """Why the threshold does not decide about each answer; None where it does.
+    """Say why the threshold does not decide about each answer; None where it does.
 
-    `missing` says why answers have no threshold, where each value of a column has its own.
+    `missing` are the reasons of answers without a threshold, where thresholds depend on a column.
     """
     if missing is None and (reason := predictor.why_not(target)) is not None:
         return [reason] * answers.height
@@ -208,7 +208,7 @@ def _undecided(
 
 
 def with_digits(scored: pl.DataFrame) -> pl.DataFrame:
-    """Scored answers, or those with scored `parts`, with probabilities rounded for a file."""
+    """Round the probabilities of scored answers or `parts` for a file."""
     if "parts" not in scored.columns:
         return scored.with_columns(pl.col(pl.Float64).round(DIGITS))
     rounded = (pl.element().struct.field(name).round(DIGITS) for name in PROBABILITIES)
@@ -216,7 +216,7 @@ def with_digits(scored: pl.DataFrame) -> pl.DataFrame:
 
 
 def warn_of_missing(scored: pl.DataFrame, decided: bool) -> None:
-    """Warn how many answers have no probability, and where `decided` no decision."""
+    """Warn how many answers have no probability and, if `decided`, no decision."""
     kinds = {"probability": "no probability"} | ({"keep": "no decision"} if decided else {})
     for column, kind in kinds.items():
         missing = scored.filter(pl.col(column).is_null() & pl.col("reason").is_not_null())

@@ -105,9 +105,9 @@ def open_questions(answers: pl.DataFrame, fitted_on: CalibrationData) -> list[st
 
 
 def other_decoding(decoding: str | None, fitted_on: CalibrationData) -> str | None:
-    """Why answers whose requests state this `decoding` are not decided; None where they are.
+    """Say why no threshold decides about answers with this `decoding`; None if one does.
 
-    A request that states nothing is taken to decode as those of the labelled answers did.
+    A request that states nothing counts as decoded like the labelled answers.
     """
     if decoding is None or decoding in fitted_on.decodings or fitted_on.processed == "yes":
         return None
@@ -129,7 +129,7 @@ def _labelled_decoding(fitted_on: CalibrationData) -> str:
 
 
 def assumed_decoding(answers: pl.DataFrame, fitted_on: CalibrationData) -> str | None:
-    """What is assumed of answers whose requests do not say how they were decoded; None: nothing."""
+    """Say what scoring assumes about requests without decoding settings; None without any."""
     traced = answers.filter(pl.col("surprisal").is_not_null())
     n_open = traced.filter((pl.col("processed") == "unknown") & pl.col("decoding").is_null()).height
     if not n_open or fitted_on.processed == "yes":
@@ -142,9 +142,9 @@ def assumed_decoding(answers: pl.DataFrame, fitted_on: CalibrationData) -> str |
 
 
 def vocabulary_for(fitted_on: CalibrationData, vocabulary: int | None) -> int | None:
-    """The vocabulary's size for answers to be scored: the calibrator's, or else the stated one.
+    """Return the vocabulary's size for scoring: the calibrator's, or else the stated one.
 
-    Warns where they differ: entropies are comparable where they are bounded alike.
+    Warns if both differ: entropies are comparable only with the same bounds.
     """
     if vocabulary is not None and fitted_on.vocabulary not in (None, vocabulary):
         LOGGER.warning(
@@ -156,9 +156,9 @@ def vocabulary_for(fitted_on: CalibrationData, vocabulary: int | None) -> int | 
 
 
 def reading_for(fitted_on: CalibrationData, reading: Reading) -> Reading:
-    """Complete options of reading by the calibrator's vocabulary and further columns.
+    """Complete reading options with the calibrator's vocabulary and further columns.
 
-    Raises `InputError` where they contradict the calibrator's.
+    Raises `InputError` if an option contradicts the calibrator.
     """
     columns = fitted_on.columns
     if unknown := [name for name in reading.also if name not in columns]:
@@ -172,9 +172,9 @@ def reading_for(fitted_on: CalibrationData, reading: Reading) -> Reading:
 
 
 def other_entropies(kind: str, top_k: int | None, fitted_on: CalibrationData) -> str | None:
-    """Why a threshold does not hold for entropies of this kind; None where it does.
+    """Say why a threshold does not hold for this kind of entropies; None if it does.
 
-    `kind` is 'exact' or 'top-k', then of `top_k` listed tokens; None: not known.
+    `kind` is 'exact' or 'top-k'; `top_k` is the number of listed tokens, None if unknown.
     """
     if kind == fitted_on.entropy and (
         top_k is None or fitted_on.top_k is None or abs(top_k - fitted_on.top_k) <= TOP_K_MARGIN
@@ -188,7 +188,7 @@ def other_entropies(kind: str, top_k: int | None, fitted_on: CalibrationData) ->
 
 
 def describe_entropies(kind: str, top_k: int | None) -> str:
-    """A kind of entropies, in words."""
+    """Describe a kind of entropies in words."""
     tokens = f"the {top_k} likeliest tokens" if top_k else "the likeliest tokens"
     words = {"exact": "exact entropies", "top-k": f"entropies from {tokens}"}
     return words.get(kind, "no entropies")
@@ -197,7 +197,7 @@ def describe_entropies(kind: str, top_k: int | None) -> str:
 def undecided(
     answers: pl.DataFrame, inputs: Iterable[str], fitted_on: CalibrationData
 ) -> list[str | None]:
-    """Why a threshold on these inputs does not hold for each answer's entropies; None: it does."""
+    """Say for each answer why a threshold on these inputs does not hold; None where it does."""
     if not need_entropy(inputs):
         return [None] * answers.height
     kinds = answers.select(ENTROPY_KIND, "top_k").rows()
@@ -205,7 +205,7 @@ def undecided(
 
 
 def describe_other_kinds(answers: pl.DataFrame, fitted_on: CalibrationData) -> str | None:
-    """How many labelled `answers` have entropies that no threshold decides about; None: none."""
+    """Count the labelled answers with unusual entropies, in a sentence; None without any."""
     traced = answers.filter(pl.col("entropy").is_not_null()).select("top_k", kind=ENTROPY_KIND)
     counts = traced.group_by("kind", "top_k").len().sort("kind", "top_k").rows()
     n_undecided = sum(
@@ -223,7 +223,7 @@ def describe_other_kinds(answers: pl.DataFrame, fitted_on: CalibrationData) -> s
 
 
 def describe_run_on(answers: pl.DataFrame) -> str | None:
-    """A warning where answers' texts run on into another question; None where none does."""
+    """Warn of answers that run on into another question; None without any."""
     run_on = answers.filter(pl.col("answer").str.contains(NEXT_QUESTION))
     if not run_on.height:
         return None

@@ -50,7 +50,7 @@ class TrainingSet(NamedTuple):
     unlabelled : polars.DataFrame
         The answers without a label as read, with `group_id` and `size`.
     method : str
-        How the estimators without a fit of their own are fitted.
+        How to fit the estimators that prescribe no fit.
     part_names : sequence of str
         The names of pooled parts.
     custom : mapping
@@ -67,17 +67,17 @@ class TrainingSet(NamedTuple):
 
     @property
     def n_answers(self) -> int:
-        """How many answers there are, the unlabelled among them."""
+        """Number of labelled and unlabelled answers."""
         return self.records.height + self.unlabelled.height
 
     @property
     def n_groups(self) -> int:
-        """How many groups the labelled answers form."""
+        """Number of groups of labelled answers."""
         return self.frame["group_id"].n_unique()
 
     @property
     def chooses(self) -> bool:
-        """Whether the labels of side 'fit', which then test nothing, may choose an estimator."""
+        """Whether the labels of side 'fit' may choose an estimator; these labels test nothing."""
         n_fit = self.frame.filter(side="fit").height
         return self.n_groups >= MIN_FITTED and n_fit >= MIN_CHOOSING
 
@@ -88,21 +88,21 @@ class TrainingSet(NamedTuple):
         return rows.select("example_id")
 
     def own_fits(self) -> dict[str, OwnFit]:
-        """The estimators that are not fitted by the protocol's method, and how they are."""
+        """Return the estimators with a prescribed fit, and which."""
         fits = {e.id: e.fit for e in OF_FILES if e.id in self.estimators and e.fit}
         return by_part(self.estimators, fits)[1] if self.part_names else fits
 
     def fit(self, side: Side | None = None) -> dict[str, EstimatorFits]:
-        """Fit all estimators: `final` on all labels, split 0 on those of `side`, if it is given."""
+        """Fit all estimators: `final` on all labels and, given a `side`, split 0 on its labels."""
         part = pl.lit("evaluation") if side is None else _part_of(pl.col("side") == side)
         return self._calibrate(self.frame, self._split(self.frame, 0, part))[1]
 
     def select(self, *estimators: str) -> "TrainingSet":
-        """The same with some of the estimators alone."""
+        """Return the training set with some of the estimators only."""
         return self._replace(estimators={name: self.estimators[name] for name in estimators})
 
     def cross_fitted(self, side: Side | None = None) -> pl.DataFrame:
-        """Predict each answer by fits on the other folds, which are of whole groups.
+        """Predict each answer with fits on the other folds, which hold whole groups.
 
         `estimator`, `example_id`, `fold` and `probability`; `side` restricts all to its answers.
         """
@@ -121,7 +121,7 @@ class TrainingSet(NamedTuple):
         return self._calibrate(self.frame, splits)
 
     def _split(self, frame: pl.DataFrame, number: int, part: pl.Expr) -> pl.DataFrame:
-        """A split of the rows of `frame` as `calibrate_all` takes it."""
+        """Make a split of the rows of `frame` for `calibrate_all`."""
         split = pl.lit(number, pl.Int64)
         return frame.select("example_id", "rank", split=split, part=part)
 
@@ -147,8 +147,8 @@ def make_training_set(
 ) -> TrainingSet:
     """Group `answers` (columns of `RECORDS`), or `parts` of answers, and take the labelled ones.
 
-    Parts of one answer share its group. Raises `InputError` where too few are labelled, where equal
-    answers have different labels, or where all are of one group.
+    Parts of one answer share its group. Raises `InputError` if there are too few labels, equal
+    answers have different labels, or all answers form one group.
     """
     labelled = answers_of_task(answers.filter(pl.col("correct").is_not_null()), task)
     labelled = labelled.sort("example_id")
@@ -199,7 +199,7 @@ def make_training_set(
 
 
 def _unlabelled_of_tasks(unlabelled: pl.DataFrame, labelled: pl.DataFrame) -> pl.DataFrame:
-    """The unlabelled answers to the tasks of the labelled ones, or all where these name none."""
+    """Return the unlabelled answers to the labelled answers' tasks; all, if rows name no task."""
     names = task_names(labelled)
     if not names:
         return unlabelled
@@ -227,7 +227,7 @@ def _sides(labelled: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
 def _computable(
     frame: pl.DataFrame, labelled: pl.DataFrame, custom: Custom
 ) -> dict[str, list[str]]:
-    """The estimators that can be computed for enough answers, and their inputs."""
+    """Return the inputs of each estimator that enough answers allow to compute."""
     columns = set(frame.columns)
     estimators = {
         entry.id: INPUTS[entry.id] for entry in ESTIMATORS if columns.issuperset(INPUTS[entry.id])
@@ -245,9 +245,9 @@ def _computable(
 
 
 def _with_columns(frame: pl.DataFrame, own_columns: Sequence[str]) -> list[str]:
-    """The inputs of the fit with own columns: log ridge's that enough answers have, and these.
+    """Return the inputs of the fit with own columns: log ridge's common inputs, then the columns.
 
-    Raises `InputError` where too few answers have the columns, or a feature has one's name.
+    Raises `InputError` if too few answers have the columns, or a feature has a column's name.
     """
     if clashing := [name for name in own_columns if name in FEATURES]:
         raise InputError(

@@ -1,4 +1,4 @@
-"""One format of answers: how a row of it is recognised, which fields it has, how it is read.
+"""A format of answers: how to recognise its rows, which fields they have, and how to read them.
 
 To add a format, write a module beside this one that holds
 
@@ -28,15 +28,15 @@ class Format:
     Attributes
     ----------
     name
-        As users state it.
+        Name for users.
     recognises
-        Whether a row is of this format.
+        Whether a row has this format.
     model
-        The fields that are read.
+        Schema of the fields to read.
     read
         Makes an answer of a row; raises `WrongRow`, or pydantic's error for a field.
     alternatives
-        Fields that are read beside those of the model.
+        Fields to read that the model lacks.
     split
         Makes a row of each answer that a row holds, by the ending of its id: '' for the first
         of several choices, which is the one that `read` reads.
@@ -60,7 +60,7 @@ class Format:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The names of the fields of a row that are read."""
+        """Names of the fields to read."""
         return (*self.model.model_fields, *self.alternatives)
 
 

@@ -28,7 +28,7 @@ class AIMessage(BaseModel):
 
 
 class LangChain(BaseModel):
-    """The fields of a message, and those of the objects in which it is wrapped."""
+    """Fields of a message and of the objects that wrap it."""
 
     generations: Any = None
     llm_output: Any = None

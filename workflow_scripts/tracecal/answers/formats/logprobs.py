@@ -1,4 +1,4 @@
-"""The `logprobs` of an answer in the forms in which programs write them, read into steps.
+"""Readers of `logprobs`, which programs write in several forms, into steps.
 
 1. Objects, as OpenAI's chats have: `{"token", "logprob", "top_logprobs": [the same of others]}`,
    perhaps with `id` and `bytes`, in a list or as `content`. TypeScript clients write `topLogprobs`.

@@ -79,7 +79,7 @@ END_EVENTS = ("response.completed", "response.incomplete")  # the events that ho
 
 
 class ResponseStream(Stream):
-    """A response: that of the last event, or what the events before spell where it is missing."""
+    """A streamed response: the last event's, or else the one that earlier events spell."""
 
     @staticmethod
     def recognises(value: Row) -> bool:

@@ -1,4 +1,4 @@
-"""The formats of answers, in the order in which a row is tried against them."""
+"""The formats of answers, in the order of recognition."""
 
 from tracecal.answers.formats import (
     atif,

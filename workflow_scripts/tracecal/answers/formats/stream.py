@@ -13,7 +13,7 @@ STATED_IDS = ("custom_id", "example_id", "id", "doc_id")  # of rows that users w
 
 
 class Stream(ABC):
-    """An answer of which pieces arrive.
+    """An answer that arrives in pieces.
 
     Attributes
     ----------
