@@ -32,7 +32,7 @@ def require_columns(present: Sequence[str], needed: Sequence[str], path: str | P
 
 
 def here(path: str | Path) -> str:
-    """For a sentence: the folder to which a relative path refers."""
+    """Name in a sentence the folder that a relative path refers to."""
     return "" if Path(path).is_absolute() else f" in {Path.cwd()}"
 
 

@@ -22,7 +22,7 @@ def options_path(options: Sequence[str]) -> dict[str, str]:
 
 
 def option_share(steps: Sequence[Step], path: str) -> float | None:
-    """The share of the option that the last such token chose; None where no token is an option."""
+    """Return the share of the option that the last option token chose; None without one."""
     options = {option.strip() for option in path.removeprefix(PREFIX).split(",")}
     for step in reversed(steps):
         chosen = (step.text or "").strip()

@@ -43,7 +43,7 @@ class Requests:
         return cls(by_id, str(path))
 
     def added_to(self, rows: Iterator[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-        """Rows with their places, each with its request; one that states a request keeps it."""
+        """Add its request to each located row, unless the row states one."""
         for place, row in rows:
             if isinstance(row, dict) and (example_id := _id_of(row)) in self.by_id:
                 self.n_matched += 1

@@ -28,7 +28,7 @@ from tracecal.io.parquet_files import require_bounded
 from tracecal.io.sqlite_files import require_tables
 
 HEADER = "header.json"
-MOST_UNPACKED, LARGEST_RATIO = 2**28, 100  # bytes; of larger files, those to a packed one
+MOST_UNPACKED, LARGEST_RATIO = 2**28, 100  # bytes; beyond that, bytes per packed byte
 PIECE = 2**20  # bytes that are unpacked at once
 PACKED = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 # Marks at the beginning of a text that say how it is encoded; UTF-32's begins with UTF-16's.
@@ -221,7 +221,7 @@ def _unpacked(path: Path) -> bytes:
 
 
 def _read_json(path: Path) -> tuple[Rows, Metadata]:
-    """JSON Lines; one JSON document, a list of rows or an object that holds one; or a stream."""
+    """Read JSON Lines, a JSON document with a list of rows, or a stream."""
     return _rows_of_text(path, _read_text(path)), {}
 
 
@@ -261,7 +261,7 @@ def _documents(path: Path, text: str, lines: list[str]) -> list[Any] | None:
 
 
 def _document_rows(path: Path, document: Any) -> list[Any]:
-    """The rows of a document: those of a list, of an Inspect log, or under an object's one key."""
+    """Return the rows of a document: a list, an Inspect log, or an object with one list."""
     if isinstance(document, list):
         return document
     if not isinstance(document, dict):

@@ -34,7 +34,7 @@ BELOW = 0.01
 # The metrics 'gain_kept_at_...': the gain at these shares, where it is at least LEAST_GAIN. A share
 # of a smaller gain would say little.
 KEPT_AT, LEAST_GAIN = (0.1, 0.2, 0.3), 0.05
-# By metric: 1 where larger is better, else -1.
+# Signs of metrics: 1 if larger is better, else -1.
 SIGNS = {
     "area": 1.0,
     **{f"gain_kept_at_{100 * share:.0f}": 1.0 for share in KEPT_AT},
@@ -58,7 +58,7 @@ NOTHING = "No two models share a task on which the second costs more and is more
 
 
 class TaskCurves(NamedTuple):
-    """The curves of routers, FACTS and COSTS, and the number of answers: of a task, or the mean."""
+    """Routers' curves, FACTS, COSTS and the number of answers, for a task or as a mean."""
 
     curves: Mapping[str, RoutingCurve]
     facts: Mapping[str, float]
@@ -119,7 +119,7 @@ def task_curves(
         )
         for name, by_split in add_reference_routers(probabilities, gain, len(numbers)).items()
     }
-    # Means over the evaluation parts, as those of the curves.
+    # Means over the evaluation parts, like the curves.
     values = (small, large, gain < 0, gain > 0, small_cost, large_cost)
     facts = {
         name: float(np.mean([column[part].mean() for part in evaluated]))
@@ -220,7 +220,7 @@ def _with_interval(column: str, values: np.ndarray, level: float) -> dict[str, f
 def select_worthwhile(cascades: pl.DataFrame) -> tuple[pl.DataFrame, list[dict[str, Any]]]:
     """Return the mean rows of the pairs that are worth a cascade, and the facts of the others.
 
-    Of the others the large model gains no more than BELOW, or costs no more than the small one.
+    In the other pairs the large model gains at most BELOW, or costs no more than the small one.
     """
     means = cascades.filter(pl.col("task").is_null())
     facts = means.filter(pl.col("router").is_null(), pl.col("metric").is_in([*FACTS, *COSTS]))

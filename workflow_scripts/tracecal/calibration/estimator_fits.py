@@ -1,8 +1,8 @@
-"""One estimator's fits as a calibrator's file holds them, checked against its features.
+"""The fits of one estimator in a calibrator's file, checked against its features.
 
-`EstimatorFits` has those of each split's calibration part, and of all labels. `Coefficients` is the
-type of a fit in the schema: `kind` says which of `calibration.fits` it is. `require_width` checks
-that a fit takes as many inputs as its estimator has.
+`EstimatorFits` holds one fit per split's calibration part and one on all labels. `Coefficients` is
+the type of a fit in the schema, and its `kind` names a class of `calibration.fits`. `require_width`
+checks the number of a fit's inputs.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ Coefficients = Annotated[
     Logistic | Isotonic | Constant | Identity | Mixture | LogOddsMean | Pooled,
     Field(discriminator="kind"),
 ]
-WEIGHT_TOLERANCE = 1e-6  # by which a mixture's weights may miss 1
+WEIGHT_TOLERANCE = 1e-6  # largest error of the sum of a mixture's weights
 
 
 class EstimatorFits(BaseModel):

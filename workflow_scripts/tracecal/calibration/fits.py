@@ -16,7 +16,7 @@ from pydantic import ConfigDict
 from tracecal.calibration.regression import fit_logistic_regressions, sigmoid
 
 Method = Literal["platt", "platt_raw", "isotonic", "identity"]
-# A member of a mean of log odds counts with at least this probability of either label.
+# Smallest probability of either label in a mean of log odds.
 SMALLEST_PROBABILITY = 1e-6
 
 
@@ -27,9 +27,9 @@ class _Checked:
 
 
 def _sum_by_row(terms: np.ndarray) -> np.ndarray:
-    """The sum of each row of terms [n, d], the same to the last bit whatever the other rows are.
+    """Sum each row of terms [n, d]; other rows do not change a sum's last bit.
 
-    A product of matrices is not: an answer could miss by itself a threshold that it set in a file.
+    A matrix product would: a single answer could then miss the threshold that it set in a file.
     """
     return np.ascontiguousarray(terms).sum(axis=1)
 
@@ -116,7 +116,7 @@ class LogOddsMean(_Checked):
 
 
 def _mean_by_log_odds(proba: Sequence[np.ndarray]) -> np.ndarray:
-    """Probabilities [n] whose log odds are the mean of those of `proba` [k, n]."""
+    """Average the log odds of `proba` [k, n], and return probabilities [n]."""
     inner = np.clip(proba, SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)
     return sigmoid((np.log(inner) - np.log1p(-inner)).mean(axis=0))
 
@@ -304,8 +304,8 @@ def probability_bounds(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Smallest and largest probability [n] of inputs between `low` and `high`, both [n, d].
 
-    Every kind of fit is monotone in each of its inputs, so they lie at ends. The bounds of a
-    mixture or a mean are those of its fits, mixed, and may be wider.
+    Every kind of fit is monotone in each of its inputs, so the extremes lie at bounds. A mixture or
+    a mean combines the bounds of its fits, which may be wider than necessary.
     """
     if isinstance(fit, Mixture | LogOddsMean):
         ends = [

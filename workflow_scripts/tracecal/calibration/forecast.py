@@ -79,9 +79,9 @@ def coverage(
 ) -> float:
     """The share of answers kept by the guarantee that `calibrate` finds; 0 without one.
 
-    As there, a fifth of the groups, whose numbers are random, fits the ranking and the others test
-    thresholds; fewer than MIN_FITTED groups all test. `largest_group` is by default that of
-    `groups.largest_group`.
+    Like `calibrate` it fits the ranking on a fifth of the groups, whose numbers are random, and
+    tests thresholds on the others; fewer than MIN_FITTED groups all test. `groups.largest_group`
+    gives the default of `largest_group`.
     """
     n_fit = round(FIT_SHARE * n_groups) if n_groups >= MIN_FITTED else 0
     sizes = np.bincount(answers.group)
@@ -99,7 +99,7 @@ def coverage(
 
 
 def _orientation(score: np.ndarray, correct: np.ndarray) -> int:
-    """-1 where wrong answers have the higher scores, as a fit would turn these round; else 1."""
+    """Return the sign that a fit would give the score: -1 if wrong answers have higher scores."""
     if correct.all() or not correct.any():
         return 1
     return 1 if score[correct].mean() >= score[~correct].mean() else -1
@@ -125,7 +125,7 @@ def summarise_draws(simulated: pl.DataFrame) -> pl.DataFrame:
 
 
 def doubling_sizes(start: int, end: int) -> list[int]:
-    """Return `start`, twice as many and so on, up to `end`.
+    """Return `start` and its doublings up to `end`.
 
     >>> doubling_sizes(50, 300)
     [50, 100, 200]
@@ -136,8 +136,8 @@ def doubling_sizes(start: int, end: int) -> list[int]:
 def questions_needed(share: float, table: pl.DataFrame) -> float | None:
     """Return the number of questions with which a `share` of draws has a guarantee.
 
-    `table` is that of `summarise_draws`; None where its largest number is not enough. More labels
-    never make a guarantee rarer, and between two numbers the share grows with the logarithm.
+    `table` comes from `summarise_draws`; None if its largest number is not enough. Shares never
+    fall with more labels, and grow linearly in the logarithm between two numbers.
     """
     shares = np.maximum.accumulate(table["guaranteed"].to_numpy())
     row = int(np.searchsorted(shares, share))

@@ -19,9 +19,8 @@ SMALLER_SHARES = (0.05, 0.0)
 def group_answers(answers: pl.DataFrame) -> pl.DataFrame:
     """Return `example_id` and `group_id` of answers (columns of `RECORDS`).
 
-    Answers that share a group id, a question or a trace that is no chance form one group, named
-    after its first answer by id. Raises `InputError` where equal answers to one question differ in
-    `correct`.
+    Answers with a common group id, question or distinctive trace form one group, named after its
+    first answer by id. Raises `InputError` if equal answers to one question differ in `correct`.
     """
     answers = answers.sort("example_id")
     answers = answers.with_columns(question=question_keys(answers), trace=_trace_keys(answers))
@@ -44,7 +43,7 @@ def group_answers(answers: pl.DataFrame) -> pl.DataFrame:
 
 
 def has_distinctive_trace(answers: pl.DataFrame) -> pl.Series:
-    """Whether the trace of each answer alone tells it from those to other questions, bool [n].
+    """Find the answers with traces that cannot be equal by chance, bool [n].
 
     >>> traces = {"surprisal": [[0.0, 1e-4, 2e-4], [0.1234, 1.01, 2.345]], "entropy": [None] * 2}
     >>> has_distinctive_trace(pl.DataFrame(traces)).to_list()
@@ -65,7 +64,7 @@ def _trace_keys(answers: pl.DataFrame) -> pl.Series:
 
 
 def _require_agreement(answers: pl.DataFrame, key: list[str]) -> None:
-    # Different questions may have equal answers, of which one is wrong.
+    # Equal answers to different questions may be right and wrong.
     one_question = pl.col("question").drop_nulls().n_unique().over(key) <= 1
     verdicts = pl.col("correct").drop_nulls().n_unique().over(key)
     contradictory = answers.filter((verdicts > 1) & one_question)
@@ -81,9 +80,9 @@ def _require_agreement(answers: pl.DataFrame, key: list[str]) -> None:
 
 
 def largest_group(sizes: np.ndarray, share: float = LARGER_SHARE) -> int:
-    """The smallest size for which larger groups hold at most `share` of the answers.
+    """Return the smallest size that leaves at most `share` of the answers in larger groups.
 
-    `sizes` [groups] are those of all groups at hand, labelled or not.
+    `sizes` [groups] are the sizes of all groups, labelled or not.
 
     >>> largest_group(np.array([1, 1, 1, 1, 2, 20])), largest_group(np.array([2, 2, 2, 1]))
     (20, 2)
@@ -92,7 +91,7 @@ def largest_group(sizes: np.ndarray, share: float = LARGER_SHARE) -> int:
 
 
 def group_size_choices(sizes: np.ndarray) -> dict[int, float]:
-    """The limits on groups that make sense, and the share of answers in groups larger than each.
+    """Return useful limits on groups, each with the share of answers in larger groups.
 
     The first is `largest_group`; the others leave fewer answers in larger groups, or none.
 

@@ -1,6 +1,6 @@
-"""The metrics of a model on a task: its accuracy, and those of all estimators and splits.
+"""Metrics of a model on a task: its accuracy, and the metrics of all estimators and splits.
 
-1. `accuracy_row` counts right answers, `accuracy_by_language` those of each language.
+1. `accuracy_row` counts right answers, `accuracy_by_language` does so for each language.
 2. `all_metrics` measures the predictions, as one frame.
 3. `metrics_by` measures parts of the evaluation by themselves, `metrics_by_language` each language.
 """

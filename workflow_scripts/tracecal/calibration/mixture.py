@@ -1,4 +1,4 @@
-"""A mixture of fits, whose weights follow from how well each predicts held-out folds."""
+"""Mixtures of fits, weighted by how well each fit predicts held-out folds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The parts of answers, as answers with labels and groups of their own.
+"""Parts of answers as answers, each with its label and the group of its answer.
 
 `labelled_parts(answers, statement)` gives what `calibrate` is fitted on, `part_answers` cuts any
 answers.

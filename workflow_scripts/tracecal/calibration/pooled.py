@@ -1,6 +1,6 @@
 """Partial pooling: one calibrator for all parts of a task's answers.
 
-Each part's name has an intercept and slopes of its own, which shrink towards common ones.
+The intercept and the slopes of each part's name shrink towards common ones.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ def part_codes(rows: pl.DataFrame, names: Sequence[str], column: str = PART) -> 
 def by_part(
     estimators: Mapping[str, Sequence[str]], own_fits: Mapping[str, str]
 ) -> tuple[dict[str, list[str]], dict[str, str]]:
-    """Add the part to the inputs of all estimators but those of `own_fits`, and pool their fits.
+    """Add the part's code to the inputs of estimators outside `own_fits`, and pool their fits.
 
     >>> estimators = {"trace": ["scores.trace"], "log_ridge": ["features.length"]}
     >>> by_part(estimators, {"log_ridge": "ridge"})[0]

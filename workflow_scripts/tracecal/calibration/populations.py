@@ -1,4 +1,4 @@
-"""Populations of questions, from which a forecast draws labelled answers.
+"""Populations of questions that a forecast draws labelled answers from.
 
 `LabelledPopulation` imitates labelled answers at hand; `BinormalPopulation` follows from guesses of
 accuracy and AUROC.
@@ -24,19 +24,16 @@ MAX_CORRELATION = 0.9
 
 
 class Population(Protocol):
-    """Where labelled questions come from."""
+    """A source of labelled questions."""
 
     @property
     def advice(self) -> str:
-        """What a forecast says where no number of questions suffices."""
+        """The forecast's advice if no number of questions suffices."""
         ...
 
     @property
     def largest_group(self) -> int | None:
-        """How many answers of a question count at most.
-
-        None: as many as the largest that calibrates.
-        """
+        """The largest group to keep answers of; None: the default."""
         ...
 
     def draw(self, rng: np.random.Generator, n_groups: int) -> LabelledAnswers:
@@ -59,7 +56,7 @@ def normal_scores(probability: np.ndarray, fold: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class LabelledPopulation:
-    """Groups like those of labelled answers.
+    """Groups that imitate labelled answers.
 
     Attributes
     ----------
@@ -148,7 +145,7 @@ def _fit_curve(score: np.ndarray, correct: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def _group_correlation(group: np.ndarray, residual: np.ndarray) -> float:
-    """The mean product of the residuals of two answers of one group; 0 without such pairs."""
+    """Average the products of residuals over pairs within groups; 0 without pairs."""
     index = np.unique(group, return_inverse=True)[1]
     sums, squares, sizes = (
         np.bincount(index, weights=values) for values in (residual, residual**2, residual**0)

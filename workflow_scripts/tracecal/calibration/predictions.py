@@ -62,12 +62,12 @@ def calibrate_all(
 ) -> tuple[pl.DataFrame, dict[str, EstimatorFits]]:
     """Fit each estimator on each split's calibration part and predict its evaluation part.
 
-    `answers` holds `example_id`, `correct` and the columns named by `estimators` (id -> columns).
-    A row with a None among an estimator's columns is left out of its fit and prediction. The
-    estimators in `own_fits` are fitted in that way, the others by `method` with `fit_all`'s
-    `penalty`; 'mixture' and 'log_odds_mean' need the column `rank` of `splits`, and 'pooled' the
-    `part_names` (see `calibration.pooled`). Returns the predictions, by estimator, split and
-    example, and each estimator's fits.
+    `answers` holds `example_id`, `correct` and the columns that `estimators` names (id -> columns).
+    An estimator's fit and predictions leave out rows with a None among its columns. `own_fits`
+    prescribes the fits of some estimators; `method` with `fit_all`'s `penalty` fits the others.
+    'mixture' and 'log_odds_mean' need the column `rank` of `splits`, and 'pooled' the `part_names`
+    (see `calibration.pooled`). Returns the predictions by estimator, split and example, and each
+    estimator's fits.
     """
     answers = answers.sort("example_id")
     calibration = _calibration_masks(answers["example_id"], splits)
@@ -106,7 +106,7 @@ def calibrate_all(
 
 
 def probabilities(columns: pl.DataFrame, fits: Iterable[Fit]) -> np.ndarray:
-    """The probability of each answer by each of `fits`, [fits, n]; NaN where a column is None."""
+    """Predict each answer with each of `fits`, [fits, n]; NaN where a column is None."""
     x = columns.cast({pl.Null: pl.Float64}).cast(pl.Float64).to_numpy()
     complete = np.isfinite(x).all(axis=1)
     predicted = [fit.predict(np.where(complete[:, None], x, 0.0)) for fit in fits]
@@ -114,8 +114,8 @@ def probabilities(columns: pl.DataFrame, fits: Iterable[Fit]) -> np.ndarray:
 
 
 def mean_probabilities(predictions: pl.DataFrame, *keys: str) -> pl.DataFrame:
-    """`keys` and the mean `probability` over the splits that evaluate them."""
-    # Sorted, so that sums are rounded alike whatever the order of the rows.
+    """Average `probability` by `keys` over the splits that evaluate them."""
+    # Sorted, so that sums do not depend on the order of the rows.
     ordered = predictions.sort(*keys, "split").group_by(keys, maintain_order=True)
     return ordered.agg(pl.col("probability").mean())
 
@@ -152,7 +152,7 @@ def pick_baselines(
 
 
 def with_picked(predictions: pl.DataFrame, picked: pl.DataFrame) -> pl.DataFrame:
-    """`predictions`, then those of the baseline picked in each split (`picked`), as PICKED."""
+    """Add to `predictions` the `picked` baseline's of each split, under the name PICKED."""
     picks = picked.select("split", estimator="baseline")
     rows = predictions.join(picks, on=["estimator", "split"], how="semi", maintain_order="left")
     renamed = rows.with_columns(estimator=pl.lit(PICKED)).sort("split", maintain_order=True)
@@ -160,7 +160,7 @@ def with_picked(predictions: pl.DataFrame, picked: pl.DataFrame) -> pl.DataFrame
 
 
 def _calibration_masks(ids: pl.Series, splits: pl.DataFrame) -> dict[int, np.ndarray]:
-    """By split, a mask [n] of the `ids` that calibrate."""
+    """Return by split a mask [n] of the `ids` in the calibration part."""
     calibration = pl.col("example_id").filter(part="calibration")
     members = splits.group_by("split").agg(calibration).sort("split")
     return {split: ids.is_in(group).to_numpy() for split, group in members.iter_rows()}
@@ -227,7 +227,7 @@ def _predict(
     inputs: Mapping[str, Inputs],
     calibrators: Mapping[str, EstimatorFits],
 ) -> pl.DataFrame:
-    """`PREDICTIONS` of each split's complete answers outside its calibration part."""
+    """Predict each split's complete answers outside its calibration part (`PREDICTIONS`)."""
     keys = [(name, split) for name in inputs for split in calibration]
     if not keys:
         return pl.DataFrame(schema=PREDICTIONS)

@@ -17,7 +17,7 @@ from tracecal.io.randomness import seeded
 
 # Enough labels decide in POWER of the draws. Numbers are tried up to MOST, each a share STEP more.
 POWER, MOST, STEP = 0.8, 20_000, 0.05
-DRAWS = 200  # of groups, whose tests have no formula
+DRAWS = 200  # draws of groups, since their tests have no formula
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class KeptGroups:
 def kept_groups(group: np.ndarray, wrong: np.ndarray) -> KeptGroups:
     """Count kept answers [n] by group, in an order that says nothing of their labels.
 
-    Answers count alike, and the largest group as 1.
+    All answers have one weight, with which the largest group counts as 1.
     """
     _, index = np.unique(group, return_inverse=True)
     n_kept = np.bincount(index)

@@ -66,7 +66,7 @@ class RatedAnswers:
 
 @dataclass(frozen=True)
 class LabelledAnswers(RatedAnswers):
-    """Answers with probabilities, of which `correct` [answers] says whether they are right."""
+    """Answers with probabilities and verdicts `correct` [answers]."""
 
     correct: np.ndarray
 

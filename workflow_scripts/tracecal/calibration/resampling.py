@@ -146,7 +146,7 @@ def resample_metrics(
 def _by_split(
     predictions: pl.DataFrame, ids: pl.Series
 ) -> dict[tuple[str, int], tuple[np.ndarray, np.ndarray]]:
-    """By estimator and split the rising indices of its examples in `ids`, and the probabilities."""
+    """Return by estimator and split the rising indices of examples in `ids`, and probabilities."""
     indices = pl.DataFrame({"example_id": ids}).with_row_index("index")
     grouped = (
         predictions.join(indices, on="example_id", validate="m:1")

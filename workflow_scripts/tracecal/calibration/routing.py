@@ -99,7 +99,7 @@ def average_over_splits(
     Parameters
     ----------
     probabilities, evaluated : sequence of array [n]
-        By split the probabilities, and a mask of the evaluated answers.
+        Probabilities and a mask of the evaluated answers, by split.
     small, large, cost : array [n]
         As in `routing_curve`.
     counts : array [1 + resamples, n]

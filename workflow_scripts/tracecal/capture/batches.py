@@ -58,8 +58,9 @@ def in_waves(
     keep: Callable[[list[Result]], None] = forget,
     waves: int = 8,
 ) -> list[Result]:
-    """As `in_batches`, but `work` also takes the batch size, and `waves` times as many prompts:
-    waiting prompts take the places of finished ones.
+    """Work in batches like `in_batches`, but let waiting prompts replace finished ones.
+
+    `work` also takes the batch size, and gets `waves` times as many prompts.
 
     Not all prompts at once: which ones go to `keep` together depends on the prompts and `size`
     alone, so a step that is resumed repeats what it would have done.

@@ -7,7 +7,7 @@ from transformers import PreTrainedTokenizerBase
 
 
 class StopStrings:
-    """Finds the token in which a stop string begins, without tokenising text again."""
+    """Finds the token that a stop string begins in, without tokenising text again."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, strings: Sequence[str]) -> None:
         self.tokenizer = tokenizer

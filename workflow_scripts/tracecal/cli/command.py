@@ -166,7 +166,7 @@ class Command:
         return [*explicit.values(), *implicit]
 
     def runner(self) -> Callable[..., None]:
-        """The function, called with models in place of their fields; its signature is typer's."""
+        """Wrap the function for typer, which passes the fields of models as options."""
         options: dict[str, list[inspect.Parameter]] = {}
         models = {p.name: p.model for p in self.parameters() if p.model is not None}
         panel_of = {name: panel for panel, names in self.panels.items() for name in names}

@@ -44,7 +44,7 @@ def flag(name: str) -> str:
 
 
 def files_in(path: str) -> list[Path]:
-    """The files of a folder; none of a file, nor of a text in place of a path."""
+    """List the files of a folder; none for anything else."""
     try:
         return [*Path(path).iterdir()]
     except OSError:

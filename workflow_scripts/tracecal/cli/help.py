@@ -46,7 +46,7 @@ def settings() -> None:
 
 
 def keys_of(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str, str]]:
-    """A model's keys (with a dot those of models in it), defaults as JSON, and descriptions."""
+    """List a model's keys (nested ones with a dot), defaults as JSON, and descriptions."""
     for name, field in model.model_fields.items():
         if isinstance(default := field.get_default(), BaseModel):
             yield from keys_of(type(default), f"{prefix}{name}.")

@@ -127,12 +127,12 @@ def typer_parameter(name: str, kind: Any, option: Any, default: Any) -> inspect.
 
 
 def escaped(text: str) -> str:
-    """A text whose brackets are no markup of rich."""
+    """Escape brackets, which rich would take for markup."""
     return text.replace("[", r"\[")
 
 
 def require_ending(endings: tuple[str, ...]) -> Any:
-    """The check of an option for a file whose name has one of the `endings`."""
+    """Make the check that a file's name has one of the `endings`."""
 
     def check(path: str | None) -> str | None:
         if path is not None and Path(path).suffix not in endings:
@@ -145,7 +145,7 @@ def require_ending(endings: tuple[str, ...]) -> Any:
 
 
 def with_mappings(values: Mapping[str, Any], model: type[Strict]) -> dict[str, Any]:
-    """The options of a model, with those of COLUMN=PATH as mappings."""
+    """Return the options of a model, with COLUMN=PATH parsed to mappings."""
     return {
         name: mapping_of(name, value)
         if get_origin(model.model_fields[name].annotation) is dict

@@ -39,7 +39,7 @@ def without(*removed: str) -> tuple[str, ...]:
     return tuple(name for name in TRACE_PLUS_FEATURES if name not in removed)
 
 
-# The same quantities as -ln(x + 1e-9) in place of exp(-x).
+# The same quantities as -ln(x + 1e-9) instead of exp(-x).
 TRACE_PLUS_ON_LOGARITHMS = (
     "first3_entropy_log_conf",
     "mean_entropy_log_conf",

@@ -1,4 +1,4 @@
-"""Estimators trained on labelled rows of their own, which give a probability.
+"""Estimators that were trained on separate labelled rows and give a probability.
 
 The internal-state probe (Ji et al. 2024) is confident before a token is generated; LARS (Yaldiz et
 al. 2025) is a learned score of the text and token probabilities of an answer.

@@ -1,4 +1,4 @@
-"""The inputs of the estimators that need the trace of an answer alone, and their bounds.
+"""Inputs of the estimators that need only an answer's trace, and their bounds.
 
 Inputs are named as in the calibration protocol: `features.<name>` and `scores.<estimator>`.
 `compute_inputs(answers, names)` computes them, and `compute_bounded_inputs` their bounds, too.
@@ -67,8 +67,8 @@ def compute_inputs(
 ) -> pl.DataFrame:
     """Compute `example_id` and the inputs `names`, Float64, of answers with their traces.
 
-    The inputs of `custom` estimators are their scores, those of own columns their values. A
-    value is missing where undefined, or where `surprisal` or `entropy` is needed and missing.
+    Inputs of `custom` estimators are their scores, and inputs of own columns their values. A value
+    is missing if it is undefined, or if a needed `surprisal` or `entropy` is missing.
 
     >>> answers = pl.DataFrame({"example_id": ["a"], "surprisal": [[0.0]], "entropy": [[0.5]]})
     >>> compute_inputs(answers, ["scores.min_prob"])["scores.min_prob"].item()

@@ -42,7 +42,7 @@ def with_held_out(
 def confidence_columns(
     records: pl.DataFrame, fits: Mapping[str, Predictor], task: str | None
 ) -> pl.DataFrame:
-    """By estimator the probability, the held-out probability and the score of each record.
+    """Compute each record's probability, held-out probability and score by estimator.
 
     Of an answer that the calibrator was fitted on, both probabilities are by a fit that had not
     seen it; where the file holds none, the second is None. Without `fits` there are scores alone.

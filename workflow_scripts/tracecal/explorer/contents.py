@@ -39,7 +39,7 @@ def choose_answers(answers: pl.DataFrame, limit: int, seed: int) -> pl.DataFrame
         .with_columns(rank=pl.col("hash").rank("dense").over("model", "task"))
         .sort("rank", "task", "model", "answer")
         .with_row_index("row")
-        # Leave out an answer of which only some parts would fit.
+        # Leave out an answer if only some of its parts fit.
         .filter(pl.col("row").max().over("model", "task", "answer") < limit)
         .drop("hash", "rank", "answer", "row")
         .sort("model", "task", "example_id")
@@ -136,7 +136,7 @@ def contents(
 
 
 def darkest(values: pl.Series) -> float:
-    """The value (nats) from which a token is shaded darkest; 1 where all are nearly 0."""
+    """Return the value (nats) of the darkest shade; 1 if all values are nearly 0."""
     return round(values.explode().cast(pl.Float64).quantile(DARKEST) or 0.0, 1) or 1.0
 
 

@@ -39,7 +39,7 @@ from tracecal.io.input_files import MOST_BYTES, require_regular
 
 WIDTH = 80  # of the text
 SHOWN_TOKENS, SHOWN_ALTERNATIVES, SHOWN_FIELDS = 6, 3, 12
-MOST_ROWS_OF_FIELDS = 1000  # whose fields are compared with those that are read
+MOST_ROWS_OF_FIELDS = 1000  # rows to search for unread fields
 # Fields of a row that are read whatever its format is.
 ENVELOPE = {
     *(*IDS, *OTHER_IDS, *TIMES, *LABELS, *QUESTION, *CONTEXT, *REFERENCES),
@@ -202,7 +202,7 @@ def _unread(row: Row, body: Row, answer_format: Format, reading: Reading) -> Ite
 
 
 def _unread_fields(model: type[BaseModel], value: Mapping[str, Any]) -> Iterator[str]:
-    """The paths of fields that a pydantic model does not have; those of lists once."""
+    """Yield the paths of fields that a pydantic model lacks, once per list."""
     fields = {field.alias or name: field for name, field in model.model_fields.items()}
     for name, item in value.items():
         if not _is_there(item):
@@ -243,7 +243,7 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def _is_incidental(name: str) -> bool:
-    """Whether a field's name does not look like that of a number or verdict that is missed."""
+    """Return whether a field's name is unlike those of missed numbers and verdicts."""
     return not any(part in name.lower() for part in TELLING)
 
 

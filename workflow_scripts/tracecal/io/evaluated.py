@@ -1,4 +1,4 @@
-"""The evaluated examples of a task, those of the role 'evaluation'."""
+"""The evaluated examples of a task, with the role 'evaluation'."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -94,7 +94,7 @@ def require_small(value: Any, where: str) -> None:
 
 
 def _size(value: Any, sizes: dict[int, int]) -> int:
-    """Number of values with aliases expanded; `sizes` holds those of the parts by id."""
+    """Count the values with aliases expanded; `sizes` holds the parts' counts by id."""
     if not isinstance(value, dict | list):
         return 1
     if id(value) not in sizes:
@@ -116,7 +116,7 @@ class _Loader(yaml.SafeLoader):
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Mapping:
         keys = set()
-        # A merge (<<) is not a key of its own.
+        # A merge (<<) is no key.
         for key_node in (key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"):
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, Hashable):

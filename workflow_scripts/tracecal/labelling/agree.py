@@ -34,7 +34,7 @@ class Agreement:
     n_unpaired : int
         Answers with a verdict by one person or by none.
     disagreements : polars.DataFrame
-        `example_id` and both verdicts of the answers on which they disagree.
+        `example_id` and both verdicts of the answers with different verdicts.
     """
 
     n: int

@@ -15,14 +15,14 @@ import numpy as np
 
 from tracecal.calibration.bets import min_groups
 
-# The answers that a guarantee is about: those of the file, or further ones like them.
+# The answers that a guarantee covers: the file's, or further ones like them.
 PopulationKind = Literal["finite", "further"]
 # The shares of answers that the thresholds keep: START_SHARE, then STEP more each. Of further
 # answers the first threshold keeps START_FACTOR times the groups that suffice without an error.
 START_SHARE, STEP, START_FACTOR = 0.08, 0.04, 1.5
 # The bets start from an error rate of PRIOR_RATE times the target, weighted as PRIOR_LABELS labels.
 PRIOR_RATE, PRIOR_LABELS = 0.4, 20.0
-# The share of further answers whose scores choose the thresholds, and which no test uses.
+# The share of further answers that choose the thresholds and enter no test.
 THRESHOLD_SHARE = 0.1
 
 

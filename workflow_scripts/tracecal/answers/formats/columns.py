@@ -126,7 +126,7 @@ def _are_objects(logprobs: Any) -> bool:
 
 
 def _text(row: Row, tokens: Sequence[str | None]) -> str | None:
-    """The text that the tokens spell, of several; else the first of the columns `TEXTS`."""
+    """Return the text that several tokens spell, or else the first of the columns `TEXTS`."""
     texts = [text for name in TEXTS if isinstance(text := row.get(name), str)]
     if len(texts) > 1 and tokens and None not in tokens:
         spelled = "".join(map(str, tokens)).strip()

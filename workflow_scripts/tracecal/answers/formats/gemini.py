@@ -105,7 +105,7 @@ LOGPROBS = ("logprobsResult", "logprobs_result")
 
 
 class GeminiStream(Stream):
-    """A response, whose pieces have its id, or end with a reason."""
+    """A response; its pieces share an id, or end with a reason."""
 
     @staticmethod
     def recognises(value: Row) -> bool:
@@ -114,7 +114,7 @@ class GeminiStream(Stream):
 
     @classmethod
     def is_piece(cls, value: Row) -> bool:
-        """Whether a response has candidates none of which has ended."""
+        """Return whether no candidate of a response has ended."""
         if not cls.recognises(value) or not super().is_piece(value):
             return False
         candidates = [each for each in value["candidates"] if isinstance(each, dict)]

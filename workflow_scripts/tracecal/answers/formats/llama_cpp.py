@@ -75,7 +75,7 @@ def _log(probability: float) -> float | None:
     return math.log(probability) if probability > 0 else None
 
 
-# Fields of a piece, one of which distinguishes it from a row with a column `stop`.
+# Fields that distinguish a piece from a row with a column `stop`.
 OWN = ("completion_probabilities", "id_slot", "tokens_predicted", "slot_id")
 JOINED = ("content", "tokens", "completion_probabilities")
 
@@ -100,7 +100,7 @@ class LlamaCppStream(Stream):
         add_text(self.answer, "content", piece["content"])
         for name in ("tokens", "completion_probabilities"):
             add_list(self.answer, name, piece.get(name))
-        self.answer.setdefault("completion_probabilities", [])  # by which the format is recognised
+        self.answer.setdefault("completion_probabilities", [])  # identifies the format
         self.has_ended = piece["stop"]
 
 

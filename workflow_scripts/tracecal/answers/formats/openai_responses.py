@@ -64,7 +64,7 @@ def read(row: Row) -> RawAnswer:
 
 
 def _steps(texts: Sequence[OutputText]) -> list[Step]:
-    """The steps of texts; one without a log-probability stands for a text that has none."""
+    """Read the steps of texts; a text without log-probabilities becomes one empty step."""
     if not any(text.logprobs for text in texts):
         return []
     return [

@@ -50,7 +50,7 @@ class Stream(ABC):
 
 
 def add_text(row: Row, name: str, value: Any) -> None:
-    """Append a text to that of a field.
+    """Append a text to a field.
 
     >>> row = {"text": "Li"}
     >>> add_text(row, "text", "ma")

@@ -38,7 +38,7 @@ class TGI(BaseModel):
 
 
 def read(row: Row) -> RawAnswer:
-    """Read an answer; of several (``best_of``), the best one."""
+    """Read an answer; from several (``best_of``) the best one."""
     answer = TGI.model_validate(row)
     tokens, tops = answer.details.tokens, answer.details.top_tokens or []
     if tops and len(tops) != len(tokens):

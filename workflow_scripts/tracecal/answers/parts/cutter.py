@@ -34,7 +34,7 @@ CUT = {
 
 
 def cut_parts(traces: pl.DataFrame, parts: Parts) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Cut traces into those of their parts.
+    """Cut traces into the traces of parts.
 
     Parameters
     ----------

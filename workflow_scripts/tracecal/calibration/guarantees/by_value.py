@@ -120,7 +120,7 @@ def thresholds_by_value(
 
 
 def joint_confidence(level: float, n_guarantees: int) -> float:
-    """The confidence with which `n_guarantees` at `level` each hold all at once (Bonferroni).
+    """Return the joint confidence of `n_guarantees` at `level` each (Bonferroni).
 
     >>> joint_confidence(0.1, 3)
     0.7

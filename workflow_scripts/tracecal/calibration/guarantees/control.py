@@ -125,20 +125,20 @@ def _rank(features: Sequence[str], fit: Fit, rows: pl.DataFrame) -> pl.DataFrame
 
 
 def _grouped_scores(rows: pl.DataFrame, sizes: np.ndarray) -> GroupedScores:
-    """The scores of `rows`; `sizes` are those of all groups by rank."""
+    """Return the scores of `rows`; `sizes` are all groups' sizes by rank."""
     group = rows["rank"].to_numpy()
     return GroupedScores(rows["score"].to_numpy(), group, sizes[group])
 
 
 def describe_cap(largest_group: int) -> str:
-    """Which groups' answers are never kept."""
+    """Say which groups' answers are never kept."""
     if largest_group == 1:
         return "answers of groups of several are never kept"
     return f"answers of groups of more than {largest_group} are never kept"
 
 
 def as_row(test: ErrorRateTest) -> dict[str, Any]:
-    """The JSON values of a test: counts where something is kept."""
+    """Return the JSON values of a test, with counts if it has a threshold."""
     n_kept, wrong = (test.kept, test.wrong) if test.guaranteed else (0, 0)
     return {
         "error_rate": test.error_rate,

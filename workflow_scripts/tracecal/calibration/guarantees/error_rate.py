@@ -33,13 +33,13 @@ from tracecal.calibration.guarantees.sequence import fitted_sequence
 # Fewer distinct scores than this, of MIN_UNLABELLED answers or more, are tested value by value.
 FEW_VALUES = 20
 GROUPS_NEED = "groups of answers need"  # how the reason begins where these are too few
-MIN_QUANTILES = 20  # groups: at least so many unlabelled scores choose the thresholds
+MIN_QUANTILES = 20  # fewest unlabelled scores that choose the thresholds for groups
 # The first value to test keeps START times the answers that suffice if none is wrong; with fewer
 # labels than FEW_LABELS times these, START_FEW times.
 START, START_FEW, FEW_LABELS = 3.0, 1.5, 10
-# Scores that agree in so many digits are ties, as their last bits depend on how they are computed.
+# Scores with equal first digits are ties, since their last bits depend on the computation.
 DIGITS = 14
-# From so many labels on, a start that some of them choose keeps more than the line.
+# Fewest labels for a start that some of them choose, which then keeps more than the line.
 MANY_LABELS = 600
 STEP = 0.02  # groups: each threshold keeps this share of the answers more than the one before
 
@@ -65,15 +65,15 @@ class GroupedScores:
 
     @classmethod
     def of_single(cls, score: np.ndarray) -> "GroupedScores":
-        """Answers that are groups of their own."""
+        """Make single answers, each a group."""
         return cls(np.asarray(score, dtype=float), np.arange(len(score)), np.ones(len(score), int))
 
     def select(self, mask: np.ndarray) -> "GroupedScores":
-        """The answers in a mask [n]."""
+        """Select the answers in a mask [n]."""
         return GroupedScores(self.score[mask], self.group[mask], self.size[mask])
 
     def rounded(self) -> "GroupedScores":
-        """The same with scores of DIGITS digits."""
+        """Round the scores to DIGITS digits."""
         unit = _last_digit(self.score)
         return replace(self, score=np.round(self.score / unit) * unit)
 
@@ -82,7 +82,7 @@ class GroupedScores:
         return len(np.unique(self.group))
 
     def group_totals(self, values: np.ndarray, largest_group: int) -> np.ndarray:
-        """The mean of `values` [n, t] in each group times size / `largest_group`, [groups, t]."""
+        """Average `values` [n, t] in each group, times size / `largest_group`: [groups, t]."""
         _, index, counts = np.unique(self.group, return_inverse=True, return_counts=True)
         order = np.argsort(index, kind="stable")
         starts = np.cumsum(counts) - counts
@@ -102,7 +102,7 @@ class ErrorRateTest:
     Attributes
     ----------
     error_rate, tested_rate : float
-        The guaranteed rate, and that of the test: the same or a smaller one.
+        The guaranteed rate, and the tested one, which is at most as large.
     guaranteed : tuple of float
         All guaranteed thresholds, in falling order; the guarantee holds for all of them at once.
     n, n_groups : int
@@ -148,7 +148,7 @@ def find_thresholds(
 ) -> list[ErrorRateTest]:
     """Find the thresholds of each error rate, smallest rate first.
 
-    Each guarantee holds by itself. A rate without a threshold takes that of the rate before it.
+    Each guarantee holds by itself. A rate without a threshold takes the previous rate's threshold.
     Scores that agree in DIGITS digits are ties, and a threshold is a little below those it keeps.
 
     Parameters
@@ -210,13 +210,13 @@ def find_thresholds(
 
 
 def _rounded_answers(score: np.ndarray, wrong: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rounded scores, and whether each answer is wrong, of the answers with a score."""
+    """Return the rounded scores of the answers with a score, and whether each is wrong."""
     ranked = ~np.isnan(score)
     return GroupedScores.of_single(score[ranked]).rounded().score, wrong[ranked]
 
 
 def lowered(score: np.ndarray) -> np.ndarray:
-    """The smallest numbers that are rounded to scores of DIGITS digits, [n]."""
+    """Return the smallest numbers that round to the scores [n]."""
     return score - _last_digit(score) / 2
 
 

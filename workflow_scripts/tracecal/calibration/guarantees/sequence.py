@@ -1,4 +1,4 @@
-"""A sequence of thresholds that answers with labels of their own choose, for others to test.
+"""Sequences of thresholds that one set of labelled answers chooses for another to test.
 
 With many labels a good start saves more than the line, which holds for all thresholds at once.
 `fitted_sequence` chooses one for single answers; `falling_thresholds` begins where the caller says.

@@ -47,7 +47,7 @@ def assign_sides(answers: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     )
     rows = groups.join(hashes, on="example_id", validate="1:1", maintain_order="left")
     smallest = rows.group_by("group_id").agg(pl.col("hash").min())
-    # Hashed once more, as the smallest of several hashes is smaller than that of a single answer.
+    # Hashed once more: a group's smallest hash would be smaller than a single answer's.
     order = [_digest(value.to_bytes(8)) for value in smallest["hash"]]
     smallest = smallest.with_columns(order=pl.Series(order, dtype=pl.UInt64))
     rows = rows.join(smallest, on="group_id", maintain_order="left")
