@@ -68,6 +68,41 @@ def test_overview_says_what_each_panel_is_a_mean_of_and_draws_no_bars():
     assert not any(axes.containers or axes.collections for axes in figure.axes)
 
 
+def test_overview_draws_the_interval_of_each_difference_and_its_title_counts_them():
+    baselines = [entry for entry in ENTRIES if entry.role == "baseline"]
+    rows = [
+        ("main", "tiny_a", task, metric, entry.id, 0.02, -0.01 if place == 0 else 0.01, 0.04)
+        for place, entry in enumerate(baselines)
+        for metric in ("brier", "auroc")
+        for task in (None, "svamp")
+    ]
+    names = "study model task metric baseline difference low high".split()
+    comparisons = pl.DataFrame(rows, schema=names, orient="row")
+    means = averaged(METRICS, BOTH)
+    figure = performance_overview(means, ENTRIES, MODELS, TASKS, BOTH, comparisons)
+    n = len(baselines)
+    assert figure.get_suptitle().replace("\n", " ") == (
+        f"Tiny-A-Instruct: TRACE+ beats {n - 1} of {n} baselines by Brier and {n - 1} of {n} by AUROC"
+    )
+    brier, auroc, *_ = figure.axes
+    for axes, sides in ((brier, (0.01, 0.02)), (auroc, (0.02, 0.01))):
+        assert len(axes.collections) == n
+        points = {
+            line.get_ydata()[0]: line.get_xdata()[0]
+            for line in axes.lines
+            if line.get_ls() == "None"
+        }
+        places = {entry.label: place for place, entry in enumerate(baselines)}
+        labels = [label.get_text() for label in axes.get_yticklabels()]
+        for part in axes.collections:
+            (start, height), (end, _) = part.get_segments()[0]
+            if places[labels[round(height)]]:
+                assert (points[height] - start, end - points[height]) == pytest.approx(sides)
+    lost = comparisons.with_columns(low=-0.04, high=-0.01)
+    lost = performance_overview(means, ENTRIES, MODELS, TASKS, BOTH, lost).get_suptitle()
+    assert f"beats 0 of {n} baselines by Brier and loses to {n}" in lost.replace("\n", " ")
+
+
 def test_overview_without_a_cross_study_has_two_panels():
     assert len(overview(METRICS, ENTRIES, MODELS, {**BOTH, "cross": None}).axes) == 2
 

@@ -16,8 +16,9 @@ from trace_workflow.figures.study_averages import (
     describe_averages,
     select_models,
 )
-from trace_workflow.tables.metric_names import METRIC_NAMES
+from trace_workflow.tables.metric_names import METRIC_NAMES, METRICS
 from trace_workflow.tables.study_results import Labels
+from trace_workflow.tables.wording import join_names
 from tracecal.estimators.estimator import TRACE_PLUS, Entry
 from tracecal.pages import figure_style as style
 
@@ -39,17 +40,19 @@ def draw(
     models: Labels,
     tasks: Labels,
     study: Mapping,
+    comparisons: pl.DataFrame | None = None,
 ) -> Figure:
     """Three panels; `study` has the parts `main` and `cross` (None: no third panel).
 
-    Points have no error bars: splits share the same answers, so their standard deviation is not a
-    confidence interval. `paired_differences` shows intervals of differences.
+    The lines are intervals of differences to TRACE+, from the analysis `comparisons`, drawn around
+    each baseline. Splits share the same answers, so their standard deviation would be none.
     """
     compared = [entry for entry in entries if entry.role in ("baseline", "trace")]
     main, cross = study["main"], study["cross"]
     averages = by_model(select_models(means, compared, "main", main))
     ranking = _rank_by_brier(averages, main["model"], compared)
     across = model_points(means, compared, cross) if cross else {}
+    differences = main_differences(comparisons)
     n_rows = max(len(ranking), 2 * len(across))
     with style.applied():
         figure = Figure(figsize=(style.TEXT_WIDTH, 1.75 + ROW_HEIGHT * max(n_rows, 8)))
@@ -58,6 +61,8 @@ def draw(
         below = describe_averages(means, compared, "main", main, tasks, width=26)
         _draw_ranking(brier, ranking, "brier", below)
         _draw_ranking(auroc, ranking, "auroc", "")
+        _draw_intervals(brier, ranking, "brier", differences)
+        _draw_intervals(auroc, ranking, "auroc", differences)
         auroc.tick_params(labelleft=False)
         style.panel_title(brier, "a", "Brier ↓")
         style.panel_title(auroc, "b", "AUROC ↑")
@@ -69,12 +74,29 @@ def draw(
             style.panel_title(third[0], "c", "AUROC ↑, models")
             keys.append(style.key("Best non-TRACE", style.BEST_BASELINE))
         style.legend(figure, keys)
-        style.message(figure, message(ranking, models[main["model"]]))
+        style.message(figure, message(ranking, models[main["model"]], differences))
     return figure
 
 
-def message(ranking: Ranking, model: str) -> str:
-    """The figure's message: the places of TRACE+ among all, by both metrics."""
+def main_differences(comparisons: pl.DataFrame | None) -> pl.DataFrame | None:
+    """The differences of TRACE+ to each baseline, means over the main study's tasks."""
+    if comparisons is None:
+        return None
+    return comparisons.filter(pl.col("task").is_null(), study="main").drop_nulls("low")
+
+
+def message(ranking: Ranking, model: str, differences: pl.DataFrame | None = None) -> str:
+    """The figure's message: how many baselines TRACE+ beats; without intervals, its places."""
+    counts = []
+    for metric in METRICS if differences is not None else ():
+        rows = differences.filter(metric=metric)
+        if rows.height:
+            wins, losses = (rows["low"] > 0).sum(), (rows["high"] < 0).sum()
+            lost = f" and loses to {losses}" if losses else ""
+            baselines = "" if counts else " baselines"
+            counts.append(f"{wins} of {rows.height}{baselines} by {METRIC_NAMES[metric]}{lost}")
+    if counts:
+        return f"{model}: TRACE+ beats {join_names(counts)}"
     places = []
     for metric, sign in (("brier", 1), ("auroc", -1)):
         means = [(entry.id, averages[metric].mean) for entry, averages in ranking]
@@ -82,8 +104,8 @@ def message(ranking: Ranking, model: str) -> str:
         ids = [id for id, _ in sorted(defined, key=lambda pair: sign * pair[1])]
         if TRACE_PLUS in ids:
             rank = ids.index(TRACE_PLUS) + 1
-            places.append(f"{rank} of {len(ids)} by {METRIC_NAMES[metric]}")
-    return f"{model}, point estimates: TRACE+ is {', '.join(places)}" if places else model
+            places.append(f"number {rank} among {len(ids)} by {METRIC_NAMES[metric]}")
+    return f"{model}, point estimates: TRACE+ is {join_names(places)}" if places else model
 
 
 def model_points(
@@ -132,6 +154,24 @@ def _draw_ranking(axes: Axes, ranking: Ranking, metric: str, below: str) -> None
     for tick, (entry, _) in zip(axes.get_yticklabels(), ranking, strict=True):
         if entry.role == "trace":
             tick.set(color=style.style_of(entry).text, fontweight="bold")
+
+
+def _draw_intervals(
+    axes: Axes, ranking: Ranking, metric: str, differences: pl.DataFrame | None
+) -> None:
+    """Around each baseline the interval of its difference to TRACE+, whose value is a line."""
+    if differences is None:
+        return
+    for height, (entry, averages) in enumerate(ranking):
+        value = averages[metric].mean
+        if entry.id == TRACE_PLUS and value is not None:
+            axes.axvline(value, color=style.TRACE_PLUS.color, lw=0.8, ls=":", zorder=1)
+        row = next(differences.filter(baseline=entry.id, metric=metric).iter_rows(named=True), None)
+        if row is None or value is None:
+            continue
+        sign = 1 if metric == "brier" else -1  # differences are positive where TRACE+ is better
+        ends = (value + sign * (row[end] - row["difference"]) for end in ("low", "high"))
+        axes.hlines(height, *ends, color=style.style_of(entry).color, lw=1.0, zorder=2)
 
 
 def _draw_models(axes: Axes, models: Mapping[str, Sequence[ModelPoint]], below: str) -> None:

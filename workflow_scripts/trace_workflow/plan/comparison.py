@@ -196,7 +196,8 @@ def protocol_rows(estimators: Iterable[Estimator]) -> list[dict[str, str]]:
 
 def _figures(run: Run) -> Iterator[Figure]:
     compared = _compared_with_labels(run)
-    yield Figure("performance_overview", {"means": AVERAGES}, compared | {"study": run.study})
+    measured = {"means": AVERAGES, "comparisons": analysed("comparisons")}
+    yield Figure("performance_overview", measured, compared | {"study": run.study})
     paired = {name: analysed(name) for name in ("improvements", "accuracy")}
     yield Figure("paired_differences", paired, compared)
 
