@@ -93,7 +93,7 @@ def test_overview_draws_the_interval_of_each_difference_and_its_title_counts_the
             if line.get_ls() == "None"
         }
         places = {entry.label: place for place, entry in enumerate(baselines)}
-        labels = [label.get_text() for label in axes.get_yticklabels()]
+        labels = [label.get_text() for label in brier.get_yticklabels()]
         for part in axes.collections:
             (start, height), (end, _) = part.get_segments()[0]
             if places[labels[round(height)]]:
