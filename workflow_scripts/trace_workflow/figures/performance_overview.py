@@ -170,7 +170,7 @@ def _draw_intervals(
         if row is None or value is None:
             continue
         sign = 1 if metric == "brier" else -1  # differences are positive where TRACE+ is better
-        ends = (value + sign * (row[end] - row["difference"]) for end in ("low", "high"))
+        ends = sorted(value + sign * (row[end] - row["difference"]) for end in ("low", "high"))
         axes.hlines(height, *ends, color=style.style_of(entry).color, lw=1.0, zorder=2)
 
 
