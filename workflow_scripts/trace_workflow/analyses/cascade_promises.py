@@ -13,8 +13,8 @@ from trace_workflow.analyses.labelled_answers import read_labelled_answers
 from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.calibration.bets import significance_level
 from tracecal.calibration.cascade_guarantee import find_cascade_guarantee
-from tracecal.calibration.fits import Method
-from tracecal.calibration.predictions import calibrate_all, probabilities
+from tracecal.calibration.fits import Method, probabilities
+from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.rated_answers import split_paired_answers
 from tracecal.io.files import read_parquet
 

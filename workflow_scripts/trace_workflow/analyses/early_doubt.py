@@ -13,8 +13,8 @@ from trace_workflow.analyses.early_stopping import SAVINGS, ResampledAnswers, sa
 from trace_workflow.analyses.gains import SIGNS
 from trace_workflow.analyses.labelled_answers import raw_scores
 from trace_workflow.analyses.study_files import StudyFiles
-from tracecal.calibration.fits import Method
-from tracecal.calibration.predictions import calibrate_all, probabilities
+from tracecal.calibration.fits import Method, probabilities
+from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.resampling import Resampling, interval, resample_metrics
 from tracecal.estimators.trace_inputs import compute_inputs
 from tracecal.io.evaluated import evaluated

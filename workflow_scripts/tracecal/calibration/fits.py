@@ -6,11 +6,12 @@
 3. Pydantic reads and writes them: `estimator_fits.Coefficients` is their type in a file.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
+import polars as pl
 from pydantic import ConfigDict
 
 from tracecal.calibration.regression import fit_logistic_regressions, sigmoid
@@ -297,6 +298,14 @@ def isotonic_fit(
     flat = values[1:] == values[:-1]
     ends = np.append(True, ~flat) | np.append(~flat, True)
     return Isotonic(x[ends].tolist(), values[ends].tolist())
+
+
+def probabilities(columns: pl.DataFrame, fits: Iterable[Fit]) -> np.ndarray:
+    """Predict each answer with each of `fits`, [fits, n]; NaN where a column is None."""
+    x = columns.cast({pl.Null: pl.Float64}).cast(pl.Float64).to_numpy()
+    complete = np.isfinite(x).all(axis=1)
+    predicted = [fit.predict(np.where(complete[:, None], x, 0.0)) for fit in fits]
+    return np.where(complete, np.array(predicted), np.nan)
 
 
 def probability_bounds(

@@ -105,14 +105,6 @@ def calibrate_all(
     return _predict(answers["example_id"], calibration, by_name, calibrators), calibrators
 
 
-def probabilities(columns: pl.DataFrame, fits: Iterable[Fit]) -> np.ndarray:
-    """Predict each answer with each of `fits`, [fits, n]; NaN where a column is None."""
-    x = columns.cast({pl.Null: pl.Float64}).cast(pl.Float64).to_numpy()
-    complete = np.isfinite(x).all(axis=1)
-    predicted = [fit.predict(np.where(complete[:, None], x, 0.0)) for fit in fits]
-    return np.where(complete, np.array(predicted), np.nan)
-
-
 def mean_probabilities(predictions: pl.DataFrame, *keys: str) -> pl.DataFrame:
     """Average `probability` by `keys` over the splits that evaluate them."""
     # Sorted, so that sums do not depend on the order of the rows.

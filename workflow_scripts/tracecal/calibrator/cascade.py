@@ -27,8 +27,8 @@ from tracecal.calibration.cascade import (
 from tracecal.calibration.cascade_guarantee import find_cascade_guarantee
 from tracecal.calibration.costs import answer_costs
 from tracecal.calibration.estimator_fits import EstimatorFits
-from tracecal.calibration.fits import Fit
-from tracecal.calibration.predictions import pick_baselines, probabilities, with_picked
+from tracecal.calibration.fits import Fit, probabilities
+from tracecal.calibration.predictions import pick_baselines, with_picked
 from tracecal.calibration.rated_answers import split_paired_answers
 from tracecal.calibration.routing import ORACLE, RANDOM
 from tracecal.calibration.splits import make_splits

@@ -16,7 +16,7 @@ import polars as pl
 
 from tracecal.answers.record import own_column_paths
 from tracecal.calibration.bets import significance_level
-from tracecal.calibration.fits import Fit
+from tracecal.calibration.fits import Fit, probabilities
 from tracecal.calibration.groups import group_size_choices
 from tracecal.calibration.groups import largest_group as choose_largest_group
 from tracecal.calibration.guarantees.by_value import errors_by_value, joint_confidence
@@ -41,7 +41,6 @@ from tracecal.calibration.guarantees.recall import (
 )
 from tracecal.calibration.guarantees.sides import MIN_FITTED
 from tracecal.calibration.pooled import PART, part_codes
-from tracecal.calibration.predictions import probabilities
 from tracecal.calibrator.catalogue import (
     FIXED_SCORE,
     MEAN_OF_THREE,

@@ -171,9 +171,17 @@ class Predictor:
         """Predict the probabilities [n] of answers with `columns` x [n, d] (see `with_part`)."""
         return self.final.predict(self.select_inputs(x))
 
-    def bounds(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Bound the probabilities [n] of answers with `columns` between low and high [n, d]."""
-        return probability_bounds(self.final, self.select_inputs(low), self.select_inputs(high))
+    def predict(
+        self, x: np.ndarray, low: np.ndarray, high: np.ndarray, target: Target | None = None
+    ) -> dict[str, np.ndarray | None]:
+        """Predict the `probability`, its bounds and `keep` at a target: [n] each.
+
+        The `columns` of the answers are x [n, d], and lie between low and high [n, d].
+        """
+        bounds = self.select_inputs(low), self.select_inputs(high)
+        lower, upper = probability_bounds(self.final, *bounds)
+        keep = None if target is None else self.keeps(x, target)
+        return {"probability": self.proba(x), "lower": lower, "upper": upper, "keep": keep}
 
     def ranking_score(self, x: np.ndarray) -> np.ndarray:
         """Compute the ranking scores [n]; NaN where a column of the ranking is missing."""

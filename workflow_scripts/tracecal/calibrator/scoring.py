@@ -62,15 +62,9 @@ def score_answers(
         predictor.with_part(frame.filter(complete).select(columns).to_numpy(order="c"), parts)
         for frame in bounded
     )
-    lower, upper = predictor.bounds(low, high)
+    predictions = predictor.predict(x, low, high, None if column else target)
     scored = pl.DataFrame(
-        {
-            "example_id": answers["example_id"].filter(complete),
-            "probability": predictor.proba(x),
-            "lower": lower,
-            "upper": upper,
-            "keep": None if column or target is None else predictor.keeps(x, target),
-        },
+        {"example_id": answers["example_id"].filter(complete)} | predictions,
         schema_overrides=SCORED,
     )
     reason = pl.when(~complete).then(_lacking(answers, values, predictor))

@@ -38,7 +38,9 @@ class FitSettings(Strict):
 
 
 def read_fit_settings(config: str | Path | Mapping[str, Any] | None) -> FitSettings:
-    """Read the settings of a file, or of what it would hold; raises `InputError`."""
+    """Read the settings of a file or a mapping, by default all defaults; raises `InputError`."""
+    if config is None:
+        return FitSettings()
     if isinstance(config, str | Path):
         return parse(FitSettings, read_yaml(config) or {}, str(config))
-    return parse(FitSettings, config or {}, "config")
+    return parse(FitSettings, config, "config")

@@ -12,7 +12,7 @@ import polars as pl
 
 from tracecal.calibration.bets import significance_level
 from tracecal.calibration.estimator_fits import EstimatorFits
-from tracecal.calibration.fits import Fit, as_json
+from tracecal.calibration.fits import Fit, as_json, probabilities
 from tracecal.calibration.groups import largest_group as choose_largest_group
 from tracecal.calibration.guarantees.error_rate import (
     ErrorRateTest,
@@ -20,7 +20,6 @@ from tracecal.calibration.guarantees.error_rate import (
     find_thresholds,
 )
 from tracecal.calibration.guarantees.line import find_places
-from tracecal.calibration.predictions import probabilities
 
 SCOPE = (
     "the share of wrong answers among all that are kept, of new questions drawn as the "
