@@ -18,7 +18,7 @@ def test_the_interval_is_scipys(wrong, kept):
     assert error_interval(wrong, kept, 0.1) == pytest.approx((interval.low, interval.high))
 
 
-def test_each_value_is_counted_and_those_above_the_rate_are_known():
+def test_the_errors_of_each_value_are_counted():
     values = ["en"] * 60 + ["de"] * 40 + ["fr"] * 5
     is_kept = np.arange(105) < 90
     wrong = np.r_[np.arange(60) < 3, np.arange(40) < 16, np.zeros(5, dtype=bool)]
@@ -26,9 +26,6 @@ def test_each_value_is_counted_and_those_above_the_rate_are_known():
     assert (english.value, english.n, english.kept, english.wrong) == ("en", 60, 60, 3)
     assert (german.n, german.kept, german.wrong) == (40, 30, 16)
     assert (french.kept, french.low, french.high) == (0, None, None)
-    assert [item.is_above(0.2) for item in (english, german, french)] == [False, True, False]
-    assert german.is_surely_above(0.2) and not german.is_surely_above(0.5)
-    assert not french.is_surely_above(0.2)
 
 
 def test_each_value_has_a_threshold_of_its_own():
@@ -36,12 +33,10 @@ def test_each_value_has_a_threshold_of_its_own():
     values = rng.choice(["a", "b"], 300)
     score, wrong = rng.random(300), rng.random(300) < np.where(values == "a", 0.05, 0.6)
     nothing = GroupedScores.of_single([])
-    tests = thresholds_by_value(
-        values, GroupedScores.of_single(score), wrong, [], nothing, [0.2], 0.1
-    )
+    tests = thresholds_by_value(values, GroupedScores.of_single(score), wrong, nothing, [0.2], 0.1)
     for value in ("a", "b"):
         mask = values == value
-        alone = threshold_by_line(score[mask], wrong[mask], 0.2, 0.1)
+        alone = threshold_by_line(score[mask], wrong[mask], 0.2, 0.1, False)
         assert tests[value][0].guaranteed == pytest.approx(alone.guaranteed)
         assert (tests[value][0].n, tests[value][0].reason) == (mask.sum(), alone.reason)
     assert tests["a"][0].threshold is not None and tests["b"][0].threshold is None

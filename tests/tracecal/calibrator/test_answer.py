@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from support.labelled_answers import answers, fitted, predictor_of
 from tracecal.answers.entropy_bounds import entropy_bounds
+from tracecal.answers.reading import Reading
 from tracecal.calibration.fits import probability_bounds
-from tracecal.calibrator.confidence import score_answer, score_response
+from tracecal.calibrator.confidence import read_response, score_answer, score_record
 from tracecal.calibrator.scoring import score_answers
 from tracecal.errors import InputError
 from tracecal.estimators.feature_sets import TRACE_PLUS_FEATURES
@@ -151,7 +152,11 @@ class FromAClient:
         return response()
 
 
-def test_a_response_of_a_server_is_scored_in_one_call(calibrator):
+def score_response(predictor, response, target=None):
+    return score_record(predictor, read_response(predictor, response, None, Reading()), target)
+
+
+def test_a_response_of_a_server_is_scored_as_its_trace_is(calibrator):
     found = score_response(calibrator, response())
     known = [entropy_bounds([-0.2, -2.0], 1000)]
     lists = ([getattr(one, end) for one in known] for end in ("middle", "lower", "upper"))
@@ -162,7 +167,7 @@ def test_a_response_of_a_server_is_scored_in_one_call(calibrator):
     assert found.reason is None, "decoded as the labelled answers were"
     assert score_response(calibrator, FromAClient()) == found
     exact = {"logprobs": [-0.001], "entropy": [0.001]}
-    doubted = score_response(calibrator, exact, None, max(calibrator.thresholds))
+    doubted = score_response(calibrator, exact, max(calibrator.thresholds))
     assert score_answer(calibrator, [0.001], [0.001], max(calibrator.thresholds)).keep
     assert "not known" in doubted.reason and doubted.keep is None, "as the proxy answers"
     lacking = score_response(calibrator, response(logprobs=None))

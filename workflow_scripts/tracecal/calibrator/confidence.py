@@ -146,27 +146,6 @@ def confidence_of(
     return Confidence(probability, lower, upper, keep, reason)
 
 
-def score_response(
-    predictor: Predictor,
-    response: Any,
-    request: Mapping[str, Any] | None = None,
-    target: Target | None = None,
-    reading: Reading | None = None,
-) -> Confidence:
-    """Score an OpenAI client's response, or a dict in a format of docs/reference/formats.md.
-
-    `request` holds the request's settings; without a temperature the answer counts as decoded like
-    the labelled answers. Raises `InputError` if the response has another model or kind of trace,
-    and `WrongRow` if it is invalid.
-
-    >>> predictor, response = getfixture("calibrator"), {"logprobs": [-0.05], "entropy": [0.2]}
-    >>> score_response(predictor, response).probability > 0.5
-    True
-    """
-    record = read_response(predictor, response, request, reading or Reading())
-    return score_record(predictor, record, target)
-
-
 def score_record(predictor: Predictor, record: Record, target: Target | None = None) -> Confidence:
     """Score a record of the calibrator's kind (see `require_same_kind`).
 
@@ -213,7 +192,7 @@ def doubted(confidence: Confidence, doubts: Sequence[str]) -> Confidence:
 def read_response(
     predictor: Predictor, response: Any, request: Mapping[str, Any] | None, reading: Reading
 ) -> Record:
-    """Read the answer of a response; raises the errors of `score_response`."""
+    """Read the answer of a response; raises the errors of `Calibrator.score_response`."""
     body = response if isinstance(response, dict) else response.model_dump()
     row = {"id": "answer", "request": dict(request or {}), "response": body}
     record = read_row(row, reading_for(predictor.fitted_on, reading))

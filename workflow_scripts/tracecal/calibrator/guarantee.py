@@ -19,7 +19,11 @@ from tracecal.calibration.bets import significance_level
 from tracecal.calibration.fits import Fit, probabilities
 from tracecal.calibration.groups import group_size_choices
 from tracecal.calibration.groups import largest_group as choose_largest_group
-from tracecal.calibration.guarantees.by_value import errors_by_value, joint_confidence
+from tracecal.calibration.guarantees.by_value import (
+    errors_by_value,
+    joint_confidence,
+    thresholds_by_value,
+)
 from tracecal.calibration.guarantees.control import SCOPE, as_row, describe_cap, risk_coverage
 from tracecal.calibration.guarantees.error_rate import (
     ErrorRateTest,
@@ -446,46 +450,40 @@ def _errors_by_column(
         is_kept &= answers.labelled.size <= largest_group
         for row in errors_by_value(values, is_kept, answers.wrong, level):
             rows.append({"error_rate": test.error_rate} | asdict(row))
-    each = _threshold_of_each(answers, values, tests, largest_group, level) if by.each else ()
+    each = _thresholds_by_value(answers, values, tests, largest_group, level) if by.each else ()
     return ErrorsByColumn(column=by.path, values=rows, each=each)
 
 
-def _threshold_of_each(
+def _thresholds_by_value(
     answers: RankedAnswers,
     values: Sequence[str],
     tests: Sequence[ErrorRateTest],
     largest_group: int,
     level: float,
 ) -> list[ValueThreshold]:
-    """Find a threshold of each value from its labelled answers alone.
-
-    Thresholds to test are chosen by answers of all values.
-    """
-    thresholds = []
-    for value in sorted({*values}):
-        mask = np.array(values) == value
-        found = find_thresholds(
-            answers.labelled.select(mask),
-            answers.wrong[mask],
-            answers.unlabelled,
-            [test.error_rate for test in tests],
-            level,
-            largest_group,
-            False,
-            answers.fitted,
+    """Find a threshold for each value from its labelled answers alone."""
+    tests_by_value = thresholds_by_value(
+        values,
+        answers.labelled,
+        answers.wrong,
+        answers.unlabelled,
+        [test.error_rate for test in tests],
+        level,
+        largest_group,
+        answers.fitted,
+    )
+    return [
+        ValueThreshold(
+            error_rate=test.error_rate,
+            value=value,
+            threshold=test.threshold,
+            n=test.n,
+            coverage=test.kept / test.n if test.threshold is not None else 0.0,
+            reason=test.reason if test.threshold is None else None,
         )
-        thresholds += [
-            ValueThreshold(
-                error_rate=test.error_rate,
-                value=value,
-                threshold=test.threshold,
-                n=test.n,
-                coverage=test.kept / test.n if test.threshold is not None else 0.0,
-                reason=test.reason if test.threshold is None else None,
-            )
-            for test in found
-        ]
-    return thresholds
+        for value, value_tests in tests_by_value.items()
+        for test in value_tests
+    ]
 
 
 def _scope(training: TrainingSet, ranking: Ranking, larger: float, largest_group: int) -> str:

@@ -40,14 +40,6 @@ class ErrorCount:
     low: float | None
     high: float | None
 
-    def is_above(self, error_rate: float) -> bool:
-        """Whether the observed error rate lies above a target."""
-        return self.wrong > error_rate * self.kept
-
-    def is_surely_above(self, error_rate: float) -> bool:
-        """Whether the whole interval lies above a target."""
-        return self.low is not None and self.low > error_rate
-
 
 def errors_by_value(
     values: Sequence[str], is_kept: np.ndarray, wrong: np.ndarray, level: float
@@ -92,29 +84,30 @@ def thresholds_by_value(
     values: Sequence[str],
     labelled: GroupedScores,
     wrong: np.ndarray,
-    unlabelled_values: Sequence[str],
     unlabelled: GroupedScores,
     error_rates: Sequence[float],
     level: float,
     largest_group: int = 1,
+    fitted: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> dict[str, list[ErrorRateTest]]:
-    """Find a threshold of each value from its answers alone.
+    """Test thresholds for each value by its labelled answers alone, values in order.
 
-    The guarantees hold one by one at `level`; all at once with confidence
-    `joint_confidence(level, len(result))`. The parameters are those of `find_thresholds`, and the
-    values of its answers.
+    Answers of all values choose the thresholds to test. The guarantees hold one by one at `level`;
+    all at once with confidence `joint_confidence(level, len(result))`. `values` are those of the
+    labelled answers; the other parameters are those of `find_thresholds`.
     """
-    values, unlabelled_values = np.asarray(values), np.asarray(unlabelled_values)
     tests = {}
-    for value in np.unique(values):
-        mask = values == value
-        tests[str(value)] = find_thresholds(
+    for value in sorted({*values}):
+        mask = np.asarray(values) == value
+        tests[value] = find_thresholds(
             labelled.select(mask),
-            np.asarray(wrong)[mask],
-            unlabelled.select(unlabelled_values == value),
+            wrong[mask],
+            unlabelled,
             error_rates,
             level,
             largest_group,
+            with_forecast=False,
+            fitted=fitted,
         )
     return tests
 
