@@ -180,6 +180,9 @@ def test_what_lies_far_off_stands_hollow_at_the_edge_and_the_others_fill_the_pan
     assert {p.get_ydata()[0] for p in hollow} == {low} and low > 0.5
     shown = {round(p.get_ydata()[0], 6) for p in points} - {round(low, 6)}
     assert {0.7, 0.72, 0.74} <= shown <= {0.66, 0.7, 0.72, 0.74}
+    keys = [text.get_text() for text in axes.figure.legends[0].get_texts()]
+    assert keys[-1] == "Beyond the axes"
+    assert "by AUROC on 3 of 3 models" in axes.figure.get_suptitle().replace("\n", " ")
 
 
 def test_an_axis_takes_the_middle_of_the_values_and_what_must_be_seen():

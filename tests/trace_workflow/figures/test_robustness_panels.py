@@ -17,9 +17,11 @@ from trace_workflow.analyses.reliability_selective import BINS, CURVE, POOLED
 from trace_workflow.config import paper
 from trace_workflow.figures.robustness_panels import (
     COVERAGES,
+    EstimatorPoint,
     contrasted_entries,
     corrected_interval,
     gainer_of,
+    message,
     metric_gains,
     reliability,
     risk_gains,
@@ -341,6 +343,18 @@ def test_six_panels_say_what_changes_and_the_legend_names_what_is_drawn():
     names = [text.get_text().strip() for text in keys.get_texts()]
     assert names == [one.label for one in contrasted_entries(FEW)] and len(names) == 3
     assert len({one.get_marker() for one in keys.get_lines()}) == 3
+
+
+def test_the_title_counts_the_intervals_above_and_below_zero():
+    entry = FEW[0]
+    gains = [
+        EstimatorPoint(entry, 0, y, half_width)
+        for y, half_width in ((0.2, 0.1), (0.05, 0.1), (-0.3, 0.1), (0.2, 0.15), (0.9, None))
+    ]
+    assert message(gains, entry) == (
+        f"{entry.label} is measurably better in 2 of 4 comparisons, worse in 1"
+    )
+    assert message([], entry) == ""
 
 
 def test_no_line_joins_categories():

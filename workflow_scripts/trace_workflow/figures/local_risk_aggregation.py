@@ -11,7 +11,7 @@ from matplotlib.patches import Rectangle
 from tracecal.features.operators import WINDOW
 from tracecal.pages import figure_style as style
 
-HEIGHT, ROW = 1.3, 0.058  # inches: without rows, and of a row
+HEIGHT, ROW = 1.75, 0.058  # inches: without rows, and of a row
 COLORS = {False: "YlOrRd", True: "Greys"}
 KINDS = {False: "wrong", True: "correct"}
 MEAN, PEAK = style.FAMILIES["entropy"], style.LOCAL_PEAK
@@ -34,7 +34,17 @@ def draw(selected: pl.DataFrame) -> Figure:
         style.panel_title(tokens, "a", "Entropy, nats")
         style.panel_title(scores, "b", "Mean, peak")
         style.legend(figure, [style.key("Mean", MEAN), style.key("Local peak", PEAK)])
+        style.message(figure, message(answers))
     return figure
+
+
+def message(answers: pl.DataFrame) -> str:
+    """The figure's message: the medians of mean and local peak over the answers drawn."""
+    mean, peak = (answers[name].median() for name in ("mean_risk", "local_peak"))
+    return (
+        f"Averaging hides peaks: the median answer's entropy is {mean:.1f} nats on average and "
+        f"{peak:.1f} in its peak window"
+    )
 
 
 def _draw_heat_map(figure: Figure, axes: Axes, answers: pl.DataFrame) -> None:
@@ -61,7 +71,7 @@ def _draw_heat_map(figure: Figure, axes: Axes, answers: pl.DataFrame) -> None:
         for first, end, correct in _blocks(answers)
     ]
     axes.set_yticks(middles, names, rotation=90, va="center", ha="center", ma="center")
-    axes.tick_params(axis="y", length=0, pad=9)
+    axes.tick_params(axis="y", length=0, pad=15)
     axes.set_xlabel("Token")
 
 

@@ -18,7 +18,7 @@ from trace_workflow.figures.study_averages import (
     select_models,
 )
 from trace_workflow.tables.study_results import Labels
-from tracecal.estimators.estimator import Entry
+from tracecal.estimators.estimator import TRACE_PLUS, Entry
 from tracecal.pages import figure_style as style
 
 # Points further from the quartiles, in interquartile ranges, stand at the edge of their panel.
@@ -50,7 +50,7 @@ def draw(
     n_rows = math.ceil(len(panels) / n_columns)
     with style.applied():
         width = style.COLUMN_WIDTH if n_columns == 1 else style.TEXT_WIDTH
-        figure = Figure(figsize=(width, 1.3 + 2.6 * n_rows))
+        figure = Figure(figsize=(width, 1.7 + 2.6 * n_rows))
         below = describe_averages(means, compared, "cross", study, tasks, width=90)
         grid = figure.subplots(n_rows, n_columns, squeeze=False)
         for axes, (model, points) in zip(grid.flat, panels.items(), strict=False):
@@ -58,9 +58,31 @@ def draw(
         for axes in grid.flat[len(panels) :]:
             axes.set_visible(False)
         families = style.family_keys(point.entry for points in panels.values() for point in points)
-        best = Line2D([], [], **DOTTED, label=" Best non-TRACE")
-        style.legend(figure, [*families, best], below)
+        keys = [*families, Line2D([], [], **DOTTED, label=" Best non-TRACE")]
+        if any(_is_beyond(axes_points) for axes_points in panels.values()):
+            keys.append(style.key("Beyond the axes", style.OTHER, inside="white"))
+        style.legend(figure, keys, below)
+        style.message(figure, message(panels))
     return figure
+
+
+def message(panels: Mapping[str, Sequence[LandscapePoint]]) -> str:
+    """The figure's message: on how many models TRACE+ is better than every baseline."""
+    by_brier = by_auroc = n_models = 0
+    for points in panels.values():
+        plus = next((point for point in points if point.entry.id == TRACE_PLUS), None)
+        best_brier, best_auroc = best_baselines(points)
+        if plus is not None and best_brier is not None and best_auroc is not None:
+            n_models += 1
+            by_brier += plus.brier < best_brier.brier
+            by_auroc += plus.auroc > best_auroc.auroc
+    if not n_models:
+        return ""
+    models = "1 model" if n_models == 1 else f"{n_models} models"
+    return (
+        f"Point estimates: TRACE+ is beyond every baseline by Brier on {by_brier}, by AUROC on "
+        f"{by_auroc} of {models}"
+    )
 
 
 def best_baselines(
@@ -113,11 +135,7 @@ def _draw_panel(axes: Axes, label: str, points: Sequence[LandscapePoint]) -> Non
         axes.annotate(names, (0, 1), (0, 2), fontsize=style.SMALL, color=style.MUTED, **above)
         axes.axvline(by_brier.brier, **DOTTED, zorder=1)
         axes.axhline(by_auroc.auroc, **DOTTED, zorder=1)
-    trace = [point for point in points if point.entry.role == "trace"]
-    ends = [
-        limits([getattr(p, name) for p in points], [getattr(p, name) for p in trace])
-        for name in ("brier", "auroc")
-    ]
+    ends = _axis_ends(points)
     for point in points:
         look = style.style_of(point.entry)
         position = [np.clip(value, *end) for value, end in zip(point[1:], ends, strict=True)]
@@ -126,3 +144,22 @@ def _draw_panel(axes: Axes, label: str, points: Sequence[LandscapePoint]) -> Non
         axes.plot(*position, ls="", clip_on=False, zorder=look.order, **style.point(look), **edge)
     axes.set(xlim=ends[0], ylim=ends[1])
     axes.locator_params(nbins=5)
+
+
+def _axis_ends(points: Sequence[LandscapePoint]) -> list[tuple[float, float]]:
+    """The ends of both axes, which include all points of TRACE and TRACE+."""
+    trace = [point for point in points if point.entry.role == "trace"]
+    return [
+        limits([getattr(p, name) for p in points], [getattr(p, name) for p in trace])
+        for name in ("brier", "auroc")
+    ]
+
+
+def _is_beyond(points: Sequence[LandscapePoint]) -> bool:
+    """Whether a point stands at the edge of its panel, as it lies beyond the axes."""
+    ends = _axis_ends(points) if points else []
+    return any(
+        not low <= value <= high
+        for point in points
+        for value, (low, high) in zip(point[1:], ends, strict=True)
+    )

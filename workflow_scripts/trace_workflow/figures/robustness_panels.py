@@ -22,7 +22,7 @@ from tracecal.estimators.estimator import Entry
 from tracecal.pages import figure_style as style
 
 METRICS = {"brier": ("Brier", -1.0), "auroc": ("AUROC", 1.0)}
-HEIGHT = 7.2
+HEIGHT = 7.6
 LEVEL = 0.95
 SPACING = 0.22  # between estimators, per distance between two places
 COVERAGES = (0.1, 0.25, 0.5, 0.75, 0.9)
@@ -59,6 +59,7 @@ def draw(
     with style.applied():
         figure = Figure(figsize=(style.TEXT_WIDTH, HEIGHT))
         grid = figure.subplots(3, 2)
+        gains: list[EstimatorPoint] = []
         for row, letters, frame, column, shares, below in (
             (0, "ab", sizes, "calibration_share", size_shares, "answers that calibrate"),
             (2, "ef", stratified, "stratum", stratum_shares, "length of the answer"),
@@ -67,6 +68,7 @@ def draw(
             for axes, letter, metric in zip(grid[row], letters, METRICS, strict=True):
                 points = list(metric_gains(frame, column, shares, metric, gainer, rivals))
                 _draw_gains(axes, points, names)
+                gains += points
                 _describe(axes, letter, f"{METRICS[metric][0]}: gain of {gainer.label}", below)
         _draw_reliability(grid[1, 0], list(reliability(bins, contrasted, share)), bins)
         points = list(risk_gains(curve, gainer, rivals, share))
@@ -74,7 +76,21 @@ def draw(
         _describe(grid[1, 1], "d", f"Error rate: gain of {gainer.label}", "answers kept")
         keys = [style.key(f" {entry.label}", style.style_of(entry)) for entry in contrasted]
         style.legend(figure, keys)
+        style.message(figure, message([*gains, *points], gainer))
     return figure
+
+
+def message(gains: Sequence[EstimatorPoint], gainer: Entry) -> str:
+    """The figure's message: how many intervals of the gains lie above zero, and how many below."""
+    with_interval = [point for point in gains if point.half_width is not None]
+    if not with_interval:
+        return ""
+    better = sum(point.y > point.half_width for point in with_interval)
+    worse = sum(point.y < -point.half_width for point in with_interval)
+    return (
+        f"{gainer.label} is measurably better in {better} of {len(with_interval)} comparisons, "
+        f"worse in {worse}"
+    )
 
 
 def corrected_interval(
