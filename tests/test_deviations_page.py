@@ -29,5 +29,5 @@ def test_the_page_states_the_defaults_of_the_code():
 
 
 def test_the_page_is_linked():
-    for page in ("README.md", "docs/guides/paper.md"):
+    for page in ("README.md", "docs/tutorials/own_model.md"):
         assert "deviations.md)" in (ROOT / page).read_text(encoding="utf-8"), page

@@ -84,10 +84,10 @@ class Config(Strict):
     tasks: tuple[TaskEntry, ...]
     study: Study
     custom_estimators: str | None = Field(
-        None, description="Python file with custom estimators; see docs/guides/custom.md"
+        None, description="Python file with custom estimators; see docs/guides/extend.md"
     )
     custom_rules: str | None = Field(
-        None, description="Python file with custom correctness rules; see docs/guides/custom.md"
+        None, description="Python file with custom correctness rules; see docs/guides/extend.md"
     )
     estimators: tuple[str, ...] | None = Field(
         None, description="estimators to compute, by id; null: all that the other settings allow"

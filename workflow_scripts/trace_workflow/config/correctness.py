@@ -20,7 +20,7 @@ class CorrectnessSettings(Ending):
     )
     correctness: Rule | CustomRule | dict[str, Rule | CustomRule] = Field(
         description="rule that judges answers, or a rule for each part of an answer; "
-        "custom.<name>: a rule from custom_rules; see docs/guides/custom.md"
+        "custom.<name>: a rule from custom_rules; see docs/guides/extend.md"
     )
     f1_threshold: float = Field(
         0.5, gt=0, le=1, description="squad_f1: F1 with a reference from which an answer is correct"

@@ -1,4 +1,4 @@
-"""A user's Python file of correctness rules or estimators: docs/guides/custom.md."""
+"""A user's Python file of correctness rules or estimators: docs/guides/extend.md."""
 
 import ast
 from collections.abc import Callable

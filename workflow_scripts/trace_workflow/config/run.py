@@ -138,7 +138,7 @@ def _load_task(entry: TaskEntry, config: Config, root: Path) -> TaskSpec:
     if spec.custom_rules and config.custom_rules is None:
         raise InputError(
             f"{where}: correctness: 'custom.{spec.custom_rules[0]}' needs the key 'custom_rules' "
-            "of the config, the file that defines it; see docs/guides/custom.md."
+            "of the config, the file that defines it; see docs/guides/extend.md."
         )
     rules = custom_rules(config.custom_rules) if spec.custom_rules else {}
     if absent := [rule for rule in spec.custom_rules if rule not in rules]:

@@ -558,7 +558,7 @@ def calibrate(
         Parts of the answers, which are labelled by part. See docs/guides/parts.md.
     estimators : path or mapping, optional
         Your own estimators: a Python file, or the content of its ``ESTIMATORS``. See
-        docs/guides/custom.md.
+        docs/guides/extend.md.
     error_rates : sequence of float
         Target error rates of the answers to keep; the decision is about the first one. By default
         the settings' rates, with the decision at 20 %.

@@ -1,4 +1,4 @@
-"""Custom estimators, from a Python file or a mapping (docs/guides/custom.md)."""
+"""Custom estimators, from a Python file or a mapping (docs/guides/extend.md)."""
 
 from collections.abc import Mapping
 from pathlib import Path
