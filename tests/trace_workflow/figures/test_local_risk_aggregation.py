@@ -23,7 +23,9 @@ SELECTED = pl.DataFrame(
 
 
 def test_rows_are_the_answers_by_the_place_of_their_peak():
-    tokens, scores, *_ = local_risk_aggregation(SELECTED).axes
+    figure = local_risk_aggregation(SELECTED)
+    assert "is 0.5 nats on average and 2.0 in" in figure.get_suptitle().replace("\n", " ")
+    tokens, scores, *_ = figure.axes
     grid = tokens.collections[0].get_array()
     assert grid.shape == (3, 12)
     assert grid[0, :4].tolist() == [1.0] * 4

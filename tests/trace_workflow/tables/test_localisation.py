@@ -6,7 +6,7 @@ import pytest
 from support import synthetic
 from trace_workflow.analyses.localisation import CHANCE, LOCALISATION, POINTERS
 from trace_workflow.analyses.part_scores import METRICS, PART, PART_SCORES, WHOLE
-from trace_workflow.figures.wrong_parts import NOTHING, draw
+from trace_workflow.figures.wrong_parts import NO_TRACE, NOTHING, draw, message
 from trace_workflow.tables import columns, localisation, part_scores
 from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.html_page import render_html
@@ -94,16 +94,25 @@ def test_they_are_written_and_every_column_is_described(module, frame):
     assert "wrong part" in str(meanings.get("value", "wrong part"))
 
 
-def test_the_figure_shows_each_pointer_and_both_reviews():
-    drawn = draw(pointed(), scores(), ENTRIES, MODELS, TASKS)
-    where, review = drawn.axes
-    assert len(where.get_yticklabels()) == len(POINTERS) + len(CHANCE)
+def test_the_figure_shows_each_pointer():
+    drawn = draw(pointed(), MODELS, TASKS)
+    (where,) = drawn.axes
+    assert len(where.get_yticklabels()) == len({*POINTERS, *CHANCE})
     points = [line for line in where.lines if line.get_marker() == "o"]
-    assert len(points) == len(POINTERS) + len(CHANCE) - 1  # all but the undefined one
-    assert where.get_title(loc="left") == "(a) Model,\nFacts"
-    assert len(review.lines) == 3 + 1  # two estimators, one of them twice, and chance
+    assert len(points) == len({*POINTERS, *CHANCE}) - 1  # all but the undefined pointer
+    assert where.get_title(loc="left") == "Model, Facts"
+
+
+def test_the_title_names_the_strongest_pointer_without_a_trace():
+    frame = pointed().with_columns(pl.col("value").fill_null(0.625))
+    shares = dict(frame.select("pointer", "value").iter_rows())
+    best = max(value for pointer, value in shares.items() if pointer in NO_TRACE)
+    title = message(frame)
+    assert title.startswith(f"Risk peaks in a wrong part in {shares['window']:.0%} of answers; ")
+    assert title.endswith(f" is wrong in {best:.0%}")
+    assert "Risk peaks" not in message(frame.filter(pl.col("pointer") != "window"))
 
 
 def test_where_no_answer_is_mixed_a_sentence_says_so():
-    drawn = draw(pointed(0), scores(), ENTRIES, MODELS, TASKS)
+    drawn = draw(pointed(0), MODELS, TASKS)
     assert [text.get_text() for text in drawn.texts] == [NOTHING]

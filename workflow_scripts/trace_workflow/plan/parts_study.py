@@ -12,7 +12,6 @@ from trace_workflow.plan.entries import (
     Result,
     analysed,
 )
-from tracecal.estimators.estimator import entries
 
 # Files of each pair of the study of parts; 'wholes' and 'whole_scores' are of the whole answers.
 FILES = {
@@ -47,12 +46,8 @@ def results(run: Run) -> Iterator[Result | PlannedTable]:
     yield PlannedTable("part_scores", ["part_scores"], studies=["parts"], estimators=estimators)
     yield Figure(
         "wrong_parts",
-        {"pointed": analysed("localisation"), "scores": analysed("part_scores")},
-        {
-            "entries": entries(estimators),
-            "models": run.model_labels,
-            "tasks": run.task_labels,
-        },
+        {"pointed": analysed("localisation")},
+        {"models": run.model_labels, "tasks": run.task_labels},
     )
 
 
