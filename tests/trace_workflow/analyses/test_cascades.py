@@ -346,7 +346,7 @@ def test_it_is_shown(known, tmp_path):
         tmp_path / "shown.svg"
     )
     text = (tmp_path / "shown.svg").read_text()
-    assert "Oracle" in text and "TRACE+" in text
+    assert "Oracle" in text and "TRACE+" in text and "over random routing (" in text
     assert PICKED in table.LABELS
 
 

@@ -1,6 +1,7 @@
 """A cascade from two files of labelled answers."""
 
 import json
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -131,6 +132,10 @@ def test_the_command_prints_a_table_and_writes_thresholds_and_a_picture(
     stored = json.loads((tmp_path / "C.json").read_text())
     told = stored[DEFAULT]["cascade"]
     assert [one["promise"] for one in told["thresholds"]] == ["below"] * 3 + ["at_least"]
+    drawn = Path("p.svg").read_text(encoding="utf-8")
+    assert f"Routing by {LABELS[DEFAULT]} gains" in " ".join(drawn.split())
+    is_guaranteed = any(one["threshold"] is not None for one in told["thresholds"])
+    assert ("Threshold of a guarantee" in drawn) == is_guaranteed
     assert stored["fitted_on"]["task"] == "cascade" and told["large"] == "l"
     assert "share escalated" in (tmp_path / "p.svg").read_text()
     named = ["--large-model", "qwen", "--task", "sums", "--vocabulary", "9000"]

@@ -89,8 +89,16 @@ class Cascade:
         predictor = self.calibrator.predictor()
         return predictor.fitted_on.model or "unnamed", predictor.large or "unnamed"
 
+    @property
+    def router(self) -> tuple[str, CascadeControl]:
+        """The estimator that routes, and the thresholds that its guarantees have."""
+        held = self.calibrator.file.estimators.items()
+        return next((name, entry.cascade) for name, entry in held if entry.cascade is not None)
+
     def picture(self, path: str | Path) -> None:
         """Draw accuracy against cost, or against the share escalated without prices.
+
+        The shares that guaranteed thresholds escalate are marked on the recommended fit's curve.
 
         Needs the extra ``pictures``.
 
@@ -113,7 +121,11 @@ class Cascade:
         table = self.table.with_columns(small=pl.lit("small"), large=pl.lit("large"))
         routers = {*table["router"]}
         estimators = [Entry(**entry) for entry in entries(ESTIMATORS) if entry["id"] in routers]
-        figure = cost_and_accuracy.draw(table, estimators, labels, "seq_logp", every=True)
+        router, control = self.router
+        shares = [row.escalated for row in control.thresholds if row.threshold is not None]
+        figure = cost_and_accuracy.draw(
+            table, estimators, labels, "seq_logp", every=True, router=router, guaranteed=shares
+        )
         with figure_style.applied(), atomic_write(path) as part:
             figure.savefig(part, format=suffix[1:], metadata=PICTURE_METADATA[suffix])
 

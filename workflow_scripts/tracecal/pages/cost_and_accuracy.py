@@ -1,9 +1,10 @@
-"""Accuracy and cost of cascades by the share of answers sent to the large model: routing by TRACE+,
-by baselines, at random, and by the oracle.
+"""Accuracy and cost of cascades by the share of answers sent to the large model: routing by the
+recommended fit, by TRACE+, by a baseline, at random, and by the oracle.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
+import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -16,6 +17,7 @@ from tracecal.pages import figure_style
 ACROSS = 2
 MOST = 4
 TICKS = (0, 0.5, 1)  # shares escalated
+MARK = figure_style.OTHER._replace(color=figure_style.INK, marker="o", size=5.0)
 LOOKS = {
     ORACLE: ("Oracle", figure_style.OTHER._replace(color=figure_style.INK, marker=""), ":"),
     RANDOM: ("Random", figure_style.OTHER._replace(marker=""), "--"),
@@ -28,10 +30,13 @@ def draw(
     models: Mapping[str, str],
     named_baseline: str,
     every: bool = False,
+    router: str = TRACE_PLUS,
+    guaranteed: Sequence[float] = (),
 ) -> Figure:
     """A panel per pair of models, those with the largest gain; the means over their tasks.
 
-    Pairs that the table leaves out are pairs with `every` alone.
+    Pairs that the table leaves out are pairs with `every` alone. `guaranteed` are shares that the
+    thresholds of a guarantee escalate, marked on the curve of the `router`.
     """
     means = found.filter(pl.col("task").is_null()) if every else select_worthwhile(found)[0]
     facts = means.filter(pl.col("router").is_null()).pivot("metric", index=KEYS, values="value")
@@ -41,47 +46,55 @@ def draw(
         gain = pl.col("large_right") - pl.col("small_right")
         pairs = facts.sort(gain, descending=True, maintain_order=True).head(MOST)
         rows = -(-len(pairs) // ACROSS)
-        figure = Figure(figsize=(figure_style.TEXT_WIDTH, 0.6 + 2.7 * rows))
+        figure = Figure(figsize=(figure_style.TEXT_WIDTH, 1.0 + 2.7 * rows))
         columns = min(ACROSS, len(pairs))
         panels = figure.subplots(rows, columns, squeeze=False).ravel()
         for axes, letter, pair in zip(panels, "abcd", pairs.iter_rows(named=True), strict=False):
             curves = means.filter(small=pair["small"], large=pair["large"])
-            lines = _lines(curves, entries, named_baseline)
+            lines = _lines(entries, {named_baseline, TRACE_PLUS, router})
             _panel(axes, curves, lines, pair["large_cost"])
+            if guaranteed:
+                _mark_guarantees(axes, curves.filter(router=router), guaranteed)
             figure_style.panel_title(
                 axes, letter, f"{models[pair['small']]}\nto {models[pair['large']]}"
             )
         for axes in panels[len(pairs) :]:
             axes.set_axis_off()
-        figure_style.legend(
-            figure,
-            [figure_style.key(f" {label}", look, line) for label, look, line in lines.values()],
-        )
+        keys = [figure_style.key(f" {label}", look, line) for label, look, line in lines.values()]
+        if guaranteed:
+            keys.append(figure_style.key(" Threshold of a guarantee", MARK, inside="white"))
+        figure_style.legend(figure, keys)
+        first = means.filter(**{name: pairs[name][0] for name in KEYS})
+        names = {entry.id: entry.label for entry in entries}
+        figure_style.message(figure, message(first, router, names.get(router, router)))
     return figure
 
 
+def message(curves: pl.DataFrame, router: str, label: str) -> str:
+    """The figure's message: what the router gains over random routing, with its interval."""
+    area = curves.filter(router=router, metric="area").drop_nulls("over_random_low")
+    if area.is_empty():
+        return ""
+    row = area.row(0, named=True)
+    low, high = row["over_random_low"], row["over_random_high"]
+    verdict = ": a tie" if low <= 0 <= high else ""
+    text = (
+        f"Routing by {label} gains {row['over_random']:+.3f} accuracy over random routing "
+        f"({low:+.3f} to {high:+.3f}){verdict}"
+    )
+    return text.replace("-0.", "−0.")
+
+
 def _lines(
-    curves: pl.DataFrame, entries: Sequence[Entry], named_baseline: str
+    entries: Sequence[Entry], routers: Collection[str]
 ) -> dict[str, tuple[str, figure_style.Look, str]]:
-    """Label, look and line style by router: TRACE+, the prespecified baseline, the best baseline by
-    area, random and oracle.
-    """
-    area = curves.filter(metric="area")
-    baselines = [entry.id for entry in entries if entry.role == "baseline"]
-    best = area.filter(pl.col("router").is_in(baselines)).sort("value", descending=True)
-    lines = {}
-    if len(best):
-        look = figure_style.BEST_BASELINE._replace(
-            marker="", color=figure_style.FAMILIES["entropy"].color
-        )
-        lines[best["router"][0]] = ("Best baseline (oracle)", look, "-")
-    for entry in entries:
-        if entry.id == named_baseline and named_baseline not in lines:
-            look = figure_style.style_of(entry)._replace(marker="")
-            lines[named_baseline] = (entry.label, look, "-")
-        if entry.id == TRACE_PLUS:
-            lines[TRACE_PLUS] = (entry.label, figure_style.style_of(entry)._replace(marker=""), "-")
-    return LOOKS | lines
+    """Label, look and line style of the oracle, random routing and the `routers`."""
+    shown = {
+        entry.id: (entry.label, figure_style.style_of(entry)._replace(marker=""), "-")
+        for entry in entries
+        if entry.id in routers
+    }
+    return LOOKS | shown
 
 
 def _panel(
@@ -94,14 +107,18 @@ def _panel(
         accuracy = curves.filter(router=router, metric="accuracy").sort("share")
         x, y = accuracy["share"], accuracy["value"]
         axes.plot(x, y, ls=line, zorder=look.order, **figure_style.point(look))
-        if router in (TRACE_PLUS, RANDOM):
-            ends = (accuracy[end].cast(pl.Float64).to_numpy() for end in ("low", "high"))
-            axes.fill_between(x.to_numpy(), *ends, color=look.color, alpha=0.12, lw=0)
     axes.grid(axis="y")
     axes.set_xticks(TICKS, [_tick(curves, share, large_cost) for share in TICKS])
     cost = "" if large_cost is None else "\nand cost of an answer"
     axes.set_xlabel(f"share escalated to the large model{cost}")
     axes.set_ylabel("accuracy")
+
+
+def _mark_guarantees(axes: Axes, curve: pl.DataFrame, shares: Sequence[float]) -> None:
+    """Mark the shares that guaranteed thresholds escalate on the router's curve."""
+    rows = curve.filter(metric="accuracy").sort("share")
+    heights = np.interp(shares, rows["share"].to_numpy(), rows["value"].to_numpy())
+    axes.plot(shares, heights, ls="", zorder=9, mfc="white", **figure_style.point(MARK))
 
 
 def _tick(curves: pl.DataFrame, share: float, large_cost: float | None) -> str:
