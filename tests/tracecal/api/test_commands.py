@@ -88,7 +88,7 @@ def test_score(files, caplog):
 def test_score_by_a_promise(files):
     tracecal.cascade(*pair(), config={"splits": {"count": 2}}).calibrator.save("P.json")
     command = ["score", "--answers", "new.jsonl", "--calibrator", "P.json", "--output", "s.parquet"]
-    assert main([*command, "--promise", "below:0.05"]) == 0
+    assert main([*command, "--guarantee", "below:0.05"]) == 0
     calibrator = tracecal.Calibrator.load("P.json")
     scored = calibrator.score("new.jsonl", guarantee="below:0.05")
     assert 0 < scored["keep"].sum() < 40

@@ -165,13 +165,13 @@ def test_answers_are_kept_by_a_promise_about_a_cascade(tmp_path, monkeypatch, ca
     assert main(["cascade", *told, "--output", "C.json"]) == 0
     answers(80, seed=3).write_ndjson("new.jsonl")
     score = ["score", "--answers", "new.jsonl", "--calibrator", "C.json", "--output", "s.jsonl"]
-    assert main([*score, "--promise", "below:0.05"]) == 0
+    assert main([*score, "--guarantee", "below:0.05"]) == 0
     fitted = predictor_of(json.loads((tmp_path / "C.json").read_text()), None, "C.json")
     x = compute_inputs(answers(80, seed=3), fitted.columns).select(fitted.columns).to_numpy()
     kept = fitted.keeps(x, "below:0.05")
     assert pl.read_ndjson("s.jsonl")["keep"].to_list() == kept.tolist()
     assert 0 < kept.sum() < 80
-    assert main([*score, "--promise", "below:0.3"]) == 1
+    assert main([*score, "--guarantee", "below:0.3"]) == 1
     assert "no guarantee 'below:0.3'" in caplog.text
-    assert main([*score, "--promise", "below:0.05", "--error-rate", "0.1"]) == 1
+    assert main([*score, "--guarantee", "below:0.05", "--error-rate", "0.1"]) == 1
     assert "answers are kept by one of them" in caplog.text

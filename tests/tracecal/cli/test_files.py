@@ -83,7 +83,7 @@ def test_a_link_to_an_input_is_that_input(link, caplog):
 
 def test_every_option_that_may_name_a_file_is_known_as_one():
     """A new option of text is an input, an output or listed here."""
-    texts = "address task revision model id label columns filter host upstream escalate promise guarantee"
+    texts = "address task revision model id label columns filter host upstream escalate guarantee"
     texts += (
         " escalate_model escalate_key_env estimator question large_model allow_host allow_origin"
     )

@@ -22,8 +22,8 @@ SHOWN = {"name": "name", "value": "value", "start": "first", "end": "last"}
 
 def score_parts(
     answers: pl.DataFrame,
-    fitted: Predictor,
-    error_rate: Target | None = None,
+    predictor: Predictor,
+    target: Target | None = None,
     task: str | None = None,
     parts: Parts | None = None,
 ) -> pl.DataFrame:
@@ -34,10 +34,10 @@ def score_parts(
     answer's `reason` says why there are no parts. The argument `parts` defaults to the calibrator's
     parts; other names get the common curve. Raises the errors of `score_answers`.
     """
-    fitted.require_parts(True)
-    rows, without = part_answers(answers, parts or fitted.fitted_on.parts)
+    predictor.require_parts(True)
+    rows, without = part_answers(answers, parts or predictor.fitted_on.parts)
     scored = rows.select("example_id", "parent_id", **SHOWN).hstack(
-        score_answers(rows, fitted, error_rate, task).select(SCORE)
+        score_answers(rows, predictor, target, task).select(SCORE)
     )
     fields = pl.struct(*SHOWN, *SCORE).alias("parts")
     lists = scored.group_by("parent_id", maintain_order=True).agg(fields)
@@ -59,9 +59,9 @@ class ScoredPart(NamedTuple):
 
 
 def record_parts(
-    fitted: Predictor,
+    predictor: Predictor,
     record: Record,
-    error_rate: Target | None = None,
+    target: Target | None = None,
     asked: Sequence[str] = (),
 ) -> tuple[list[ScoredPart], str | None]:
     """Score the parts of one answer in the order of its text, or say why there are none.
@@ -69,10 +69,10 @@ def record_parts(
     The parts are the calibrator's, and the JSON values at the requested paths `asked`, whose
     confidence is unknown. Raises the errors of `score_answer`.
     """
-    known = fitted.fitted_on.parts
+    known = predictor.fitted_on.parts
     further = [name for name in asked if known is None or name not in known.names]
     if not further:
-        fitted.require_parts(True)
+        predictor.require_parts(True)
     lists = {name: getattr(record, name) or (record.partial or {}).get(name) for name in TRACE}
     if lists["surprisal"] is None or record.tokens is None:
         return [], record.lacks or NO_TOKENS
@@ -96,21 +96,21 @@ def record_parts(
             None if values is None or None in values[tokens] else values[tokens]
             for values in lists.values()
         )
-        if surprisal is None or (entropy is None and need_entropy(fitted.inputs)):
+        if surprisal is None or (entropy is None and need_entropy(predictor.inputs)):
             scored_parts.append(ScoredPart(*location, Confidence(None, reason=record.lacks)))
             continue
         bounds = lower, upper, record.top_k
         of_part = {"part": part["part"], "also": values_of(record)}
-        confidence = score_answer(fitted, surprisal, entropy, error_rate, *bounds, **of_part)
+        confidence = score_answer(predictor, surprisal, entropy, target, *bounds, **of_part)
         scored_parts.append(ScoredPart(*location, confidence))
     return scored_parts, None
 
 
 def score_response_parts(
-    fitted: Predictor,
+    predictor: Predictor,
     response: Any,
     request: Mapping[str, Any] | None = None,
-    error_rate: Target | None = None,
+    target: Target | None = None,
     reading: Reading | None = None,
 ) -> dict[str, Confidence]:
     """Score each part of a response (see `score_response`), by names such as ``address.city``.
@@ -119,5 +119,5 @@ def score_response_parts(
     ``Model.model_json_schema()``. Raises the errors of `score_response`.
     """
     reading = reading or Reading()
-    record = read_response(fitted, response, request, reading)
-    return {part.name: part.confidence for part in record_parts(fitted, record, error_rate)[0]}
+    record = read_response(predictor, response, request, reading)
+    return {part.name: part.confidence for part in record_parts(predictor, record, target)[0]}

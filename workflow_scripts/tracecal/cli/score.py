@@ -26,7 +26,6 @@ FORMULA = r"^[=+\-@\t\r]"
     "tracecal score --answers new.jsonl --calibrator C.json --error-rate 0.1 --output scored.jsonl",
     options_of="Calibrator.score",
     texts_of=["Calibrator.load"],
-    flags={"guarantee": "--promise"},
     panels={
         "Which answers are kept": ("error_rate", "recall", "guarantee", "each"),
         "What is scored": ("estimator", "estimators", "task", "parts"),

@@ -7,7 +7,7 @@ from tracecal.serving.proxy.settings import ProxySettings
 
 PANELS = {
     "Escalating to a large model": tuple(
-        name for name in ProxySettings.model_fields if name.startswith(("escalate", "promise"))
+        name for name in ProxySettings.model_fields if name.startswith(("escalate", "guarantee"))
     ),
     "Watching": ("watch", "keep_texts", "on_alarm", *MonitorSettings.model_fields),
     "Who may ask, and limits": (

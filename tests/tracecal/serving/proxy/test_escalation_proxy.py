@@ -260,7 +260,7 @@ def test_answers_are_kept_by_the_promise_of_a_cascade(both, of_top_k, threshold,
     control = CascadeControl(large="large", confidence=0.9, thresholds=(guarantee,))
     fits = of_top_k.fits.model_copy(update={"cascade": control, "splits": {0: of_top_k.final}})
     scorer = Scorer(replace(of_top_k, fits=fits), READING, "below:0.05")
-    with both(small(), large(), scorer, promise="below:0.05") as http:
+    with both(small(), large(), scorer, guarantee="below:0.05") as http:
         for stream in (False, True):
             response = http.post(CHAT, json=ASK | {"stream": stream})
             told = chunks(response)[-1] if stream else response.json()
@@ -557,10 +557,10 @@ GIVEN = ["--escalate", "http://l", "--escalate-model", "large", "--error-rate", 
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (GIVEN[:4], "--escalate needs --error-rate or --promise"),
-        (["--promise", "below:0.05"], "--promise needs --escalate"),
-        ([*GIVEN, "--promise", "below:0.05"], "give --error-rate or --promise"),
-        ([*GIVEN[:4], "--promise", "below:0.05"], "has no guarantee 'below:0.05'; it has: none"),
+        (GIVEN[:4], "--escalate needs --error-rate or --guarantee"),
+        (["--guarantee", "below:0.05"], "--guarantee needs --escalate"),
+        ([*GIVEN, "--guarantee", "below:0.05"], "give --error-rate or --guarantee"),
+        ([*GIVEN[:4], "--guarantee", "below:0.05"], "has no guarantee 'below:0.05'; it has: none"),
         (GIVEN[:2], "--escalate needs --escalate-model"),
         (["--escalate-model", "x"], "--escalate-model needs --escalate"),
         (["--escalate", "nowhere", *GIVEN[2:]], "escalate: is not an address"),
@@ -607,7 +607,7 @@ def test_a_promise_of_another_cascade_is_refused(
     routed = {"cascade": told, "splits": {"0": content[DEFAULT]["final"]}}
     write_json(content | {DEFAULT: content[DEFAULT] | routed}, path)
     start = ["serve", "--calibrator", str(path), "--port", "0", "--upstream", "http://s"]
-    assert main([*start, *GIVEN[:4], "--promise", promise]) == 1
+    assert main([*start, *GIVEN[:4], "--guarantee", promise]) == 1
     assert reason in caplog.text
 
 
@@ -636,4 +636,4 @@ def test_the_documents_commands_are_read_as_they_stand(monkeypatch):
     serving = [given for given in read if "upstream" in given]
     for given in serving:
         ProxySettings(**{name: given[name] for name in ProxySettings.model_fields})
-    assert [given["promise"] for given in serving] == [None, "below:0.02"]
+    assert [given["guarantee"] for given in serving] == [None, "below:0.02"]

@@ -86,7 +86,7 @@ def make_proxy(options: ProxyOptions) -> Proxy:
 def make_scorer(options: ProxyOptions) -> Scorer:
     """Make the scorer of the server's answers, with a watcher where `--watch` asks for one."""
     settings, predictor = options.settings, load_predictor(options.calibrator)
-    target = target_of(options.error_rate, settings.promise)
+    target = target_of(options.error_rate, settings.guarantee)
     vocabulary = vocabulary_for(predictor.fitted_on, options.reading.vocabulary)
     if options.reading.processed == "auto":
         LOGGER.warning(
@@ -118,13 +118,13 @@ def make_escalation(settings: ProxySettings, small: Scorer) -> Escalation | None
         return None
     if small.target is None:
         raise InputError(
-            "--escalate needs --error-rate or --promise, which says what answers are kept."
+            "--escalate needs --error-rate or --guarantee, which says what answers are kept."
         )
     if (reason := small.predictor.why_not(small.target)) is not None:
         raise InputError(f"no answer would be kept, and all be escalated: {reason}.")
-    if settings.promise and settings.escalate_model != small.predictor.large:
+    if settings.guarantee and settings.escalate_model != small.predictor.large:
         raise InputError(
-            f"--promise {settings.promise} is of escalating to "
+            f"--guarantee {settings.guarantee} is of escalating to "
             f"{small.predictor.large or 'a model without a name'}, and "
             f"--escalate-model is {settings.escalate_model}: a guarantee is of one large model "
             "('tracecal cascade --large-model' names it as its server does)."
@@ -145,7 +145,7 @@ def make_escalation(settings: ProxySettings, small: Scorer) -> Escalation | None
         reading = Reading(
             vocabulary=predictor.fitted_on.vocabulary, processed=small.reading.processed
         )
-        large = Scorer(predictor, reading, None if settings.promise else small.target)
+        large = Scorer(predictor, reading, None if settings.guarantee else small.target)
     return Escalation(settings, large, _key(settings.escalate_key_env))
 
 

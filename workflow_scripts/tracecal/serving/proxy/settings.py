@@ -62,9 +62,9 @@ class ProxySettings(MonitorSettings):
     escalate: str | None = Field(
         None, description="a large server for what is not kept: docs/guides/cascades.md"
     )
-    promise: str | None = Field(
+    guarantee: str | None = Field(
         None,
-        description="guarantee of the cascade by which answers are kept, such as below:0.02",
+        description="guarantee of the cascade to keep answers by, such as below:0.02",
     )
     escalate_model: str | None = Field(None, description="the large model's name there")
     escalate_key_env: str = Field(
@@ -127,7 +127,7 @@ class ProxySettings(MonitorSettings):
     @model_validator(mode="after")
     def _escalates_wholly_or_not_at_all(self) -> "ProxySettings":
         of_escalation = [
-            name for name in type(self).model_fields if name.startswith(("escalate_", "promise"))
+            name for name in type(self).model_fields if name.startswith(("escalate_", "guarantee"))
         ]
         if self.escalate is None and (stated := self.changed(of_escalation)):
             raise ValueError(f"--{stated[0].replace('_', '-')} needs --escalate, the large server")
