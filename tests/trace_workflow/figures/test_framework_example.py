@@ -7,16 +7,16 @@ from trace_workflow.figures.framework_example import confident_error
 
 ANSWERS = pl.DataFrame(
     [
-        ("t", "a", False, 0.9, 2.0, 1.0, True),
-        ("t", "b", False, 0.5, 3.0, 0.5, True),
-        ("u", "not legible", False, 0.9, 9.0, 0.1, False),
-        ("t", "right", True, 0.9, 9.0, 0.1, True),
-        ("t", "unsure", False, 0.49, 9.0, 0.1, True),
-        ("s", "f", False, 0.7, 3.0, 0.5, True),
+        ("t", "a", False, 0.9, 2.0, 1.0, True, True),
+        ("t", "b", False, 0.5, 3.0, 0.5, True, True),
+        ("u", "not legible", False, 0.9, 9.0, 0.1, False, True),
+        ("t", "right", True, 0.9, 9.0, 0.1, True, True),
+        ("t", "unsure", False, 0.49, 9.0, 0.1, True, True),
+        ("s", "f", False, 0.7, 3.0, 0.5, True, True),
     ],
     schema=[
         *("task", "example_id", "correct", "mean_prob"),
-        *("window_entropy", "mean_entropy", "legible"),
+        *("window_entropy", "mean_entropy", "legible", "short"),
     ],
     orient="row",
 )
@@ -30,6 +30,14 @@ def test_it_is_wrong_and_sure_of_itself_and_has_the_highest_peak():
     assert chosen(ANSWERS) == "f"
     assert chosen(ANSWERS.filter(pl.col("example_id") != "f")) == "b"
     assert chosen(ANSWERS.filter(~pl.col("example_id").is_in(["b", "f"]))) == "a"
+
+
+def test_an_answer_that_the_figure_would_cut_is_taken_only_where_no_other_is_confident_and_wrong():
+    long = ANSWERS.with_columns(short=pl.col("example_id") == "a")
+    assert chosen(long) == "a"
+    assert chosen(ANSWERS.with_columns(short=pl.lit(False))) == "f"
+    # A wrong answer that is sure of itself comes before one that is short.
+    assert chosen(ANSWERS.with_columns(short=pl.col("example_id") == "right")) == "f"
 
 
 def test_row_order_changes_nothing():

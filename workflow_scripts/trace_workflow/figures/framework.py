@@ -28,7 +28,7 @@ ANSWER, SIGNALS, RISK, SCORE = (0.03, 1.22), (1.45, 1.06), (2.73, 1.84), (4.8, 1
 TOP, BOTTOM = HEIGHT - 0.27, 0.06
 MIDDLE = (TOP + BOTTOM) / 2
 LINE = 0.15
-MAX_LABELS = 15  # tokens of an answer up to which each has a label
+MAX_LABELS = 7  # tokens of an answer up to which each has room for a label
 NOTHING = "No answer in the main study has the entropies that TRACE needs."
 
 
@@ -52,7 +52,7 @@ def draw_framework(example: FrameworkExample | None) -> Figure:
         for letter, name, (x, _) in zip("abcd", names, panels, strict=True):
             _write(page, x, HEIGHT - 0.06, f"({letter}) {name}", bold=True)
         for (x, width), (following, _) in pairwise(panels[:3]):
-            _draw_arrow(page, x + width, following, MIDDLE, style.MUTED)
+            _draw_arrow(page, x + width, following, MIDDLE - 0.4, style.MUTED)  # clear of titles
         _draw_answer(page, example)
         _draw_trace(figure, example)
         _draw_operators(figure, page, example)
@@ -87,7 +87,7 @@ def _draw_answer(page: Axes, example: FrameworkExample) -> None:
     _write(page, x, below, verdict, color=color, bold=True, va="bottom")
     for low, title, text, n_lines in (
         (MIDDLE + 0.05, "Question", question, 6),
-        (BOTTOM, "Answer", example.answer, 3 - verdict.count("\n")),
+        (BOTTOM, "Answer", example.answer, 4 - verdict.count("\n")),
     ):
         _draw_box(page, ANSWER[0], low, width, TOP - MIDDLE - 0.05)
         top = low + TOP - MIDDLE - 0.12
@@ -166,7 +166,7 @@ def _draw_operators(figure: Figure, page: Axes, example: FrameworkExample) -> No
         _write(page, x + 0.53, top, name, bold=True)
         _write(page, x + 0.53, top - LINE, text)
         for column, look in enumerate(looks):
-            marker_x = x + width - 0.18 + 0.1 * column
+            marker_x = x + width - 0.15 + 0.1 * column
             page.plot(marker_x, top - 0.05, mew=0, **style.point(look))
 
 

@@ -20,6 +20,7 @@ FEATURES = (
     "trace_risk",
 )
 TRACE = ["example_id", "answer", "tokens", "surprisal", "entropy"]
+SHORT = 36, 90  # characters of an answer and of a question that the figure shows whole
 CONFIDENT = 0.5  # mean token probability from which an answer counts as confident
 
 
@@ -60,6 +61,8 @@ def read_example(files: StudyFiles) -> FrameworkExample | None:
     texts = answers.select(pl.col("question") + pl.col("answer")).to_series()
     answers = answers.with_columns(
         legible=pl.Series([is_legible(text) for text in texts]),
+        short=(pl.col("answer").str.len_chars() <= SHORT[0])
+        & (pl.col("question").str.len_chars() <= SHORT[1]),
         mean_prob=pl.col("surprisal").list.eval((-pl.element()).exp()).list.mean(),
     )
     row = confident_error(answers)
@@ -79,11 +82,12 @@ def confident_error(answers: pl.DataFrame) -> dict[str, object]:
     """The row of the wrong answer that is confident on average and has the highest peak.
 
     `answers`, at least one, holds `task`, `example_id`, `correct`, `mean_prob` (the mean of its
-    tokens' probabilities), `window_entropy`, `mean_entropy` and `legible`. A correct, unsure
-    or illegible answer is taken only where there is no better one. The peak is M_H^(4) - mean H,
-    the spike gap; ties go to the first by task and id.
+    tokens' probabilities), `window_entropy`, `mean_entropy`, `legible` and `short`. A correct,
+    unsure, illegible or long answer is taken only where there is no better one. The peak is
+    M_H^(4) - mean H, the spike gap; ties go to the first by task and id.
     """
-    for condition in (pl.col("legible"), ~pl.col("correct"), pl.col("mean_prob") >= CONFIDENT):
+    is_confident = pl.col("mean_prob") >= CONFIDENT
+    for condition in (pl.col("legible"), ~pl.col("correct"), is_confident, pl.col("short")):
         preferred = answers.filter(condition)
         answers = answers if preferred.is_empty() else preferred
     gap = pl.col("window_entropy") - pl.col("mean_entropy")
