@@ -25,17 +25,17 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 class RunInDocs(NamedTuple):
-    """A run that README and docs describe: their pages, and the folder of its pictures."""
+    """A run that README and docs describe: their pages, and the folder of its pictures, if any."""
 
     pages: tuple[str, ...]
-    folder: str
+    folder: str | None = None
 
 
 RESULTS = "docs/background/results.md"
 # The runs that README and docs describe.
 RUNS = {
     "demo": RunInDocs(("README.md", RESULTS), "docs/pictures"),
-    "evening": RunInDocs((RESULTS,), "docs/evening"),
+    "evening": RunInDocs((RESULTS,)),
 }
 METRICS = {"auroc": "AUROC", "auroc_calibrated": "AUROC, calibrated", "brier": "Brier score"}
 SCORES = {"trace_plus": "TRACE+", "trace": "TRACE"}
@@ -163,10 +163,11 @@ def main(run: Path) -> None:
     """
     if run.name not in RUNS:
         raise InputError(f"{run}: README and docs describe the runs {' and '.join(RUNS)} only")
-    folder = ROOT / RUNS[run.name].folder
-    for name in sorted(pictures_shown(ROOT, folder.name)):
-        write_bytes(picture(run, name), folder / name)
-        print(folder / name)
+    if place := RUNS[run.name].folder:
+        folder = ROOT / place
+        for name in sorted(pictures_shown(ROOT, folder.name)):
+            write_bytes(picture(run, name), folder / name)
+            print(folder / name)
     for page in RUNS[run.name].pages:
         write_text(described((ROOT / page).read_text(encoding="utf-8"), run), ROOT / page)
 
