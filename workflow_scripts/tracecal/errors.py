@@ -1,25 +1,32 @@
-"""The exceptions whose messages are shown to users, and messages that several modules raise."""
+"""Exceptions with messages for users, and messages that several modules raise."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
-N_EXAMPLES = 3  # of places or names that a message quotes
+N_EXAMPLES = 3  # places or names to quote in a message
 
 
 class InputError(ValueError):
-    """An input of the workflow cannot be used.
+    """An input that cannot be used.
 
-    The message is one sentence: what is wrong, where, what was expected, what to do. Jobs print it
-    without a traceback.
+    The message says what is wrong, where, what was expected, and what to do. Commands and jobs
+    print it without a traceback.
+
+    Examples
+    --------
+    >>> import tracecal
+    >>> tracecal.read_answers("missing.jsonl")
+    Traceback (most recent call last):
+    tracecal.errors.InputError: missing.jsonl cannot be read in ...
     """
 
 
 class WrongRow(ValueError):
-    """A row of a file is invalid; the message says why, without naming the row."""
+    """An invalid row of a file; the message says why, without naming the row."""
 
 
 class FailedRequest(WrongRow):
-    """A row is of a request that failed, so it holds no answer."""
+    """A row without an answer, as its request failed."""
 
 
 def require_columns(present: Sequence[str], needed: Sequence[str], path: str | Path) -> None:
@@ -37,13 +44,13 @@ def here(path: str | Path) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names for a sentence: up to twenty, then their number."""
+    """Join names for a sentence: up to twenty, then their number."""
     more = f", ... ({len(names)} in all)" if len(names) > 20 else ""
     return ", ".join(names[:20]) + more
 
 
 def unreadable(path: str | Path, error: Exception) -> InputError:
-    """The error for a file that cannot be read: why, and how to make it again."""
+    """Make the error for an unreadable file: why, and how to make it again."""
     return InputError(
         f"{path} cannot be read ({str(error).strip().splitlines()[0]}): it is missing, cut short "
         f"or not of the expected format. {regenerate(path)}"
@@ -51,7 +58,7 @@ def unreadable(path: str | Path, error: Exception) -> InputError:
 
 
 def regenerate(path: str | Path) -> str:
-    """How an unusable file is made again, as a sentence: a run's results have a command."""
+    """Say how to make an unusable file again; results of a run have a command."""
     if Path(path).parts[:1] != ("results",):
         return "Make it again as it was made, or give another."
     return f"Make it again with: snakemake --cores all --force {path}"

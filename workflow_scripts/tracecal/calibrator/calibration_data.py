@@ -9,7 +9,7 @@ from tracecal.answers.parts.parts import Parts
 from tracecal.answers.record import ENTROPY_KIND, own_column_paths
 from tracecal.answers.tasks import task_names
 from tracecal.answers.vocabulary import vocabulary_used
-from tracecal.calibrator.fingerprints import fingerprints
+from tracecal.calibration.fingerprints import fingerprints
 from tracecal.calibrator.schema import CalibrationData, FurtherColumn
 from tracecal.calibrator.trace_kinds import QUESTIONS, model_spellings
 from tracecal.errors import InputError

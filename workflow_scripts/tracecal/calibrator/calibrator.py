@@ -19,12 +19,12 @@ from tracecal.answers.reading import Reading
 from tracecal.answers.record import with_partial
 from tracecal.answers.row import value_at
 from tracecal.answers.sources import Answers, answers_in
+from tracecal.calibration.fingerprints import are_among, fingerprints
 from tracecal.calibration.part_answers import labelled_parts, part_answers
 from tracecal.calibration.settings import require_shares
 from tracecal.calibrator.card import Card, compare
 from tracecal.calibrator.catalogue import LABELS
 from tracecal.calibrator.confidence import Confidence, read_response, score_answer, score_record
-from tracecal.calibrator.fingerprints import are_among, fingerprints
 from tracecal.calibrator.fitting import fit_calibrator
 from tracecal.calibrator.guarantee import AnswerColumn
 from tracecal.calibrator.own_columns import require_no_label

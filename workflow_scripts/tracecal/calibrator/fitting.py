@@ -4,8 +4,8 @@ import polars as pl
 
 from tracecal.answers.parts.parts import Parts
 from tracecal.calibration.estimator_fits import EstimatorFits
+from tracecal.calibration.fingerprints import fingerprints
 from tracecal.calibrator.calibration_data import describe_answers
-from tracecal.calibrator.fingerprints import fingerprints
 from tracecal.calibrator.guarantee import AnswerColumn, find_guarantees
 from tracecal.calibrator.population import with_forecasts
 from tracecal.calibrator.recommendation import DIGITS, recommend

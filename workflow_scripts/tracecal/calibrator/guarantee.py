@@ -16,6 +16,7 @@ import polars as pl
 
 from tracecal.answers.record import own_column_paths
 from tracecal.calibration.bets import significance_level
+from tracecal.calibration.fingerprints import fingerprints
 from tracecal.calibration.fits import Fit, probabilities
 from tracecal.calibration.groups import group_size_choices
 from tracecal.calibration.groups import largest_group as choose_largest_group
@@ -51,7 +52,6 @@ from tracecal.calibrator.catalogue import (
     SURPRISAL_RIDGE,
     describe_dependence,
 )
-from tracecal.calibrator.fingerprints import fingerprints
 from tracecal.calibrator.recommendation import MIN_ENTROPY_SHARE, count_traces
 from tracecal.calibrator.schema import (
     BothThreshold,

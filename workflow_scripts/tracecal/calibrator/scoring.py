@@ -7,8 +7,8 @@ import polars as pl
 
 from tracecal.answers.record import ALSO
 from tracecal.answers.tasks import other_tasks
+from tracecal.calibration.fingerprints import KNOWN_ANSWER, are_among
 from tracecal.calibration.groups import group_answers
-from tracecal.calibrator.fingerprints import KNOWN_ANSWER, are_among
 from tracecal.calibrator.predictor import Predictor, Target, is_of_cascade
 from tracecal.calibrator.trace_kinds import (
     assumed_decoding,

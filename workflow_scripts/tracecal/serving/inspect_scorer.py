@@ -21,11 +21,11 @@ from tracecal.answers.reading import Reading
 from tracecal.answers.record import as_frame
 from tracecal.answers.row import read_row
 from tracecal.answers.verdict import parse_verdict
+from tracecal.calibration.fingerprints import KNOWN_ANSWER, are_among
 from tracecal.calibration.probability_metrics import brier, ece
 from tracecal.calibration.ranking import single_auroc
 from tracecal.calibration.settings import Calibration
 from tracecal.calibrator.confidence import Confidence, trace_confidence
-from tracecal.calibrator.fingerprints import KNOWN_ANSWER, are_among
 from tracecal.calibrator.predictor import Predictor, load_predictor
 from tracecal.calibrator.trace_kinds import (
     assumed_decoding,
