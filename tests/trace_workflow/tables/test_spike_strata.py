@@ -15,6 +15,7 @@ from trace_workflow.analyses.spike_modeling import MODELING
 from trace_workflow.analyses.spike_strata import spike_quintiles, spike_strata
 from trace_workflow.config import paper
 from trace_workflow.figures.spike_evidence import draw as spike_evidence
+from trace_workflow.figures.spike_evidence import message
 from trace_workflow.tables import spike_modeling as modeling_module
 from trace_workflow.tables import spike_strata as strata_module
 from trace_workflow.tables.csv_file import render_csv
@@ -209,3 +210,14 @@ def test_the_same_answers_give_the_same_bytes(tmp_path):
         figure_style.save(figure(frame), *paths, "Title", "Description.")
     for kind in ("pdf", "svg"):
         assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()
+
+
+def test_the_figures_title_gives_the_error_rates_of_the_lowest_mean_risk():
+    strata = spike_strata(answers(), BOOTSTRAP)
+    rows = strata.filter(risk_stratum="low")
+    rates = dict(rows.select("spike_stratum", "incorrect_rate").iter_rows())
+    assert message(strata) == (
+        f"At low mean risk {rates['high']:.0%} of answers with a high spike gap are wrong, "
+        f"{rates['low']:.0%} with a low one"
+    )
+    assert message(strata.filter(spike_stratum="low")) == ""

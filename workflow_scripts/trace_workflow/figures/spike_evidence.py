@@ -9,7 +9,7 @@ from matplotlib.patches import Patch
 
 from tracecal.pages import figure_style as style
 
-HEIGHT = 3.3
+HEIGHT = 3.7
 WIDTH = 0.36
 # Of the bars in (a), by spike gap; in (b) each bar is a quintile of the gap.
 FILLS = {"low": "white", "high": style.INK}
@@ -40,7 +40,20 @@ def draw(strata: pl.DataFrame, quintiles: pl.DataFrame) -> Figure:
         gaps = [Patch(fc=fill, **EDGE, label=f" {spike} gap") for spike, fill in FILLS.items()]
         lines = [style.key(f" {label}", look, look.line) for label, look in SCORES.values()]
         style.legend(figure, gaps + lines)
+        style.message(figure, message(strata))
     return figure
+
+
+def message(strata: pl.DataFrame) -> str:
+    """The figure's message: how often answers of the lowest mean risk are wrong, by spike gap."""
+    rows = strata.filter(pl.col("n") > 0, risk_stratum=strata["risk_stratum"][0])
+    rates = dict(rows.select("spike_stratum", "incorrect_rate").iter_rows())
+    if rates.keys() < {"low", "high"}:
+        return ""
+    return (
+        f"At low mean risk {rates['high']:.0%} of answers with a high spike gap are wrong, "
+        f"{rates['low']:.0%} with a low one"
+    )
 
 
 def _draw_strata(axes: Axes, strata: pl.DataFrame) -> None:
