@@ -20,7 +20,6 @@ from scipy.special import entr, expit, logit
 
 from benchmarks.few_labels import cell
 from trace_workflow.analyses import few_labels
-from trace_workflow.figures.labels_needed import MARKERS
 from trace_workflow.tables.few_labels import LABELS
 from tracecal.calibration.splits import make_splits
 from tracecal.estimators.estimator import PICKED
@@ -153,13 +152,8 @@ def picture(found: Mapping[str, pl.DataFrame], labels: Mapping[str, str]) -> Fig
     the fits on logarithms and of the selected baseline, with intervals.
     """
     gains = {kind: gained(found[kind]) for kind in PANELS}
-    colors = [look.color for look in figure_style.FAMILIES.values()]
-    looks = {
-        name: figure_style.Look(color, MARKERS.get(name, "o"))
-        for name, color in zip(
-            DRAWN, (colors[0], figure_style.TRACE.color, colors[4]), strict=False
-        )
-    } | {PICKED: figure_style.OTHER}
+    looks = {name: figure_style.FITS[name] for name in ON_LOGARITHMS}
+    looks |= {PICKED: figure_style.OTHER._replace(color=figure_style.MUTED)}
     with figure_style.applied():
         figure = Figure(figsize=(figure_style.TEXT_WIDTH, 3.2))
         panels = figure.subplots(1, len(PANELS), sharey=True)
