@@ -86,7 +86,7 @@ def read_labels(
         columns = _find_columns(objects, path)
     labels: dict[str, bool | None] = {}
     errors, places = [], dict[str, str]()
-    for place, row in rows:
+    for location, row in rows:
         try:
             require_json(row)
             if not isinstance(row, Mapping):
@@ -105,9 +105,9 @@ def read_labels(
                     f"its verdict on {example_id!r} contradicts the one of {places[example_id]}"
                 )
             labels[example_id] = verdict
-            places.setdefault(example_id, place)
+            places.setdefault(example_id, location)
         except WrongRow as error:
-            errors.append(f"{place}: {error}")
+            errors.append(f"{location}: {error}")
     if errors and not skip:
         raise InputError(
             f"{path}: {describe_wrong_rows(errors)}. Correct them, or leave them out with "

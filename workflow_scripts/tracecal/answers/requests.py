@@ -44,11 +44,11 @@ class Requests:
 
     def added_to(self, rows: Iterator[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
         """Add its request to each located row, unless the row states one."""
-        for place, row in rows:
+        for location, row in rows:
             if isinstance(row, dict) and (example_id := _id_of(row)) in self.by_id:
                 self.n_matched += 1
                 row = {"request": self.by_id[example_id], **row}
-            yield place, row
+            yield location, row
 
     def describe(self, n_rows: int) -> str:
         """How many rows got a request. Raises `InputError` where none did."""

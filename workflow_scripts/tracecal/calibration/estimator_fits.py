@@ -41,11 +41,11 @@ class EstimatorFits(BaseModel):
 
     @model_validator(mode="after")
     def _require_widths(self) -> Self:
-        for place, fit in self._places():
+        for path, fit in self._places():
             try:
                 require_width(fit, len(self.features))
             except ValueError as error:
-                raise ValueError(f"{place}: {error}") from None
+                raise ValueError(f"{path}: {error}") from None
         return self
 
     def _places(self) -> Iterator[tuple[str, Coefficients]]:

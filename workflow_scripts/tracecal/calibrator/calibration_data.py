@@ -116,13 +116,14 @@ def _known_value(answers: pl.DataFrame, column: str, default: str) -> str:
     Unknown values count as equal to the known one, as in scoring.
     """
     is_unknown = pl.col(column) == "unknown"
-    known = answers.filter(~is_unknown)
-    if known.height and (count := answers.filter(is_unknown).height):
+    known_answers = answers.filter(~is_unknown)
+    if known_answers.height and (count := answers.filter(is_unknown).height):
         LOGGER.warning(
             "of %d of %d labelled answers it is not known %s: they count as the others (%s)",
             *(count, answers.height, QUESTIONS[column]["what"], QUESTIONS[column]["option"]),
         )
-    return _single_value(known if known.height else answers, column, "kinds") or default
+    rows = known_answers if known_answers.height else answers
+    return _single_value(rows, column, "kinds") or default
 
 
 def _models(answers: pl.DataFrame) -> list[str | None]:
@@ -132,6 +133,6 @@ def _models(answers: pl.DataFrame) -> list[str | None]:
     """
     names = answers["model"].drop_nulls().unique().sort().to_list()
     for name in names:
-        if all(name.lower() in model_spellings(other) for other in names):
-            return [name, *(other for other in names if other != name)]
+        if all(name.lower() in model_spellings(spelling) for spelling in names):
+            return [name, *(spelling for spelling in names if spelling != name)]
     return [_single_value(answers, "model", "models")]

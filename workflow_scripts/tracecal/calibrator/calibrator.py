@@ -646,31 +646,31 @@ def _alike(
     """Return the file of the calibrator that will rank these answers; raises `InputError`."""
     if estimator is not None:
         raise InputError("give --estimator or --like: one of them ranks the answers to keep.")
-    other = calibrator_in(like)
+    loaded = calibrator_in(like)
     traced = training.records.filter(pl.col("surprisal").is_not_null())
     for column, words in QUESTIONS.items():
-        kind, kinds = getattr(other.fitted_on, column), traced[column].unique().to_list()
+        kind, kinds = getattr(loaded.fitted_on, column), traced[column].unique().to_list()
         if kind not in OPEN[column] and {*kinds} - {kind, *OPEN[column]}:
             raise InputError(
-                f"--like {other.where} was fitted on traces that {words[kind]}, and these are of "
+                f"--like {loaded.where} was fitted on traces that {words[kind]}, and these are of "
                 f"another kind ({words['option']})."
             )
-    return other.file
+    return loaded.file
 
 
 def _column(path: str, source: AnswersRead, frame: pl.DataFrame) -> AnswerColumn:
     """Collect the values at a path of the rows, by the ids of the answers or parts in `frame`."""
     ids = source.frame["example_id"].to_list()
-    found = {
+    values = {
         example_id: str(value)
         for example_id, row in zip(ids, source.rows, strict=True)
         if (value := value_at(row, path)) is not None
     }
-    if not found:
+    if not values:
         raise InputError(f"--by {path}: no row has a value there; name the path of one in a row.")
     row_ids = frame["parent_id" if "parent_id" in frame.columns else "example_id"]
     pairs = zip(frame["example_id"], row_ids, strict=True)
-    return AnswerColumn(path, {name: found[row_id] for name, row_id in pairs if row_id in found})
+    return AnswerColumn(path, {name: values[row_id] for name, row_id in pairs if row_id in values})
 
 
 def _with_unlabelled(
@@ -684,12 +684,14 @@ def _with_unlabelled(
     frame = answers_in(unlabelled, reading).frame
     if parts:
         frame, _ = part_answers(frame, parts)
-    known = are_among(frame, fingerprints(answers).drop_nulls())
-    if n_known := int(known.sum()):
+    is_known = are_among(frame, fingerprints(answers).drop_nulls())
+    if n_known := int(is_known.sum()):
         LOGGER.info("%d of %d unlabelled answers are among the others", n_known, frame.height)
-    taken = pl.col("example_id").is_in(answers["example_id"].implode())
-    renamed = pl.when(taken).then(pl.col("example_id") + "+").otherwise("example_id")
-    rows = frame.filter(~known).with_columns(example_id=renamed, correct=pl.lit(None, pl.Boolean))
+    is_taken = pl.col("example_id").is_in(answers["example_id"].implode())
+    renamed = pl.when(is_taken).then(pl.col("example_id") + "+").otherwise("example_id")
+    rows = frame.filter(~is_known).with_columns(
+        example_id=renamed, correct=pl.lit(None, pl.Boolean)
+    )
     return pl.concat([answers, rows], how="diagonal_relaxed")
 
 

@@ -68,8 +68,8 @@ class Card:
         fitted_on, name = file.fitted_on, file.recommended()
         estimator = file.estimators[name]
         recommended = [f"{LABELS[name]} ({name}), of {', '.join(estimator.features)}"]
-        if others := len(file.estimators) - 1:
-            recommended.append(f"further estimators in the file: {others}")
+        if n_others := len(file.estimators) - 1:
+            recommended.append(f"further estimators in the file: {n_others}")
         return cls(
             f"Calibration card: {fitted_on.model or 'an unnamed model'} for {fitted_on.task}",
             (
@@ -166,8 +166,8 @@ def _control_sections(control: ErrorRateControl | None) -> list[Section]:
             for row in control.by.values
         ]
     curve = [
-        f"keeping {kept:.0%}: {wrong:.1%} of the kept are wrong"
-        for kept, wrong in control.risk_coverage
+        f"keeping {coverage:.0%}: {wrong:.1%} of the kept are wrong"
+        for coverage, wrong in control.risk_coverage
     ]
     heading = "Risk against coverage, of answers with a probability, which the fit had not seen"
     drawn = [Section(heading, curve, draw_risk(control))] if curve else []
@@ -280,9 +280,10 @@ def _guarantees_by_target(estimator: CalibratedEstimator) -> Mapping[str, str]:
     if control:
         guarantees["terms"] = describe_terms(control)
         for line in guarantee_lines(guarantee_table(control)):
-            target, _, kept = line.partition(": ")
-            guarantees[target] = kept or "cannot be guaranteed"
+            target, _, sentence = line.partition(": ")
+            guarantees[target] = sentence or "cannot be guaranteed"
     for entry in cascade.thresholds if cascade else ():
-        target, _, kept = _cascade_line(entry, cascade.large or "the larger model").rpartition(": ")
-        guarantees[target] = kept
+        line = _cascade_line(entry, cascade.large or "the larger model")
+        target, _, sentence = line.rpartition(": ")
+        guarantees[target] = sentence
     return guarantees

@@ -92,8 +92,10 @@ class Cascade:
     @property
     def router(self) -> tuple[str, CascadeControl]:
         """The estimator that routes, and the thresholds that its guarantees have."""
-        held = self.calibrator.file.estimators.items()
-        return next((name, entry.cascade) for name, entry in held if entry.cascade is not None)
+        estimators = self.calibrator.file.estimators.items()
+        return next(
+            (name, entry.cascade) for name, entry in estimators if entry.cascade is not None
+        )
 
     def picture(self, path: str | Path) -> None:
         """Draw accuracy against cost, or against the share escalated without prices.

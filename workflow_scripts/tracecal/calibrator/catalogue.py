@@ -50,5 +50,7 @@ def inputs_with_columns(trace_inputs: Iterable[str], columns: Iterable[str]) -> 
 
 def describe_dependence(columns: Iterable[str]) -> str:
     """Name what probabilities and guarantees depend on if a fit takes own columns."""
-    *others, last = columns
-    return f"{', '.join(['the trace', *others])} and {last}, made as for the labelled answers"
+    *first_columns, last = columns
+    return (
+        f"{', '.join(['the trace', *first_columns])} and {last}, made as for the labelled answers"
+    )

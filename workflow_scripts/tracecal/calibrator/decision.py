@@ -45,8 +45,8 @@ def decided_rate(guarantees: pl.DataFrame, asked: Sequence[float]) -> float | No
     If it was not tested, the nearest tested rate; None if no rate was tested.
     """
     rates = guarantees["error_rate"].to_list()
-    wanted = asked[0] if asked else USUAL_RATE
-    return min(rates, key=lambda rate: (abs(rate - wanted), rate), default=None)
+    target = asked[0] if asked else USUAL_RATE
+    return min(rates, key=lambda rate: (abs(rate - target), rate), default=None)
 
 
 def headline(guarantees: pl.DataFrame, rate: float, confidence: float, base_rate: float) -> str:
@@ -74,17 +74,17 @@ def other_rates(
 
     Leaves out rates above the error rate of all answers, unless they are among the `asked` ones.
     """
-    others = guarantees.filter(pl.col("error_rate") != rate).filter(
+    rows = guarantees.filter(pl.col("error_rate") != rate).filter(
         pl.col("error_rate").is_in(list(asked)) | (pl.col("error_rate") < 1 - base_rate)
     )
     if not asked:  # the nearest ones: stricter ones where the rate is guaranteed, else laxer ones
         is_guaranteed = guarantees.filter(error_rate=rate)["threshold"].null_count() == 0
         side = pl.col("error_rate") < rate if is_guaranteed else pl.col("error_rate") > rate
-        others = others.filter(side)
+        rows = rows.filter(side)
     items: list[str] = []
-    for row in others.sort((pl.col("error_rate") - rate).abs()).iter_rows(named=True):
-        kept = "all" if row["coverage"] == 1 else percent(row["coverage"] or 0)
-        what = f"{WITHOUT}{_forecast(row)}" if row["threshold"] is None else f"keep {kept}"
+    for row in rows.sort((pl.col("error_rate") - rate).abs()).iter_rows(named=True):
+        share = "all" if row["coverage"] == 1 else percent(row["coverage"] or 0)
+        what = f"{WITHOUT}{_forecast(row)}" if row["threshold"] is None else f"keep {share}"
         item = f"at {rate_text(row['error_rate'])}: {what}"
         if not asked and len("      ".join([*items, item])) > WIDTH - 2:
             break
@@ -116,8 +116,8 @@ def describe_reading(data: CalibrationData) -> str:
         "none": "no alternatives",
     }
     stop_token, raw, reasoning, _ = data.trace_kinds()
-    others = [raw, stop_token, *([reasoning] if data.reasoning != "none" else [])]
-    return f"Read with {', '.join([alternatives[data.entropy], *others])}."
+    details = [raw, stop_token, *([reasoning] if data.reasoning != "none" else [])]
+    return f"Read with {', '.join([alternatives[data.entropy], *details])}."
 
 
 def decision_text(paragraphs: Iterable[Iterable[str]], commands: Mapping[str, str]) -> str:

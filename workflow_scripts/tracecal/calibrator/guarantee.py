@@ -189,13 +189,13 @@ def default_ranking(training: TrainingSet) -> str | None:
     return SURPRISAL_RIDGE if SURPRISAL_RIDGE in names and longest else None
 
 
-def _fixed_ranking(training: TrainingSet, tested: pl.DataFrame, others: pl.DataFrame) -> Ranking:
-    """Rank by the fixed score, standardised on unlabelled answers or else on the `others`."""
+def _fixed_ranking(training: TrainingSet, tested: pl.DataFrame, untested: pl.DataFrame) -> Ranking:
+    """Rank by the fixed score, standardised on unlabelled answers or else on `untested` ones."""
     unlabelled = compute_inputs(training.unlabelled, AMOUNTS)
-    if unlabelled[MEAN_SURPRISAL].count() < MIN_UNLABELLED and others.height:
-        unlabelled = others.select(AMOUNTS)
+    if unlabelled[MEAN_SURPRISAL].count() < MIN_UNLABELLED and untested.height:
+        unlabelled = untested.select(AMOUNTS)
     fixed = fit_fixed_score(unlabelled)
-    return Ranking(FIXED_SCORE, [*fixed.inputs], fixed.fit, tested, others, False)
+    return Ranking(FIXED_SCORE, [*fixed.inputs], fixed.fit, tested, untested, False)
 
 
 def _smaller_class(rows: pl.DataFrame) -> int:
@@ -258,13 +258,13 @@ class RankedAnswers:
 
 def rank_answers(training: TrainingSet, data: CalibrationData, ranking: Ranking) -> RankedAnswers:
     """Compute the ranking scores of a training set's answers."""
-    others = _inputs_of_unlabelled(training, ranking)
+    inputs = _inputs_of_unlabelled(training, ranking)
     # Whether a threshold decides about an answer follows from its trace alone.
     tested, fitted, labelled = (
         _grouped_scores(rows, training.records, ranking, data)
         for rows in (ranking.tested, ranking.fitted, training.frame)
     )
-    unlabelled = _grouped_scores(others, training.unlabelled, ranking, data)
+    unlabelled = _grouped_scores(inputs, training.unlabelled, ranking, data)
     is_enough = np.isfinite(unlabelled.score).sum() >= MIN_UNLABELLED
     return RankedAnswers(
         labelled=tested,

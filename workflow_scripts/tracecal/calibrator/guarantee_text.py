@@ -129,10 +129,10 @@ def _describe_pooled_errors(rows: Sequence[ValueErrors], column: str, error_rate
     scope = f"The guarantee is about all {column} values together"
     if not above:
         return f"{scope}; none of the {len(rows)} has more wrong of its kept labels."
-    most = sorted(above, key=lambda row: (-row.wrong / row.kept, row.value))[:SHOWN_VALUES]
+    worst = sorted(above, key=lambda row: (-row.wrong / row.kept, row.value))[:SHOWN_VALUES]
     listed = "; ".join(
         f"{row.value}: {row.wrong} of {row.kept} ({percent(row.low)} to {percent(row.high)})"
-        for row in most
+        for row in worst
     )
     return f"{scope}; more are wrong in {len(above)} of {len(rows)}: {listed}."
 

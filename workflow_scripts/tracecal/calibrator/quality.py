@@ -41,10 +41,10 @@ def measure_quality(
     fold.
     """
     labels = training.frame.join(training.compared, on="example_id", how="semi")
-    most = max(MIN_RESAMPLES, MAX_DRAWN // max(1, labels.height))
-    resamples = min(settings.bootstrap.resamples, most)
-    drawn = draw_counts(labels["group_id"].to_list(), settings.seed, resamples)
-    counts = np.vstack([np.ones(labels.height), drawn])
+    max_resamples = max(MIN_RESAMPLES, MAX_DRAWN // max(1, labels.height))
+    resamples = min(settings.bootstrap.resamples, max_resamples)
+    resampled = draw_counts(labels["group_id"].to_list(), settings.seed, resamples)
+    counts = np.vstack([np.ones(labels.height), resampled])
     labels = labels.with_row_index("place")
     rows = []
     for (name,), predicted in predictions.group_by("estimator"):

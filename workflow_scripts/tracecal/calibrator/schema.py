@@ -416,10 +416,10 @@ class Reference:
         """Return one answer of each group, as for monitors that watch one answer per group."""
         if not self.group:
             return self
-        rows = {group: place for place, group in reversed([*enumerate(self.group)])}
+        rows = {group: row for row, group in reversed([*enumerate(self.group)])}
         columns = (self.probability, self.length, self.group)
         return Reference(
-            *(tuple(values[place] for place in sorted(rows.values())) for values in columns)
+            *(tuple(values[row] for row in sorted(rows.values())) for values in columns)
         )
 
 
@@ -611,9 +611,9 @@ def _require_unchanged(content: Mapping[str, Any], where: str) -> None:
 def _describe(error: ValidationError, where: str) -> str:
     """The first error as a sentence, and how many more there are."""
     first, *others = error.errors()
-    place = ".".join(str(step) for step in first["loc"])
+    path = ".".join(str(step) for step in first["loc"])
     more = f", and {len(others)} further places are wrong" if others else ""
     return (
-        f"{where} does not fit the schema of calibration cards: {place}: "
+        f"{where} does not fit the schema of calibration cards: {path}: "
         f"{first['msg'].removeprefix('Value error, ')}{more}."
     )

@@ -107,8 +107,8 @@ class TrainingSet(NamedTuple):
         `estimator`, `example_id`, `fold` and `probability`; `side` restricts all to its answers.
         """
         frame = self.frame if side is None else self.frame.filter(side=side)
-        place = frame["rank"].rank("dense") - 1
-        frame = frame.with_columns(fold=place % min(FOLDS, place.n_unique()))
+        index = frame["rank"].rank("dense") - 1
+        frame = frame.with_columns(fold=index % min(FOLDS, index.n_unique()))
         folds = [
             self._split(frame, fold, _part_of(pl.col("fold") != fold))
             for fold in frame["fold"].unique().sort()

@@ -140,7 +140,7 @@ def explain_reading(answers: Any, *, reading: Reading | None = None) -> ReadingS
     formats, unread = Counter[str](), Counter[str]()
     records: dict[str, Record] = {}
     errors, example, n_questions = [], list[tuple[str, str]](), 0
-    for number, (place, row) in enumerate(single_answers(rows, reading, source)):
+    for number, (location, row) in enumerate(single_answers(rows, reading, source)):
         try:
             require_json(row)
             if reading.filter is not None and row.get("filter", reading.filter) != reading.filter:
@@ -156,9 +156,9 @@ def explain_reading(answers: Any, *, reading: Reading | None = None) -> ReadingS
             n_questions += bool(question)
             if not example:
                 steps = answer_format.read(body).steps
-                example = [*_describe_record(record, question, steps, place)]
+                example = [*_describe_record(record, question, steps, location)]
         except WrongRow as error:
-            errors.append(f"{place}: {error}")
+            errors.append(f"{location}: {error}")
     if not (records or errors):
         raise InputError(f"{source} holds no row.")
     frame, notes = as_frame(records.values()), []
@@ -252,11 +252,11 @@ def _is_there(value: Any) -> bool:
 
 
 def _describe_record(
-    record: Record, question: str, steps: Sequence[Step], place: str
+    record: Record, question: str, steps: Sequence[Step], location: str
 ) -> Iterator[tuple[str, str]]:
     """The names and values of an answer, a line each."""
     width = WIDTH - 14
-    yield "id", f"{record.example_id} ({place})"
+    yield "id", f"{record.example_id} ({location})"
     yield "question", shorten(question, width, placeholder=" ...") if question else "none"
     answer = shorten(record.answer or "", width - 2, placeholder=" ...")
     yield "answer", f'"{answer}"' if record.answer is not None else "none"
@@ -306,8 +306,8 @@ def _missing(answers: pl.DataFrame, n_questions: int, reading: Reading) -> Itera
     def of(count: int) -> str:
         return "all answers" if count == n else f"{count:,} of {n:,} answers"
 
-    def reasons(column: str, among: pl.DataFrame) -> str:
-        lacks = among.filter(pl.col(column).is_null())["lacks"].drop_nulls()
+    def reasons(column: str, rows: pl.DataFrame) -> str:
+        lacks = rows.filter(pl.col(column).is_null())["lacks"].drop_nulls()
         return some_of(lacks.unique().sort().to_list())
 
     traced = answers.filter(pl.col("surprisal").is_not_null())

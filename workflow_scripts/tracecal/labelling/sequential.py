@@ -104,9 +104,9 @@ def search_threshold(
         scores = score[:n_aside]
     passed = threshold = None
     for threshold in _thresholds(scores, start_share):
-        kept = np.flatnonzero(score[n_aside:] >= threshold) + n_aside
+        kept_indices = np.flatnonzero(score[n_aside:] >= threshold) + n_aside
         try:
-            passes = passes_test(kept, is_wrong, error_rate, level, population)
+            passes = passes_test(kept_indices, is_wrong, error_rate, level, population)
         except NoMoreLabels:
             return SearchResult(passed, threshold, "labels")
         if not passes:
@@ -128,19 +128,19 @@ def _thresholds(scores: np.ndarray, start_share: float) -> list[float]:
 
 
 def passes_test(
-    kept: np.ndarray,
+    kept_indices: np.ndarray,
     is_wrong: Callable[[int], bool],
     error_rate: float,
     level: float,
     population: PopulationKind,
 ) -> bool:
-    """Test whether at most `error_rate` of the `kept` answers (indices, in test order) are wrong.
+    """Test whether at most `error_rate` of the kept answers are wrong; indices in test order.
 
     A bet against a higher error rate is placed on each label. The test passes when the wealth
     reaches 1 / `level`, or when the labels of a finite population settle the question.
     """
-    n, errors, wealth = len(kept), 0, 1.0
-    for n_labels, index in enumerate(kept):
+    n, errors, wealth = len(kept_indices), 0, 1.0
+    for n_labels, index in enumerate(kept_indices):
         null_rate = error_rate
         if population == "finite":
             null_rate = (n * error_rate - errors) / (n - n_labels)

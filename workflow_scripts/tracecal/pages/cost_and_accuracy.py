@@ -25,7 +25,7 @@ LOOKS = {
 
 
 def draw(
-    found: pl.DataFrame,
+    results: pl.DataFrame,
     entries: Sequence[Entry],
     models: Mapping[str, str],
     named_baseline: str,
@@ -38,7 +38,7 @@ def draw(
     Pairs that the table leaves out are pairs with `every` alone. `guaranteed` are shares that the
     thresholds of a guarantee escalate, marked on the curve of the `router`.
     """
-    means = found.filter(pl.col("task").is_null()) if every else select_worthwhile(found)[0]
+    means = results.filter(pl.col("task").is_null()) if every else select_worthwhile(results)[0]
     facts = means.filter(pl.col("router").is_null()).pivot("metric", index=KEYS, values="value")
     with figure_style.applied():
         if means.is_empty():
