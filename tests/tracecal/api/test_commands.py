@@ -77,7 +77,7 @@ def test_score(files, caplog):
         command = ["score", "--answers", source, "--calibrator", "C.json", "--output", "s.parquet"]
         caplog.clear()
         assert main([*command, *given]) == 0
-        told = [one for one in caplog.messages if "answers are ranked by" not in one]
+        told = [one for one in caplog.messages if "ranks the answers" not in one]
         caplog.clear()
         scored = calibrator.score(source, **options)
         assert caplog.messages == told
@@ -97,7 +97,7 @@ def test_score_by_a_promise(files):
         assert calibrator.score_response(row, guarantee="below:0.05").keep == expected
     with pytest.raises(tracecal.InputError, match="has no guarantee 'below:0.3'"):
         calibrator.score("new.jsonl", guarantee="below:0.3")
-    with pytest.raises(tracecal.InputError, match="answers are kept by one of them"):
+    with pytest.raises(tracecal.InputError, match="give --error-rate or --guarantee, not both"):
         calibrator.score("new.jsonl", guarantee="below:0.05", error_rate=0.3)
 
 

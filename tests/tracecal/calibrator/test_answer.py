@@ -169,7 +169,7 @@ def test_a_response_of_a_server_is_scored_as_its_trace_is(calibrator):
     exact = {"logprobs": [-0.001], "entropy": [0.001]}
     doubted = score_response(calibrator, exact, max(calibrator.thresholds))
     assert score_answer(calibrator, [0.001], [0.001], max(calibrator.thresholds)).keep
-    assert "not known" in doubted.reason and doubted.keep is None, "as the proxy answers"
+    assert "not say" in doubted.reason and doubted.keep is None, "as the proxy answers"
     lacking = score_response(calibrator, response(logprobs=None))
     assert (lacking.probability, lacking.reason) == (None, "no log-probabilities are given")
 
@@ -187,7 +187,7 @@ def test_a_response_of_which_something_is_unknown_is_neither_kept_nor_refused(ca
     assert known.keep is not None and known.reason is None
     unknown = score_response(calibrator, body | {"stop_token": "unknown"}, target=rate)
     assert unknown.probability == known.probability
-    assert unknown.keep is None and "it is not known of the answers" in unknown.reason
+    assert unknown.keep is None and "the answers do not say" in unknown.reason
 
 
 def test_a_threshold_certified_for_exact_entropies_decides_nothing_about_bounds(calibrator):

@@ -304,7 +304,7 @@ def test_a_calibrator_of_other_answers_ranks_and_all_labels_test(tmp_path):
     kept = borrowed.score(new, error_rate=0.3)["keep"].sum()
     assert kept > alone.score(new, error_rate=0.3)["keep"].fill_null(False).sum() + 50
     page = " ".join(borrowed.report().html.split())
-    assert "Mean of three as fitted for m for alike, on other answers" in page
+    assert "Mean of three, fitted on other answers (m for alike)" in page
     with pytest.raises(InputError, match="fitted on 120 of these labelled answers"):
         tracecal.calibrate(misleading(120, 5), "t", like=other)
     with pytest.raises(InputError, match="give --estimator or --like"):

@@ -118,7 +118,7 @@ def test_other_names_of_a_model_are_known(content):
 def test_what_is_unknown_is_warned_of(calibrator, caplog):
     caplog.set_level("WARNING", "tracecal")
     score_answers(answers(5, stop_token="unknown"), calibrator)
-    assert "not known of the answers whether traces include the stop token" in caplog.text
+    assert "the answers do not say whether traces include the stop token" in caplog.text
 
 
 def test_another_version_of_the_features_is_refused(content):
@@ -230,7 +230,7 @@ def test_what_score_takes_as_equal_calibrate_does_too(few_estimators, caplog):
     told = stored(mixed, splits={"count": 1})["fitted_on"]
     assert (told["model"], told["known_as"]) == ("m", ["owner/M"])
     assert told["stop_token"] == "included"
-    assert "of 40 of 100 labelled answers it is not known whether traces include" in caplog.text
+    assert "40 of 100 labelled answers do not say whether traces include" in caplog.text
 
 
 def test_answers_that_do_not_name_their_model_are_calibrated_on_with_a_warning(caplog):
@@ -509,7 +509,7 @@ def test_an_unknown_model_is_warned_of(content, caplog, side):
     named = content["fitted_on"] | ({"model": None} if side == "calibrator" else {})
     calibrator = predictor_of(content | {"fitted_on": named}, "trace_plus", "x")
     score_answers(answers(5, model="m" if side == "calibrator" else None), calibrator)
-    assert f"not known of the {side} which model" in caplog.text
+    assert "not say which model gave the answers" in caplog.text and f"the {side} do" in caplog.text
 
 
 def test_the_calibrators_vocabulary_counts_and_another_is_said(calibrator, caplog):

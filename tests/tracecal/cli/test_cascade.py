@@ -174,4 +174,4 @@ def test_answers_are_kept_by_a_promise_about_a_cascade(tmp_path, monkeypatch, ca
     assert main([*score, "--guarantee", "below:0.3"]) == 1
     assert "no guarantee 'below:0.3'" in caplog.text
     assert main([*score, "--guarantee", "below:0.05", "--error-rate", "0.1"]) == 1
-    assert "answers are kept by one of them" in caplog.text
+    assert "give --error-rate or --guarantee, not both" in caplog.text

@@ -119,7 +119,7 @@ def _known_value(answers: pl.DataFrame, column: str, default: str) -> str:
     known_answers = answers.filter(~is_unknown)
     if known_answers.height and (count := answers.filter(is_unknown).height):
         LOGGER.warning(
-            "of %d of %d labelled answers it is not known %s: they count as the others (%s)",
+            "%d of %d labelled answers do not say %s: they count as the others (%s)",
             *(count, answers.height, QUESTIONS[column]["what"], QUESTIONS[column]["option"]),
         )
     rows = known_answers if known_answers.height else answers

@@ -62,14 +62,14 @@ def describe_ranking(control: ErrorRateControl, n_kept: int, n_others: int) -> s
     """Describe the ranking, and how many other answers the probabilities would keep."""
     label = LABELS[control.ranked_by]
     if control.ranked_like is not None:
-        how = f"{label} as fitted for {control.ranked_like}, on other answers"
+        how = f"{label}, fitted on other answers ({control.ranked_like})"
     elif control.ranked_by == FIXED_SCORE:
-        how = f"{label}, which no label has fitted"
+        how = f"{label}, without a fit"
     else:
-        how = f"{label} fitted on labels that test nothing"
+        how = f"{label}, fitted on labels outside the tests"
     return (
-        f"answers are ranked by {how}; the probability that is shown is fitted on all labels, and "
-        f"would keep {n_others} other answers among {n_kept}"
+        f"{how}, ranks the answers; the probabilities are fitted on all labels, and would keep "
+        f"{n_others} other answers among {n_kept}"
     )
 
 

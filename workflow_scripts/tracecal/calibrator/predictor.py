@@ -39,7 +39,7 @@ def target_of(
     (0.2, 'error_rate:0.2,recall:0.9')
     """
     if guarantee is not None and (error_rate is not None or recall is not None):
-        raise InputError("give --error-rate or --guarantee: answers are kept by one of them.")
+        raise InputError("give --error-rate or --guarantee, not both.")
     if recall is None:
         return error_rate if guarantee is None else guarantee
     prefix = "" if error_rate is None else f"error_rate:{error_rate:g},"
@@ -52,8 +52,8 @@ def is_of_cascade(target: Target) -> bool:
 
 
 EXCLUDED = (
-    "no threshold is guaranteed to hold both: what keeps so many of the right answers keeps too "
-    "many wrong ones"
+    "no threshold is guaranteed to hold both: one that keeps enough right answers keeps too many "
+    "wrong ones"
 )
 
 

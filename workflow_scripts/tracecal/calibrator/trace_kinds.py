@@ -81,26 +81,26 @@ def _require_model(models: list[str], fitted_on: CalibrationData) -> None:
 
 
 def model_spellings(model: str) -> set[str]:
-    """A model's name with and without its owner, in small letters."""
+    """Return a model's name with and without its owner, in small letters."""
     return {model.lower(), model.lower().rsplit("/", 1)[-1]}
 
 
 def open_questions(answers: pl.DataFrame, fitted_on: CalibrationData) -> list[str]:
-    """What is unknown of the calibrator or the answers, one sentence each."""
+    """List what the calibrator or the answers do not say, one sentence each."""
     traced = answers.filter(pl.col("surprisal").is_not_null())
     unknown = [
-        f"it is not known of the {side} {words['what']} ({words['option']})"
+        f"the {side} not say {words['what']} ({words['option']})"
         for column, words in QUESTIONS.items()
         if column != "processed"  # `assumed_decoding`
         for side, kinds in (
-            ("calibrator", [getattr(fitted_on, column)]),
-            ("answers", traced[column].to_list()),
+            ("calibrator does", [getattr(fitted_on, column)]),
+            ("answers do", traced[column].to_list()),
         )
         if "unknown" in kinds
     ]
     if fitted_on.model is None or traced["model"].null_count():
-        side = "answers" if fitted_on.model else "calibrator"
-        unknown.append(f"it is not known of the {side} which model they are by (--model)")
+        side = "answers do" if fitted_on.model else "calibrator does"
+        unknown.append(f"the {side} not say which model gave the answers (--model)")
     return unknown
 
 
@@ -135,9 +135,9 @@ def assumed_decoding(answers: pl.DataFrame, fitted_on: CalibrationData) -> str |
     if not n_open or fitted_on.processed == "yes":
         return None
     return (
-        f"{n_open} of {answers.height} answers do not say how they were decoded: it is assumed as "
-        "the labelled ones were, with their temperature, top_p and penalties. Where the server's "
-        "probabilities are the model's raw ones whatever the request, --processed no says so"
+        f"{n_open} of {answers.height} answers do not say how they were decoded: the "
+        "temperature, top_p and penalties of the labelled ones are assumed. If the server always "
+        "gives the model's raw probabilities, say --processed no"
     )
 
 

@@ -205,7 +205,7 @@ def _unlabelled_of_tasks(unlabelled: pl.DataFrame, labelled: pl.DataFrame) -> pl
         return unlabelled
     chosen = unlabelled.filter(pl.col("row_task").is_in([*names]) | pl.col("row_task").is_null())
     if n_others := unlabelled.height - chosen.height:
-        LOGGER.warning("%d unlabelled answers are to other tasks: they are left out", n_others)
+        LOGGER.warning("left out %d unlabelled answers to other tasks", n_others)
     return chosen
 
 
