@@ -2,6 +2,7 @@
 
 import json
 import math
+import random
 from collections.abc import Iterator
 
 import pytest
@@ -130,3 +131,21 @@ def test_keys_that_stand_twice_are_refused(file, tmp_path):
     (tmp_path / "C.json").write_text(twice, encoding="utf-8")
     with pytest.raises(InputError):
         CalibratorFile.read(tmp_path / "C.json")
+
+
+def test_a_flipped_bit_of_a_file_with_its_checksum_is_refused_or_changes_no_value(file, tmp_path):
+    path = tmp_path / "C.json"
+    whole = file.text().encode()
+    rng = random.Random(49)
+    n_refused = 0
+    for place in rng.sample(range(8 * len(whole)), 300):
+        flipped = bytearray(whole)
+        flipped[place // 8] ^= 1 << (place % 8)
+        path.write_bytes(flipped)
+        try:
+            CalibratorFile.read(path)
+        except InputError:
+            n_refused += 1
+        else:
+            assert json.loads(flipped) == json.loads(whole), f"bit {place}"
+    assert n_refused > 290
