@@ -19,7 +19,7 @@ from scipy.special import expit, ndtri
 from simulations.alarm_streams import first_alarms, first_warnings
 from simulations.claims import Claim
 from tracecal.calibrator.schema import Reference
-from tracecal.serving.monitoring.batch import Batch, block_length
+from tracecal.serving.monitoring.batch import Batch
 from tracecal.serving.monitoring.betting import EXCESS_RATES, bet_on_errors
 from tracecal.serving.monitoring.state import AlarmSettings, initial_state, watch
 
@@ -197,6 +197,7 @@ def conversations(rng: np.random.Generator, n: int) -> np.ndarray:
     return score
 
 
+# Normal scores whose neighbours are alike, and with them the probabilities, lengths and labels.
 DEPENDENT = {
     "pairs, correlated by .6": in_runs(fixed_lengths(2), 0.6),
     "identical pairs": in_runs(fixed_lengths(2), 1.0),
@@ -217,14 +218,44 @@ def make_batch(score: np.ndarray, rng: np.random.Generator) -> Batch:
     return Batch(probability, length, np.where(probability >= 0.7, 1.0, 0.0))
 
 
-def suggest_block(name: str, run: int) -> int | None:
-    """The block length that the first answers of a run suggest."""
-    score = DEPENDENT[name](np.random.default_rng([run, 1]), N_FIRST)
-    return block_length(expit(1 + 1.5 * score))
+def lengths_in_runs(rng: np.random.Generator, n: int) -> Batch:
+    """Draw independent probabilities, and lengths that are the same five times in a row."""
+    batch = make_batch(rng.normal(size=n), rng)
+    runs = make_batch(rng.normal(size=-(-n // 5)), rng)
+    return Batch(batch.probability, np.repeat(runs.length, 5)[:n], batch.keep)
 
 
-def count_dependent_alarms(name: str, runs: int, block: int | None = None) -> int:
-    """Count the runs with an alarm, with blocks as suggested or of this length.
+def missing_in_bursts(rng: np.random.Generator, n: int) -> Batch:
+    """Draw independent answers, without confidence in a fifth of all runs of twenty."""
+    batch = make_batch(rng.normal(size=n), rng)
+    missing = np.repeat(rng.random(-(-n // 20)) < 0.2, 20)[:n]
+    probability, keep = (np.where(missing, np.nan, v) for v in (batch.probability, batch.keep))
+    return Batch(probability, batch.length, keep)
+
+
+# Traffic in which neighbours are alike in one of the watched signals alone.
+ALIKE_IN_ONE = {
+    "lengths in runs of 5": lengths_in_runs,
+    "confidence missing in bursts of 20": missing_in_bursts,
+}
+
+
+def draw_dependent(name: str, rng: np.random.Generator, n: int) -> Batch:
+    """Draw a stream of `n` answers of DEPENDENT or of ALIKE_IN_ONE."""
+    if name in ALIKE_IN_ONE:
+        return ALIKE_IN_ONE[name](rng, n)
+    return make_batch(DEPENDENT[name](rng, n), rng)
+
+
+def suggest_block(name: str, run: int, n: int = N_FIRST) -> int | None:
+    """The block length that the first `n` answers of a run suggest."""
+    return draw_dependent(name, np.random.default_rng([run, 1]), n).block_length()
+
+
+def count_dependent_alarms(
+    name: str, runs: int, block: int | None = None, n: int = N_WATCHED
+) -> int:
+    """Count the runs of `n` answers with an alarm, with blocks as suggested or of this length.
 
     A run without a length that helps is not watched.
     """
@@ -233,8 +264,8 @@ def count_dependent_alarms(name: str, runs: int, block: int | None = None) -> in
         streams = []
         for run in np.flatnonzero(np.array(lengths) == length):
             rng = np.random.default_rng([run, 2])
-            streams.append(make_batch(DEPENDENT[name](rng, N_WATCHED), rng))
-        settings = AlarmSettings(answers_per_alarm=round(N_WATCHED / 0.3), block=length)
+            streams.append(draw_dependent(name, rng, n))
+        settings = AlarmSettings(answers_per_alarm=round(n / 0.3), block=length)
         alarms = first_alarms([Reference()] * len(streams), streams, settings)
         n_alarms += int(np.any([*alarms.values()], axis=0).sum())
     return n_alarms
@@ -298,6 +329,13 @@ def count_warnings(population: TrafficPopulation, runs: int) -> int:
     return int((first_warnings([Reference()] * runs, streams, AlarmSettings()) > 0).sum())
 
 
+def count_noticed(name: str, n: int, runs: int, block: int = 1) -> int:
+    """Count the runs whose first `n` answers raise the warning that neighbours are alike."""
+    streams = [draw_dependent(name, np.random.default_rng([run, 5]), n) for run in range(runs)]
+    settings = AlarmSettings(block=block)
+    return int((first_warnings([Reference()] * runs, streams, settings) > 0).sum())
+
+
 def neighbour_claims(runs: int, names: Sequence[str] = tuple(DEPENDENT)) -> Iterator[Claim]:
     """Claims about traffic whose neighbours are alike, and about the warning that says so."""
     chance, few = AlarmSettings().chance, max(20, runs // 20)
@@ -306,10 +344,12 @@ def neighbour_claims(runs: int, names: Sequence[str] = tuple(DEPENDENT)) -> Iter
     for name, population in POPULATIONS.items():
         claim = f"independent answers are not called alike: {name}"
         yield Claim(claim, runs, count_warnings(population, runs), 0.01)
-    for name in names:
+    for name in (*names, *ALIKE_IN_ONE):
         tries = max(20, runs // 10)
         claim = f"no alarm within {N_WATCHED:,} answers, blocks as advised: {name}"
         yield Claim(claim, tries, count_dependent_alarms(name, tries), 0.15)
+        if name in ALIKE_IN_ONE:
+            continue
         claim = f"no alarm of {LABELS:,} labels, blocks as advised: {name}"
         yield Claim(claim, tries, count_dependent_error_alarms(name, tries, chance), chance)
 
@@ -328,3 +368,19 @@ def claims(runs: int, lengths: Sequence[int] = tuple(LENGTHS)) -> Iterator[Claim
             yield Claim(
                 claim, tries, count_false_error_alarms(kind, length, tries, 0.1, chance), chance
             )
+
+
+def main(runs: int = 200) -> None:
+    """Print how often the tests of neighbours notice them, and what happens without blocks.
+
+    The table of docs/background/alarms.md: PYTHONPATH=workflow_scripts:tests python -m simulations.alarms
+    """
+    print(f"{'neighbours':<42} warned within 300  1,000  alarm within 3,000 without blocks")
+    for name in (*DEPENDENT, *ALIKE_IN_ONE):
+        shares = [count_noticed(name, n, runs) / runs for n in (300, N_FIRST)]
+        n_alarms = count_dependent_alarms(name, runs, block=1, n=3000)
+        print(f"{name:<42} {shares[0]:17.2f} {shares[1]:6.2f} {n_alarms / runs:6.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

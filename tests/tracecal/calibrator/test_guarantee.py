@@ -305,7 +305,7 @@ def test_a_calibrator_of_other_answers_ranks_and_all_labels_test(tmp_path):
     assert kept > alone.score(new, error_rate=0.3)["keep"].fill_null(False).sum() + 50
     page = " ".join(borrowed.report().html.split())
     assert "Mean of three, fitted on other answers (m for alike)" in page
-    with pytest.raises(InputError, match="fitted on 120 of these labelled answers"):
+    with pytest.raises(InputError, match="fitted on 110 of these labelled answers"):
         tracecal.calibrate(misleading(120, 5), "t", like=other)
     with pytest.raises(InputError, match="give --estimator or --like"):
         tracecal.calibrate(few, "t", like=other, estimator="trace")
@@ -341,3 +341,19 @@ def test_the_same_labels_give_one_file_whatever_the_name_seed_and_order():
         content = tracecal.calibrate(rows, name, config={"seed": seed}).file.content()
         files.add(json.dumps(content | {"fitted_on": None}))
     assert len(files) == 1
+
+
+def test_answers_of_one_token_without_a_question_may_equal_a_lenders_by_chance():
+    """Probabilities of one letter, rounded: the same number is no sign of the same answer."""
+    rng = np.random.default_rng(6)
+
+    def letters(name, n):
+        p = rng.integers(20, 100, n) / 100
+        return [
+            {"id": f"{name}{k}", "logprobs": [float(np.log(v))], "correct": bool(rng.random() < v)}
+            for k, v in enumerate(p)
+        ]
+
+    lender = tracecal.calibrate(letters("a", 200), "other")
+    borrowed = tracecal.calibrate(letters("b", 80), "t", like=lender)
+    assert borrowed.report().control.ranked_like == "an unnamed model for other"

@@ -16,7 +16,7 @@ import polars as pl
 
 from tracecal.answers.record import own_column_paths
 from tracecal.calibration.bets import significance_level
-from tracecal.calibration.fingerprints import fingerprints
+from tracecal.calibration.fingerprints import are_among
 from tracecal.calibration.fits import Fit, probabilities
 from tracecal.calibration.groups import group_size_choices
 from tracecal.calibration.groups import largest_group as choose_largest_group
@@ -168,7 +168,7 @@ def _borrowed_ranking(training: TrainingSet, like: CalibratorFile) -> Ranking:
         raise InputError(
             f"--like: its fit {name} takes {', '.join(fits.features)}, which these answers lack."
         )
-    if n_shared := len({*fingerprints(training.records).drop_nulls()} & {*data.answers}):
+    if n_shared := int(are_among(training.records, data.answers).sum()):
         raise InputError(
             f"--like: it was fitted on {n_shared} of these labelled answers, which then could not "
             "test what it ranks; give a calibrator of other answers."

@@ -23,7 +23,7 @@ from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 from tracecal.io.regular_files import require_regular
 from tracecal.io.sqlite_files import limit_steps, require_tables
-from tracecal.serving.monitoring.batch import Batch, block_length
+from tracecal.serving.monitoring.batch import Batch
 from tracecal.serving.monitoring.state import (
     AlarmSettings,
     State,
@@ -243,7 +243,7 @@ class StateDatabase:
     def block_length(self) -> int | None:
         """Return the length of blocks that suits all signals of the newest answers.
 
-        See `batch.block_length`; None where no length suits one of them.
+        None where no length suits one of them.
         """
         newest = self.query(
             "SELECT probability, length, kept FROM answers WHERE watched "
@@ -251,10 +251,7 @@ class StateDatabase:
             (BLOCK_SAMPLE,),
         )
         columns = np.array(newest[::-1], dtype=float).reshape(-1, 3).T
-        signals = Batch(*columns).signals().values()
-        defined = (values[~np.isnan(values)] for values in signals)
-        lengths = [block_length(values) for values in defined if len(values)]
-        return None if None in lengths else max(lengths, default=block_length(np.ones(1)))
+        return Batch(*columns).block_length()
 
     def query(self, sql: str, values: Sequence[Any] = ()) -> list[tuple]:
         """Return the rows of a query."""
