@@ -70,7 +70,7 @@ def _cascades(run: Run) -> Iterator[Result | PlannedTable]:
     yield _joined_analysis("cascades", pairs)
     baseline = {"named_baseline": config.study.named_baseline}
     yield PlannedTable("cascades", ["cascades"], ["all"], compared, baseline)
-    inputs = {"found": analysed("cascades")}
+    inputs = {"results": analysed("cascades")}
     settings = {"entries": entries(compared), "models": run.model_labels}
     yield Figure("cost_and_accuracy", inputs, settings | baseline)
     yield from _guarantees(run, pairs)
