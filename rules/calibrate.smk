@@ -247,6 +247,7 @@ use rule collect_metrics as collect_metrics_of_subset with:
 use rule accuracy as accuracy_of_subset with:
     input:
         labels=files_of_pairs("<results>/labels/{model}/{task}.parquet", "main"),
+        traces=files_of_pairs("<results>/traces/{model}/{task}.arrow", "main"),
         tasks=files_of_pairs(f"<results>/{SUBSETS}/{{task}}.parquet", "main"),
     output:
         accuracy="<results>/analyses/subset_accuracy.parquet",

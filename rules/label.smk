@@ -1,7 +1,7 @@
 # Correctness: the prediction that each answer states, and whether it is correct.
 #
 # label_answers  traces/{model}/{task}.arrow, tasks/{task}.parquet -> labels/{model}/{task}.parquet
-# accuracy       labels/ and rows of all pairs -> analyses/accuracy.parquet, analyses/language_accuracy.parquet
+# accuracy       labels/, traces/ and rows of all pairs -> analyses/accuracy.parquet, analyses/language_accuracy.parquet
 
 from trace_workflow.config.custom import custom_code
 from trace_workflow.config.correctness import CorrectnessSettings
@@ -42,6 +42,7 @@ rule label_answers:
 rule accuracy:
     input:
         labels=files_of_pairs("<results>/labels/{model}/{task}.parquet"),
+        traces=files_of_pairs("<results>/traces/{model}/{task}.arrow"),
         tasks=files_of_pairs(QUESTIONS),
     output:
         accuracy="<results>/analyses/accuracy.parquet",

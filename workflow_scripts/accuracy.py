@@ -8,11 +8,15 @@ from trace_workflow.jobs.job import job
 from tracecal.calibration.metrics import accuracy_by_language, accuracy_row
 from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_parquet, write_parquet
+from tracecal.io.traces import read_arrow
 
 with job(snakemake):
     rows, divided = [], []
-    for labels, task in zip(snakemake.input.labels, snakemake.input.tasks, strict=True):
-        judged = evaluated(read_parquet(labels, ["example_id", "correct"]), task)
+    files = (snakemake.input.labels, snakemake.input.traces, snakemake.input.tasks)
+    for labels, traces, task in zip(*files, strict=True):
+        ends = read_arrow(traces, ["example_id", "finish_reason"])
+        correct = read_parquet(labels, ["example_id", "correct"])
+        judged = evaluated(correct.join(ends, on="example_id", validate="1:1"), task)
         pair = Path(labels).parent.name, Path(labels).stem
         questions = read_parquet(task, needed=["example_id", "role", "language"])
         rows.append(accuracy_row(judged, questions, *pair))

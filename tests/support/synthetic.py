@@ -85,7 +85,7 @@ def accuracy(models=MODELS, tasks=TASKS, seed=1):
     draw = random.Random(seed)
     pairs = [(m, t, draw.randint(20, 80)) for m in sorted(models) for t in sorted(tasks)]
     return pl.DataFrame(
-        [(model, task, 100, right, right / 100, 0, 0) for model, task, right in pairs],
+        [(model, task, 100, right, right / 100, 0, 0, 0) for model, task, right in pairs],
         schema=ACCURACY,
         orient="row",
     )

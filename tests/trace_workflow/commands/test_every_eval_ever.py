@@ -30,7 +30,7 @@ def run(tmp_path, monkeypatch):
         ("main", MODEL, None, "trace_plus", "brier", 0.5, 0.0, 2, 0, 4.0, [0.5, 0.5]),
     ]
     averages = pl.DataFrame(rows, schema=AVERAGES, orient="row")
-    accuracy = pl.DataFrame([(MODEL, TASK, 8, 6, 0.75, 1, 0)], schema=ACCURACY, orient="row")
+    accuracy = pl.DataFrame([(MODEL, TASK, 8, 6, 0.75, 1, 0, 0)], schema=ACCURACY, orient="row")
     folder = tmp_path / "results/smoke/analyses"
     folder.mkdir(parents=True)
     write_parquet(averages, folder / "averages.parquet")

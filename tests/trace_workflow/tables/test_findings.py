@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from trace_workflow.analyses.early_doubt import ALL, TOKENS
 from trace_workflow.analyses.improvements import IMPROVEMENTS
 from trace_workflow.commands.headline import WIDTH, headline
 from trace_workflow.commands.headline import compared as compared_line
@@ -15,7 +16,7 @@ from trace_workflow.tables.csv_file import read_rows
 from trace_workflow.tables.finding import findings_frame
 from trace_workflow.tables.findings import find_all, find_guarantee
 from trace_workflow.tables.study_results import StudyResults
-from tracecal.estimators.estimator import Entry
+from tracecal.estimators.estimator import TRACE_PLUS, Entry
 from tracecal.io.files import write_checked
 
 LABELS = {"m": "Model M", "seq_logp": "SeqLogP"}
@@ -129,7 +130,7 @@ def test_the_cross_study_counts_wins_against_what_could_be_chosen():
     )
 
 
-ACCURACY = {"model": "m", "unanswered": 0, "without_entropy": 0, "n": 60}
+ACCURACY = {"model": "m", "unanswered": 0, "without_entropy": 0, "cut": 0, "n": 60}
 SVAMP = ACCURACY | {"task": "svamp", "correct": 19, "accuracy": 0.317}
 STUDY = StudyResults(
     {},
@@ -150,6 +151,48 @@ def findings(rows, averages, study=STUDY, **analyses):
     accuracy = pl.DataFrame([SVAMP, other])
     frames = {"accuracy": accuracy, "averages": averages, "improvements": rows} | analyses
     return find_all(replace(study, frames=frames))
+
+
+def problems(**changes):
+    row = SVAMP | changes
+    accuracy = pl.DataFrame([row | {"accuracy": row["correct"] / row["n"]}, SVAMP | {"task": "o"}])
+    frames = {"accuracy": accuracy, "averages": means(), "improvements": improvements({})}
+    fixed = {"headline": {"task": "svamp", "error_rate": 0.3}}
+    found = find_all(replace(STUDY, frames=frames, options=STUDY.options | fixed))
+    sentences = [one.sentence for one in found if one.topic == "problem"]
+    assert [one.sentence for one in found][: len(sentences)] == sentences, "they come first"
+    assert not any("nan" in one.sentence.lower() for one in found)
+    return sentences
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (
+            {"cut": 33, "n": 60},
+            "Answers of Model M were cut at the limit of tokens: 33 of 60 on SVAMP. Raise "
+            "`max_new_tokens`, or set `stop`, before you use these results.",
+        ),
+        ({"correct": 60}, "All answers of Model M on SVAMP are right: nothing can be compared."),
+        ({"correct": 0}, "All answers of Model M on SVAMP are wrong: nothing can be compared."),
+        (
+            {"correct": 56},
+            "Too few labels of Model M to compare estimators or to guarantee: 4 of 60 wrong on "
+            "SVAMP.",
+        ),
+        (
+            {"n": 54},
+            "Too few labels of Model M to compare estimators or to guarantee: 19 calibrate on "
+            "SVAMP.",
+        ),
+    ],
+)
+def test_findings_begin_with_what_makes_the_others_worthless(changes, sentence):
+    assert problems(**changes) == [sentence]
+
+
+def test_a_sound_run_has_no_problem():
+    assert problems() == problems(cut=6) == problems(correct=55) == problems(n=56) == []
 
 
 def test_findings_tell_of_each_task_and_of_methods_of_other_families():
@@ -222,6 +265,28 @@ def test_where_risk_peaks_is_told_beside_chance_and_only_with_an_interval(low):
     ] * (low is not None)
 
 
+@pytest.mark.parametrize("undefined", [None, float("nan")])
+def test_an_early_look_without_a_value_is_no_finding(undefined):
+    shared = {"task": None, "estimator": TRACE_PLUS, "metric": "auroc", "value": undefined}
+    rows = [
+        shared | {"prefix": prefix, "lost_low": undefined} for prefix in (*map(str, TOKENS), ALL)
+    ]
+    types = {"task": pl.String, "value": pl.Float64, "lost_low": pl.Float64}
+    looks = pl.DataFrame(rows, schema_overrides=types)
+    found = findings(improvements({}), means(), early_doubt=looks)
+    assert "early" not in {one.topic for one in found}
+
+
+def test_pointers_without_a_share_are_left_out():
+    own = {"model": "m", "task": "svamp", "pointed": 9, "level": 0.95, "low": 0.5, "high": 1.0}
+    shares = {"window": 0.92, "random_window": 0.52, "random_part": None, "failing_name": None}
+    rows = [own | {"pointer": name, "value": share} for name, share in shares.items()]
+    found = findings(improvements({}), means(), localisation=pl.DataFrame(rows))
+    (sentence,) = (one.sentence for one in found if one.topic == "localisation")
+    assert "a wrong part: the window of peak risk 92% (95% interval" in sentence
+    assert sentence.endswith(", a random window 52% of the time.")
+
+
 def test_a_guarantee_comes_first_and_none_without_one_fixed_beforehand():
     row = {"ranked_by": "mean_of_three", "model": "m", "task": "svamp", "confidence": 0.9}
     row |= {"error_rate": 0.3, "threshold": 0.7}
@@ -231,7 +296,7 @@ def test_a_guarantee_comes_first_and_none_without_one_fixed_beforehand():
     fixed = {"headline": {"task": "svamp", "error_rate": 0.3}}
     study = replace(STUDY, options=STUDY.options | fixed)
     first, *_ = findings(improvements({}), means(), study, risk_coverage=rows)
-    assert first.sentence.startswith("Model M gets 68 of 100 wrong on SVAMP. Keep the 20")
+    assert first.sentence.startswith("Model M is wrong on 68% of SVAMP. Keep the surest 20%")
 
 
 def test_where_nothing_is_compared_only_answers_are_counted():
@@ -256,9 +321,11 @@ def guarantee(**changes):
 def test_the_guarantee_is_that_of_the_task_and_rate_fixed_beforehand():
     """Not the stricter one beside it, nor that of another task."""
     assert guarantee() == [
-        "Model M gets 68 of 100 wrong on SVAMP. Keep the 20 that the default fit is surest of: at most "
-        "30 of 100 such answers are wrong, with 90% confidence (task and rate were fixed beforehand).",
+        "Model M is wrong on 68% of SVAMP. Keep the surest 20%: at most 30% of them are wrong "
+        "(90% confidence)."
     ]
+    assert len(guarantee()[0].split()) <= 21, "a name of two words among them"
+    assert "surest 20% by SeqLogP: at most" in guarantee(ranked_by="seq_logp")[0]
     capped = guarantee(largest_group=4, larger_groups=0.1)[0]
     assert "; answers of groups of more than 4 are never kept)" in capped
 
@@ -266,9 +333,8 @@ def test_the_guarantee_is_that_of_the_task_and_rate_fixed_beforehand():
 def test_a_guarantee_that_cannot_be_given_is_told_of():
     (none,) = guarantee(threshold=None, coverage=0.0, reason="too few answers")
     assert none == (
-        "Model M gets 68 of 100 wrong on SVAMP. No threshold on the default fit guarantees, with "
-        "90% confidence, at most 30 of 100 wrong (task and rate were fixed beforehand): too few "
-        "answers."
+        "Model M is wrong on 68% of SVAMP. No threshold guarantees at most 30% wrong "
+        "(90% confidence): too few answers."
     )
 
 
@@ -300,7 +366,7 @@ def test_the_terminal_shows_the_outcome_in_twelve_lines(tmp_path):
     lines = printed(tmp_path, {}, {"against": "named"}, lost, tied)
     assert len(lines) <= 12 and max(map(len, lines)) <= WIDTH
     assert lines[0] == "Run:       Model M gave 120 answers to 2 tasks."
-    assert lines[1].startswith("Guarantee: Model M gets 68 of 100 wrong on SVAMP. No threshold")
+    assert lines[1].startswith("Guarantee: Model M is wrong on 68% of SVAMP. No threshold")
     assert [line for line in lines if line.split(":")[0] in ("Won", "Tied", "Lost")] == [
         "Won:       baseline prespecified: AUROC +0.050; selected: AUROC +0.050",
         "Tied:      baseline selected: AUROC on SVAMP +0.050",

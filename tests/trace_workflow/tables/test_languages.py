@@ -41,7 +41,7 @@ def table_of(frame):
         "language_improvements": gains(means, baselines, "seq_logp", by=["language"]),
         "language_accuracy": pl.DataFrame(
             [
-                (MODEL, TASK, n, right, right / n, 0, 0, language)
+                (MODEL, TASK, n, right, right / n, 0, 0, 0, language)
                 for language, n, right in (("de", 60, 30), ("zh", 40, 4))
                 if language in set(frame["language"])
             ],

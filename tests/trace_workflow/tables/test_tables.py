@@ -210,7 +210,7 @@ def test_cross_model_takes_the_best_baseline_of_each_metric():
 def right_answers(*lacks, n=1000, **correct):
     """The notes on made-up accuracies: so many of n answers right, by task."""
     lacks = lacks or (0, 0)
-    rows = [("m", task, n, right, right / n, *lacks) for task, right in correct.items()]
+    rows = [("m", task, n, right, right / n, *lacks, 0) for task, right in correct.items()]
     accuracy = pl.DataFrame(rows, schema=ACCURACY, orient="row")
     study = {"model": "m", "tasks": sorted(correct)}
     settings = synthetic.settings(SMALL, {"m": "M"}, NAMES, main=study)

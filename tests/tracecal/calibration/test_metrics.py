@@ -349,9 +349,11 @@ def test_one_class_and_no_prediction_are_null_and_counted():
 def test_accuracy_counts():
     judged = pl.DataFrame({"example_id": list("abcd"), "correct": [True, False, False, False]})
     questions = pl.DataFrame({"role": ["evaluation"] * 4 + ["unanswered", "training"]})
-    assert accuracy_row(judged, questions, "m", "t").row(0) == ("m", "t", 4, 1, 0.25, 1, 0)
+    assert accuracy_row(judged, questions, "m", "t").row(0) == ("m", "t", 4, 1, 0.25, 1, 0, 0)
     lacking = questions.with_columns(lacks=pl.Series(["x", None, "x", None, None, "x"]))
     assert accuracy_row(judged, lacking, "m", "t")["without_entropy"].to_list() == [2]
+    ends = judged.with_columns(finish_reason=pl.Series(["length", "eos", "length", None]))
+    assert accuracy_row(ends, questions, "m", "t")["cut"].to_list() == [2]
 
 
 def test_right_answers_are_counted_by_language_where_there_are_several():
@@ -361,8 +363,8 @@ def test_right_answers_are_counted_by_language_where_there_are_several():
     )
     found = accuracy_by_language(judged, languages, "m", "t")
     assert found.rows() == [
-        ("m", "t", 2, 1, 0.5, 0, 0, "de"),
-        ("m", "t", 1, 1, 1.0, 0, 0, "zh"),
+        ("m", "t", 2, 1, 0.5, 0, 0, 0, "de"),
+        ("m", "t", 1, 1, 1.0, 0, 0, 0, "zh"),
     ]
     one = languages.with_columns(language=pl.lit("de"))
     assert accuracy_by_language(judged, one, "m", "t").is_empty()

@@ -13,7 +13,7 @@ from textwrap import wrap
 from trace_workflow.config.config import load_config
 from trace_workflow.tables.csv_file import read_rows
 from trace_workflow.tables.finding import OUTCOMES
-from trace_workflow.tables.findings import CAVEAT, GUARANTEE, RUN
+from trace_workflow.tables.findings import CAVEAT, CUT, GUARANTEE, RUN
 from trace_workflow.tables.metric_names import METRIC_NAMES
 from tracecal.errors import InputError
 from tracecal.io.input_files import read_yaml
@@ -49,7 +49,7 @@ def headline(findings: Findings, folder: Path) -> list[str]:
         *_labelled("Run:", first[RUN.id]),
         *_labelled("Guarantee:", first.get(GUARANTEE.id, NO_GUARANTEE)),
         *(compared(findings, name) for name in OUTCOMES),
-        *_labelled("Caveat:", first.get(CAVEAT.id, OTHERWISE)),
+        *_labelled("Caveat:", first.get(CUT.id, first.get(CAVEAT.id, OTHERWISE))),
         *_labelled("Look at:", f"{folder}/explorer.html, {folder}/tables/main_comparison.html"),
         *_labelled("Findings:", f"{folder}/findings.txt; their numbers: {folder}/findings.csv"),
     ]

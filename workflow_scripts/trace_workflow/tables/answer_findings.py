@@ -76,6 +76,7 @@ def find_localisation(localisation: pl.DataFrame, study: StudyResults) -> list[F
         shares = [
             f"{POINTERS[name]} {rows[name,]['value']:.0%}" + ends * (name == "window")
             for name in sorted(POINTERS, key=lambda name: -(rows[name,]["value"] or 0))
+            if rows[name,]["value"] is not None
         ]
         findings.append(
             LOCALISATION.finding(
@@ -101,6 +102,8 @@ def find_early_doubt(early_doubt: pl.DataFrame) -> list[Finding]:
     ]
     first = max(measurably_less, default=-1) + 1
     tokens = TOKENS[min(first, len(TOKENS) - 1)]
+    if rows[str(tokens)]["value"] is None:
+        return []
     verdict = "not measurably less than" if first < len(TOKENS) else "still measurably less than"
     return [
         EARLY.finding(

@@ -1,4 +1,4 @@
-"""A run's findings: its answers, its guarantee, TRACE+ beside baselines, and further results."""
+"""A run's findings: problems, its guarantee, its answers, TRACE+ beside baselines, and more."""
 
 from collections.abc import Mapping
 
@@ -27,30 +27,40 @@ MAIN = "main_comparison"
 RUN = Topic("run", MAIN, "{models} gave {n:,} answers to {tasks}.")
 ANSWERS = Topic("answers", MAIN, "{model} answers correctly: {counts}.")
 MISSING = Topic("missing", MAIN)
+CUT = Topic(
+    "problem",
+    MAIN,
+    "Answers of {model} were cut at the limit of tokens: {counts}. Raise `max_new_tokens`, or set "
+    "`stop`, before you use these results.",
+)
+ONE_CLASS = Topic(
+    "problem", MAIN, "All answers of {model} on {tasks} are {verdict}: nothing can be compared."
+)
+TOO_FEW = Topic(
+    "problem", MAIN, "Too few labels of {model} to compare estimators or to guarantee: {counts}."
+)
+# A problem is that more than this share of the answers is cut, or that fewer labels calibrate or
+# fewer answers are of one kind.
+CUT_SHARE, LEAST_LABELS, LEAST_OF_A_CLASS = 0.1, 20, 5
 CAVEAT = Topic(
     "caveat",
     MAIN,
     "Labels are few, so the numbers may change: {n} on {task}, where {advice}.",
 )
 GUARANTEE = Topic(
-    "guarantee", "risk_coverage", "{model} gets {wrong:.0f} of 100 wrong on {task}. {guarantee}"
+    "guarantee", "risk_coverage", "{model} is wrong on {wrong:.0f}% of {task}. {guarantee}"
 )
-GIVEN = (
-    "Keep the {percent:.0f} that {ranking} is surest of: at most {rate} such answers are wrong, "
-    "with {confidence:.0%} confidence ({terms})."
-)
-REFUSED = (
-    "No threshold on {ranking} guarantees, with {confidence:.0%} confidence, at most {rate} wrong "
-    "({terms}): {reason}."
-)
+GIVEN = "Keep the surest {percent:.0f}%{ranking}: at most {rate} of them are wrong ({terms})."
+REFUSED = "No threshold{ranking} guarantees at most {rate} wrong ({terms}): {reason}."
 
 
 def find_all(study: StudyResults) -> list[Finding]:
-    """The findings from the analyses, beginning with the guarantee that was fixed beforehand.
+    """The findings from the analyses: first problems, then the guarantee that was fixed beforehand.
 
     The study has the run's estimators and labels, and the options of the main comparison.
     """
-    frames, main = study.frames, study.studies["main"]
+    frames = {name: frame.fill_nan(None) for name, frame in study.frames.items()}
+    main = study.studies["main"]
     in_main = pl.col("task").is_in(main["tasks"]), pl.col("model") == main["model"]
     labels = study.labels | study.models
     improvements = frames["improvements"]
@@ -62,6 +72,7 @@ def find_all(study: StudyResults) -> list[Finding]:
     findings = [find_run(study), *find_answers(study)]
     if "risk_coverage" in frames and study.options.get("headline"):
         findings = [*find_guarantee(frames["risk_coverage"].filter(*in_main), study), *findings]
+    findings = [*find_problems(study), *findings]
     findings += compare_with_baselines(improvements.filter(study="main"), study.tasks, labels)
     findings += compare_with_baselines(pairs, study.tasks, labels)
     if "comparisons" in frames:
@@ -113,15 +124,55 @@ def find_guarantee(thresholds: pl.DataFrame, study: StudyResults) -> list[Findin
 
 
 def _guarantee(row: Mapping, labels: Mapping[str, str]) -> str:
-    terms = "task and rate were fixed beforehand"
+    terms = f"{row['confidence']:.0%} confidence"
     if row.get("larger_groups"):
         terms += f"; answers of groups of more than {row['largest_group']} are never kept"
     sentence = GIVEN if row["threshold"] is not None else REFUSED
-    rate, percent = f"{100 * row['error_rate']:g} of 100", 100 * row["coverage"]
+    rate, percent = f"{100 * row['error_rate']:g}%", 100 * row["coverage"]
     is_default = row["ranked_by"] == MEAN_OF_THREE
-    ranking = "the default fit" if is_default else labels[row["ranked_by"]]
+    ranking = "" if is_default else f" by {labels[row['ranked_by']]}"
     words = {"terms": terms, "rate": rate, "percent": percent, "ranking": ranking}
     return sentence.format(**dict(row) | words)
+
+
+def find_problems(study: StudyResults) -> list[Finding]:
+    """What makes the other findings worthless: cut answers, one class, or too few labels."""
+    if not (accuracies := study.accuracies):
+        return []
+    parts, findings = study.options.get("missing", {}), []
+    model = study.models[study.studies["main"]["model"]]
+    answers = [row for row in accuracies if row["task"] not in parts]
+    cut = [
+        f"{row['cut']} of {row['n']} on {study.tasks[row['task']]}"
+        for row in answers
+        if row["cut"] > CUT_SHARE * row["n"]
+    ]
+    if cut:
+        findings.append(CUT.finding(model=model, counts=join_names(cut)))
+    for verdict in ("right", "wrong"):
+        tasks = [
+            study.tasks[row["task"]]
+            for row in accuracies
+            if row["correct"] == (row["n"] if verdict == "right" else 0)
+        ]
+        if tasks:
+            findings.append(
+                ONE_CLASS.finding(model=model, tasks=join_names(tasks), verdict=verdict)
+            )
+    few = [text for row in accuracies if (text := _too_few_labels(row, study))]
+    return findings + ([TOO_FEW.finding(model=model, counts=join_names(few))] if few else [])
+
+
+def _too_few_labels(row: Mapping, study: StudyResults) -> str | None:
+    """How few labels a task has, where they are too few for any result; None for one class."""
+    task, n = study.tasks[row["task"]], round(study.options["calibration_share"] * row["n"])
+    n_wrong = row["n"] - row["correct"]
+    if not min(row["correct"], n_wrong):
+        return None
+    if n < LEAST_LABELS:
+        return f"{n} calibrate on {task}"
+    n_rarer, verdict = min((row["correct"], "right"), (n_wrong, "wrong"))
+    return f"{n_rarer} of {row['n']} {verdict} on {task}" if n_rarer < LEAST_OF_A_CLASS else None
 
 
 def find_answers(study: StudyResults) -> list[Finding]:

@@ -24,6 +24,7 @@ ACCURACY = {
     "accuracy": pl.Float64,
     "unanswered": pl.Int64,
     "without_entropy": pl.Int64,
+    "cut": pl.Int64,
 }
 METRICS = {
     "model": pl.String,
@@ -46,7 +47,8 @@ def accuracy_row(
 
     `questions` are the task's rows. Those without an answer in the file, and parts that answers
     lack, have the role 'unanswered'; they are among the `n` where `counts_as_wrong`. `lacks` says
-    why an answer has no entropies.
+    why an answer has no entropies. Where the answers have a column `finish_reason`, those that
+    ended at the limit of tokens are counted as `cut`.
     """
     unanswered = questions.filter(role="unanswered")
     n, correct = labelled.height, int(labelled["correct"].sum())
@@ -55,7 +57,10 @@ def accuracy_row(
     n_lacking = 0
     if "lacks" in questions.columns:
         n_lacking = questions.filter(role="evaluation")["lacks"].count()
-    row = (model, task, n, correct, correct / n, unanswered.height, n_lacking)
+    n_cut = 0
+    if "finish_reason" in labelled.columns:
+        n_cut = labelled.filter(finish_reason="length").height
+    row = (model, task, n, correct, correct / n, unanswered.height, n_lacking, n_cut)
     return pl.DataFrame([row], schema=ACCURACY, orient="row")
 
 
