@@ -2,14 +2,16 @@
 
 `mkdocs.yml` names it as a hook. In the repository every link leads to a file. On the site, links to
 the pages below are kept, and a link to any other file outside `docs/` becomes its text. Examples in
-docstrings get a heading of their own, as without one Markdown takes `>>>` for a quotation.
+docstrings get a heading of their own, as without one Markdown takes `>>>` for a quotation. Names
+that `tracecal` imports when they are first used are described as its own.
 """
 
+import ast
 import os
 import re
 from pathlib import Path, PurePosixPath
 
-from griffe import Extension, Object
+from griffe import Alias, Extension, Module, Object
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -56,3 +58,14 @@ class Examples(Extension):
             begin, prompt, rest = obj.docstring.value.partition("\n>>> ")
             if prompt:
                 obj.docstring.value = f"{begin}\nExamples\n--------{prompt}{rest}"
+
+
+class LazyNames(Extension):
+    """Give `tracecal` the names that it imports when they are first used: those of MODULES."""
+
+    def on_module(self, *, mod: Module, **_: object) -> None:
+        if mod.path == "tracecal":
+            modules = ast.literal_eval(str(mod["MODULES"].value))
+            for name, module in modules.items():
+                mod.set_member(name, Alias(name, f"tracecal.{module}.{name}", parent=mod))
+            mod.exports = [*modules]

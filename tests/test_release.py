@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+import tracecal
 from support.chromium import started
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -42,13 +43,24 @@ def test_the_site_needs_no_torch_and_agrees_with_the_lock():
     assert "\n.venv-docs/installed: envs/requirements-docs.txt\n" in makefile
 
 
-def test_the_site_is_searched_from_a_disk(tmp_path):
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
     if not MKDOCS.exists():
         pytest.skip("no .venv-docs here: make docs")
-    site = tmp_path / "site"
+    site = tmp_path_factory.mktemp("docs") / "site"
     command = [MKDOCS, "build", "--quiet", "--config-file", ROOT / "mkdocs.yml", "-d", site]
     subprocess.run(command, check=True)
+    return site
+
+
+def test_the_site_is_searched_from_a_disk(site, tmp_path):
     with started(tmp_path / "profile") as browser:
         browser.open(site / "index.html", "?q=proxy")
         browser.wait_for('document.querySelectorAll(".md-search-result__link").length > 0')
         assert not [url for url in browser.requests if url.startswith("http")]
+
+
+def test_the_site_describes_every_public_name(site):
+    page = (site / "reference/api.html").read_text(encoding="utf-8")
+    missing = [name for name in tracecal.MODULES if f'id="tracecal.{name}"' not in page]
+    assert missing == []
