@@ -135,6 +135,20 @@ def test_a_state_of_an_earlier_version_is_refused_with_what_makes_it_anew(tmp_pa
         StateDatabase(tmp_path / "old.db", "x", AlarmSettings())
 
 
+@pytest.mark.parametrize("number", ['"seed": ', '"answers": '])
+def test_a_digit_of_a_state_that_was_changed_is_noticed(tmp_path, number):
+    store = StateDatabase(tmp_path / "s.db", "x", AlarmSettings(), seed=7123)
+    store.add_answers(["a", "b"], batch(2))
+    store.connection.close()
+    with sqlite3.connect(tmp_path / "s.db") as connection:
+        (content,) = connection.execute("SELECT content FROM state").fetchone()
+        place = content.index(number) + len(number)
+        changed = content[:place] + "9" + content[place + 1 :]
+        connection.execute("UPDATE state SET content = ?", (changed,))
+    with pytest.raises(InputError, match="s.db is damaged: its state does not match its checksum"):
+        StateDatabase(tmp_path / "s.db", "x", AlarmSettings())
+
+
 def test_of_a_requests_choices_the_first_is_watched_whichever_comes_first(tmp_path):
     store = StateDatabase(tmp_path / "s.db", "x", AlarmSettings(), seed=7)
     ids, keys, choices = ["a#1", "a", "b", "b#1", "c#2"], ["a", "a", "b", "b", "c"], [1, 0, 0, 1, 2]

@@ -5,6 +5,7 @@
 3. `state`, `counts` and `query` read it, also while another process writes.
 """
 
+import hashlib
 import json
 import os
 import sqlite3
@@ -320,12 +321,22 @@ class StateDatabase:
         return from_json(self._content()["state"])
 
     def _content(self) -> Mapping[str, Any] | None:
+        """The stored identity and state, checked; raises `InputError` where they are damaged."""
         row = self.connection.execute("SELECT content FROM state").fetchone()
-        return None if row is None else json.loads(row[0])
+        if row is None:
+            return None
+        content = json.loads(row[0])
+        if "seed" in content["state"] and content.pop("checksum", None) != _checksum(content):
+            raise InputError(
+                f"{self.path} is damaged: its state does not match its checksum. Make it anew from "
+                "the log: tracecal watch --answers LOG --calibrator C.json --state NEW."
+            )
+        return content
 
     def _save(self, state: State) -> None:
-        content = json.dumps({"identity": self.identity, "state": as_json(state)})
-        self.connection.execute("INSERT OR REPLACE INTO state VALUES (1, ?)", (content,))
+        content = {"identity": self.identity, "state": as_json(state)}
+        text = json.dumps(content | {"checksum": _checksum(content)})
+        self.connection.execute("INSERT OR REPLACE INTO state VALUES (1, ?)", (text,))
 
     def _save_evidence(self, state: State, now: float) -> None:
         """Store the evidence at this place, for pictures."""
@@ -384,6 +395,11 @@ def _rows(ids: Sequence[str], batch: Batch) -> list[tuple]:
         [None if np.isnan(value) else float(value) for value in column] for column in batch.columns
     )
     return list(zip(ids, *columns, strict=True))
+
+
+def _checksum(content: Mapping[str, Any]) -> str:
+    """A digest of an identity and a state."""
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
 
 def _make_private(path: Path) -> None:
