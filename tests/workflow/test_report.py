@@ -133,10 +133,10 @@ def test_a_page_shows_how_to_open_its_results_in_place_of_the_findings(browser):
     listed = "document.querySelector('.prose').innerText"
     browser.ask("app.setView({content: 'rulegraph', navbarMode: 'menu'})")
     browser.wait_for("document.querySelector('.prose')")
-    assert "AUROC" in browser.ask(listed) and "Choose" not in browser.ask(listed)
+    assert "cut at the limit" in browser.ask(listed) and "Choose" not in browser.ask(listed)
     browser.ask("app.showCategory('1 Which estimator wins, and by how much?')")
     browser.wait_for(f"{listed}.startsWith('Choose a result')")
-    assert "AUROC" not in browser.ask(listed)
+    assert "cut at the limit" not in browser.ask(listed)
     assert browser.ask("document.querySelector('#rulegraph').getClientRects().length") == 0
 
 
