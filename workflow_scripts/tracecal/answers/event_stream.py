@@ -132,7 +132,8 @@ def _kind_of_piece(value: Any) -> type[Stream] | None:
     """Return the kind of stream that a JSON value is a piece of; None for whole answers."""
     if not isinstance(value, dict):
         return None
-    return next((stream for stream in STREAMS if stream.is_piece(value)), None)
+    kinds = (stream for stream in STREAMS if stream.recognises(value) and stream.is_piece(value))
+    return next(kinds, None)
 
 
 def _continues(stream: Stream, value: Any) -> bool:

@@ -55,15 +55,14 @@ class Trajectory(BaseModel):
     subagent_trajectories: Any = None
 
 
+TRIAL = {"trial_name", "verifier_result"}  # of the result of a trial
+
+
 def recognises(row: Row) -> bool:
     """Whether a row is a trajectory, or the result of a trial."""
     version, steps = row.get("schema_version"), row.get("steps")
     is_trajectory = isinstance(version, str) and version.upper().startswith("ATIF")
-    return (is_trajectory and isinstance(steps, list)) or _is_trial(row)
-
-
-def _is_trial(row: Row) -> bool:
-    return "trial_name" in row and "verifier_result" in row
+    return (is_trajectory and isinstance(steps, list)) or row.keys() >= TRIAL
 
 
 def split(row: Row) -> dict[str, Row]:
@@ -71,7 +70,7 @@ def split(row: Row) -> dict[str, Row]:
 
     The steps of embedded subagents follow, by the number of the subagent and the step's.
     """
-    if _is_trial(row):
+    if row.keys() >= TRIAL:
         row = _as_trajectory(row)
     elif len(row["steps"]) == 1 and not row.get("subagent_trajectories"):
         return {"": row}

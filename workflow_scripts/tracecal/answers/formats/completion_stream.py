@@ -11,13 +11,10 @@ CHUNKS = ("chat.completion.chunk", "text_completion.chunk")
 class CompletionStream(Stream):
     """A completion, whose chunks have its id."""
 
-    @staticmethod
-    def recognises(value: Row) -> bool:
-        """Whether an event has a list of `choices`."""
-        return isinstance(value.get("choices"), list)
+    fields = (("choices", list),)
 
-    @classmethod
-    def is_piece(cls, value: Row) -> bool:
+    @staticmethod
+    def is_piece(value: Row) -> bool:
         """Whether an object says that it is a chunk."""
         return value.get("object") in CHUNKS
 

@@ -107,18 +107,14 @@ LOGPROBS = ("logprobsResult", "logprobs_result")
 class GeminiStream(Stream):
     """A response; its pieces share an id, or end with a reason."""
 
-    @staticmethod
-    def recognises(value: Row) -> bool:
-        """Whether an event has `candidates`."""
-        return isinstance(value.get("candidates"), list)
+    fields = (("candidates", list),)
 
-    @classmethod
-    def is_piece(cls, value: Row) -> bool:
+    @staticmethod
+    def is_piece(value: Row) -> bool:
         """Return whether no candidate of a response has ended."""
-        if not cls.recognises(value) or not super().is_piece(value):
-            return False
         candidates = [each for each in value["candidates"] if isinstance(each, dict)]
-        return any(_first(candidate, FINISHES) is None for candidate in candidates)
+        is_open = any(_first(candidate, FINISHES) is None for candidate in candidates)
+        return is_open and Stream.is_piece(value)
 
     def continues(self, piece: Row) -> bool:
         """Whether a piece has this response's id; without ids, whether none has ended it."""

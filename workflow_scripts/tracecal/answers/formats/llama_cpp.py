@@ -83,16 +83,13 @@ JOINED = ("content", "tokens", "completion_probabilities")
 class LlamaCppStream(Stream):
     """An answer, whose last piece says `stop`."""
 
-    @staticmethod
-    def recognises(value: Row) -> bool:
-        """Whether an event has a text and says whether to `stop`."""
-        return isinstance(value.get("content"), str) and isinstance(value.get("stop"), bool)
+    fields = (("content", str), ("stop", bool))
 
-    @classmethod
-    def is_piece(cls, value: Row) -> bool:
+    @staticmethod
+    def is_piece(value: Row) -> bool:
         """Whether an object says that more comes."""
         is_own = any(name in value for name in OWN)
-        return super().is_piece(value) and not value["stop"] and is_own
+        return is_own and not value["stop"] and Stream.is_piece(value)
 
     def add(self, piece: Row) -> None:
         """Add what a piece holds."""

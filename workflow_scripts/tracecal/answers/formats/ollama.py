@@ -54,15 +54,17 @@ JOINED = ("message", "response", "thinking", "logprobs")
 class OllamaStream(Stream):
     """An answer, whose last piece is `done`."""
 
-    @staticmethod
-    def recognises(value: Row) -> bool:
-        """Whether an object says whether it is `done`."""
-        return isinstance(value.get("done"), bool) and ("message" in value or "response" in value)
+    fields = (("done", bool),)
 
     @classmethod
-    def is_piece(cls, value: Row) -> bool:
+    def recognises(cls, value: Row) -> bool:
+        """Whether an object has a text or a message and says whether it is `done`."""
+        return super().recognises(value) and ("message" in value or "response" in value)
+
+    @staticmethod
+    def is_piece(value: Row) -> bool:
         """Whether an object says that it is not `done`."""
-        return super().is_piece(value) and not value["done"] and "created_at" in value
+        return not value["done"] and "created_at" in value and Stream.is_piece(value)
 
     def add(self, piece: Row) -> None:
         """Add what a piece holds."""

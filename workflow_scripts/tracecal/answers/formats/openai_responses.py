@@ -81,15 +81,17 @@ END_EVENTS = ("response.completed", "response.incomplete")  # the events that ho
 class ResponseStream(Stream):
     """A streamed response: the last event's, or else the one that earlier events spell."""
 
-    @staticmethod
-    def recognises(value: Row) -> bool:
-        """Whether an event's type is one of a response."""
-        return str(value.get("type")).startswith("response.")
+    fields = (("type", str),)
 
     @classmethod
-    def is_piece(cls, value: Row) -> bool:
-        """Whether an object is an event."""
-        return cls.recognises(value)
+    def recognises(cls, value: Row) -> bool:
+        """Whether an event's type is one of a response."""
+        return super().recognises(value) and value["type"].startswith("response.")
+
+    @staticmethod
+    def is_piece(value: Row) -> bool:
+        """Whether an object is an event: all that are recognised."""
+        return True
 
     def continues(self, piece: Row) -> bool:
         """Whether no other response begins."""

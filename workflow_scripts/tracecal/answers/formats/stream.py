@@ -5,7 +5,7 @@ To add a kind, write a class of `Stream` in the module of its format, and add it
 """
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 from tracecal.answers.formats.format import Row
 
@@ -17,28 +17,32 @@ class Stream(ABC):
 
     Attributes
     ----------
+    fields
+        The fields by which a piece is recognised, each with its type.
     answer
         A row of the server's format, as it would be without streaming.
     has_ended
         Whether a piece said that it is the last one.
     """
 
+    fields: ClassVar[tuple[tuple[str, type], ...]]
+
     def __init__(self) -> None:
         self.answer: Row = {}
         self.has_ended = False
 
-    @staticmethod
-    @abstractmethod
-    def recognises(value: Row) -> bool:
-        """Whether an event of a stream is a piece of this kind."""
-
     @classmethod
-    def is_piece(cls, value: Row) -> bool:
-        """Whether a JSON object outside of a stream is a piece, and no whole answer.
+    def recognises(cls, value: Row) -> bool:
+        """Whether an event of a stream is a piece of this kind."""
+        return all(isinstance(value.get(name), kind) for name, kind in cls.fields)
+
+    @staticmethod
+    def is_piece(value: Row) -> bool:
+        """Whether a recognised object outside of a stream is a piece, and no whole answer.
 
         A row with an id of its own is a whole answer, unless the server gives pieces ids.
         """
-        return cls.recognises(value) and not any(name in value for name in STATED_IDS)
+        return not any(name in value for name in STATED_IDS)
 
     def continues(self, piece: Row) -> bool:
         """Whether a piece belongs to this answer, and not to the next one."""

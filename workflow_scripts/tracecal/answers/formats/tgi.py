@@ -72,10 +72,12 @@ def recognises(row: Row) -> bool:
 class TGIStream(Stream):
     """An answer, a token a piece, whose last piece has the whole text."""
 
-    @staticmethod
-    def recognises(value: Row) -> bool:
+    fields = (("token", dict),)
+
+    @classmethod
+    def recognises(cls, value: Row) -> bool:
         """Whether an event has a `token` beside a text that may be missing yet."""
-        return isinstance(value.get("token"), dict) and "generated_text" in value
+        return super().recognises(value) and "generated_text" in value
 
     def add(self, piece: Row) -> None:
         """Add a token, with the likeliest ones."""
