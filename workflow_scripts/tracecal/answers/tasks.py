@@ -1,7 +1,7 @@
 """The tasks that rows name: answers to several are neither pooled nor scored in silence.
 
-`calibrate` fits on `answers_of_task`; a calibrator stores their `task_names`, and `other_tasks`
-says which new answers are of another one.
+`calibrate` fits on `answers_of_task` and takes the unlabelled ones `of_their_tasks`; a calibrator
+stores their `task_names`, and `other_tasks` says which new answers are of another one.
 """
 
 from collections.abc import Collection
@@ -48,6 +48,17 @@ def answers_of_task(answers: pl.DataFrame, task: str) -> pl.DataFrame:
         "pools all (--task)",
         *(len(counts), listed, task, answers.height - chosen.height),
     )
+    return chosen
+
+
+def of_their_tasks(unlabelled: pl.DataFrame, labelled: pl.DataFrame) -> pl.DataFrame:
+    """Select the unlabelled answers to the labelled answers' tasks; all if rows name no task."""
+    names = task_names(labelled)
+    if not names:
+        return unlabelled
+    chosen = unlabelled.filter(pl.col("row_task").is_in([*names]) | pl.col("row_task").is_null())
+    if n_others := unlabelled.height - chosen.height:
+        LOGGER.warning("left out %d unlabelled answers to other tasks", n_others)
     return chosen
 
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.record import own_column_paths
-from tracecal.answers.tasks import answers_of_task, task_names
+from tracecal.answers.tasks import answers_of_task, of_their_tasks
 from tracecal.calibration.estimator_fits import EstimatorFits
 from tracecal.calibration.fits import Method
 from tracecal.calibration.groups import group_answers
@@ -163,18 +163,23 @@ def make_training_set(
             "no answer names its model, so that the calibrator is used for answers of any: name it "
             "with --model"
         )
-    unlabelled = _unlabelled_of_tasks(answers.filter(pl.col("correct").is_null()), labelled)
-    groups = _sized_groups(pl.concat([labelled, unlabelled]), is_grouped=parts is not None)
+    unlabelled = of_their_tasks(answers.filter(pl.col("correct").is_null()), labelled)
+    both = pl.concat([labelled, unlabelled])
+    groups = both.select("example_id", "group_id") if parts else group_answers(both)
+    groups = groups.with_columns(size=pl.len().over("group_id"))
     own_columns = [*own_column_paths(labelled)]
     names = (
         *TRACE_INPUTS,
         *(f"scores.{name}" for name in custom),
         *inputs_with_columns((), own_columns),
     )
-    frame = (
-        labelled.select("example_id", "correct")
-        .join(_sides(labelled, groups), on="example_id", validate="1:1")
-        .join(compute_inputs(labelled, names, custom), on="example_id", validate="1:1")
+    rows = labelled.select("example_id", "correct").join(groups, on="example_id", validate="1:1")
+    sides = assign_sides(labelled, rows.select("example_id", "group_id")).select(
+        "example_id", "side", rank=pl.col("order").rank("dense").cast(pl.Int64) - 1
+    )
+    inputs = compute_inputs(labelled, names, custom)
+    frame = rows.join(sides, on="example_id", validate="1:1").join(
+        inputs, on="example_id", validate="1:1"
     )
     if frame["group_id"].n_unique() == 1:
         raise InputError(
@@ -196,32 +201,6 @@ def make_training_set(
         estimators=by_part(estimators, training.own_fits())[0],
         part_names=part_names,
     )
-
-
-def _unlabelled_of_tasks(unlabelled: pl.DataFrame, labelled: pl.DataFrame) -> pl.DataFrame:
-    """Return the unlabelled answers to the labelled answers' tasks; all, if rows name no task."""
-    names = task_names(labelled)
-    if not names:
-        return unlabelled
-    chosen = unlabelled.filter(pl.col("row_task").is_in([*names]) | pl.col("row_task").is_null())
-    if n_others := unlabelled.height - chosen.height:
-        LOGGER.warning("left out %d unlabelled answers to other tasks", n_others)
-    return chosen
-
-
-def _sized_groups(answers: pl.DataFrame, is_grouped: bool) -> pl.DataFrame:
-    """`example_id`, `group_id` and `size`, the number of answers in the group."""
-    groups = answers.select("example_id", "group_id") if is_grouped else group_answers(answers)
-    return groups.with_columns(size=pl.len().over("group_id"))
-
-
-def _sides(labelled: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
-    """`example_id`, `group_id`, `size`, `side` and `rank` of the labelled answers."""
-    of_labelled = labelled.select("example_id").join(groups, on="example_id", validate="1:1")
-    sides = assign_sides(labelled, of_labelled.select("example_id", "group_id"))
-    rank = pl.col("order").rank("dense").cast(pl.Int64) - 1
-    rows = of_labelled.join(sides.drop("group_id"), on="example_id", validate="1:1")
-    return rows.select("example_id", "group_id", "size", "side", rank=rank)
 
 
 def _computable(
