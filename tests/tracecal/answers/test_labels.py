@@ -127,7 +127,7 @@ def test_one_of_several_questions_is_named(export):
 @pytest.mark.parametrize(
     "row, message",
     [
-        (task("a", "good"), "its verdict 'good' is neither right"),
+        (task("a", "fine"), "its verdict 'fine' is neither right"),
         (task("a", "right", data={"text": "x"}), "its data hold no example_id"),
         ({"id": 1, "example_id": "a", "verdict": "right"}, "unlike the rows before"),
         (["a"], "no row of a table"),

@@ -31,7 +31,7 @@ from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.training_set import make_training_set
 from tracecal.cli import command as command_module
 from tracecal.cli.main import COMMANDS, main
-from tracecal.cli.score import explain_keeping
+from tracecal.cli.score import expected_error_rate, explain_keeping
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_error_rates_that_are_asked_for_are_tested_and_the_first_decides(files, 
     assert "35 % wrong is not" in printed or "at most 35 % of those kept" in printed
     assert "at 12 %: " in printed and "at 60 %: keep " in printed
     assert main([*CALIBRATE, "--error-rate", "1.2"]) == 1
-    assert "--error-rate 1.2: expected a number between 0 and 1" in caplog.text
+    assert "--error-rate 1.2: expected a number from 1e-06 to below 1" in caplog.text
 
 
 def test_quality_is_that_of_fits_without_the_answers_own_group():
@@ -286,6 +286,12 @@ def test_another_vocabulary_changes_nothing_and_is_said(files, caplog, capsys):
     with pytest.raises(SystemExit):
         main(["calibrate", "--help"])
     assert "--vocabulary" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_help_has_an_emoji(command, capsys):
+    # In FILE:ID:VERDICT rich sees one.
+    assert max(help_of(capsys, command)) < "\U00010000"
 
 
 def test_without_arguments_it_shows_its_help(capsys):
@@ -505,12 +511,20 @@ def test_a_name_that_no_calibrator_may_hold_is_refused_before_one_is_written(fil
     assert not (files / "C.json").exists()
 
 
+def test_the_errors_that_probabilities_expect_among_kept_answers_are_summed(calibrator):
+    keep = [True, True, None, False]
+    scores = pl.DataFrame({"keep": keep, "probability": [0.9, 0.5, 0.3, 0.6]})
+    assert expected_error_rate(scores) == pytest.approx(0.3)
+    assert expected_error_rate(scores.filter(pl.col("keep").is_null())) is None
+    assert expected_error_rate(scores.drop("keep")) is None
+
+
 def test_answers_that_are_kept_in_another_order_or_below_one_half_are_explained(calibrator):
     proba, keep = [0.9, 0.47, 0.3, 0.6], [True, True, None, False]
     scores = pl.DataFrame({"example_id": list("abcd"), "keep": keep, "probability": proba})
     order, unlikely = explain_keeping(scores, calibrator)
     assert "TRACE+, fitted on labels outside the tests, ranks the answers" in order
-    assert "would keep 1 other answers among 2" in order
+    assert order.endswith(": 1 of the 2 most probable answers are not kept")
     assert unlikely.startswith(
         "1 of 2 kept answers have a probability below 50 %, the lowest 0.47: the guarantee is about"
     )

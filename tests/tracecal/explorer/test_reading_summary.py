@@ -27,7 +27,7 @@ def test_formats_are_counted_and_fields_that_nothing_reads_are_named():
     assert summary.unread[path] == 1 and summary.unread["scores"] == 2
     assert [error.partition(":")[0] for error in summary.wrong_rows] == ["row 4", "row 5"]
     # What looks like a number that is missed stands first.
-    assert f"There and not read: {path}, scores" in summary.text
+    assert f"Fields that are not read: {path}, scores" in summary.text
 
 
 def test_one_answer_is_shown_as_it_was_understood():

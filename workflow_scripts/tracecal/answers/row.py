@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from tracecal.answers.column_paths import describe_unknown
 from tracecal.answers.decoding import read_request
 from tracecal.answers.event_stream import read_stream
 from tracecal.answers.formats import columns
@@ -32,6 +33,9 @@ from tracecal.io.input_files import parsed_json
 LABELS = ("correct", "label")
 IDS = ("custom_id", "example_id", "id", "doc_id")
 SENT = ("messages", "prompt", "input", "contents")  # what a request sends to the model
+# Columns with the question of an answer; rows of benchmarks have its text in another.
+QUESTIONS = ("messages", "prompt", "question", "query", "instruction")
+CONTEXTS = ("context", "passage")
 TASKS = ("task", "task_name")
 # Ids that programs give: Every Eval Ever, LiteLLM and vLLM, dspy, Gemini, ATIF.
 OTHER_IDS = (
@@ -81,8 +85,10 @@ def read_row(row: Any, reading: Reading) -> Record:
     if raw.processed == "unknown" and reading.processed == "auto":
         processed: Known = "no" if request.decoding == "" else "unknown"
         stated |= {"decoding": request.decoding, "processed": processed}
+    if raw.model is None and isinstance(row.get("model"), str):
+        stated["model"] = row["model"]
     if raw.prompt is None:
-        stated["asked"] = _asked(request.settings, body, answer_format.name)
+        stated["asked"] = _asked(request.settings, row, body, answer_format.name)
     if isinstance(row.get("group_id"), str | int):
         stated["group_id"] = str(row["group_id"])
     raw = replace(raw, **stated)
@@ -98,7 +104,10 @@ def format_and_answer(row: Row, reading: Reading) -> tuple[Format, Row]:
     body = _body(row)
     if reading.columns:
         body = {name: value_at(row, path) for name, path in reading.columns.items()}
-    return _format(body, reading), body
+    try:
+        return _format(body, reading), body
+    except WrongRow as error:
+        raise WrongRow(describe_unknown(row, FORMATS)) from error
 
 
 class Singles(NamedTuple):
@@ -259,12 +268,15 @@ def _parsed_answer(value: Any) -> Any:
         return value
 
 
-def _asked(request: Row, body: Row, format_name: str) -> str | None:
-    """Compute a digest of the prompt or messages; None if the row lacks them."""
+def _asked(request: Row, row: Row, body: Row, format_name: str) -> str | None:
+    """Compute a digest of the prompt, messages or question; None if the row lacks them."""
     sent = next((request[name] for name in SENT if request.get(name)), None)
     if sent is None and format_name == "inspect":
         sent = body.get("input")  # its messages end with the answer
-    if sent is None:
+    elif sent is None:
+        sent = {name: row[name] for name in QUESTIONS if row.get(name)}
+        sent |= {name: row[name] for name in CONTEXTS if sent and row.get(name)}
+    if not sent:
         return None
     text = json.dumps(sent, ensure_ascii=True, sort_keys=True, default=str)
     return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
@@ -299,9 +311,17 @@ def _example_id(row: Row, body: Row, reading: Reading) -> str:
     if isinstance(value, float) and not math.isnan(value):
         raise WrongRow(f"its id is {value:g}, a number with a fraction; give a text or a whole one")
     if not isinstance(value, str | int) or value == "":
-        raise WrongRow(f"it has no id; add one as {reading.id or ', '.join(IDS)}")
+        raise WrongRow(_describe_missing_id(row, reading))
     epoch = body.get("epoch")
     return str(value) if epoch in (None, 1) else f"{value}#epoch-{epoch}"
+
+
+def _describe_missing_id(row: Row, reading: Reading) -> str:
+    if reading.id is not None:
+        return f"it has no id at {reading.id}"
+    names = [name for name, value in row.items() if name.lower().endswith("id") and value]
+    hint = f"--id {names[0]}" if names else "--id PATH"
+    return f"it has no id; add one as {', '.join(IDS)}, or name its field, as in {hint}"
 
 
 def _verdicts(row: Row, body: Row, reading: Reading, raw: RawAnswer) -> dict[str, Any]:

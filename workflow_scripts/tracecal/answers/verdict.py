@@ -10,8 +10,14 @@ from typing import Any
 from tracecal.errors import WrongRow
 
 # In any case.
-RIGHT = ("right", "correct", "true", "yes", "pass", "passed", "c", "y", "t", "1")
-WRONG = ("wrong", "incorrect", "false", "no", "fail", "failed", "i", "n", "f", "0")
+RIGHT = (
+    *("right", "correct", "true", "yes", "pass", "passed", "good", "ok", "accepted", "approved"),
+    *("c", "y", "t", "1", "👍"),
+)
+WRONG = (
+    *("wrong", "incorrect", "false", "no", "fail", "failed", "bad", "not ok", "rejected"),
+    *("i", "n", "f", "0", "👎"),
+)
 UNSURE = ("unsure", "unknown", "unclear", "skip", "skipped", "?")
 NONE = ("", "nan", "none", "null", "n/a", "na", "-")
 WORDS = dict.fromkeys(RIGHT, True) | dict.fromkeys((*WRONG, *UNSURE), False)
@@ -43,8 +49,8 @@ def parse_verdict(value: Any, right_from: float | None = None) -> bool | None:
         )
     if word not in WORDS:
         raise WrongRow(
-            f"its verdict {value!r} is neither right (correct, true, yes, pass, C, 1) nor wrong "
-            "(incorrect, false, no, fail, I, 0) nor unsure"
+            f"its verdict {value!r} is neither right (correct, true, yes, pass, good, C, 1) nor "
+            "wrong (incorrect, false, no, fail, bad, I, 0) nor unsure; write it as one of these"
         )
     return WORDS[word]
 

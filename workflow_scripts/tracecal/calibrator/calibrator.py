@@ -204,7 +204,7 @@ class Calibrator:
         Parameters
         ----------
         answers : path, frame or rows
-            Answers in any format of `read_answers`.
+            Answers in any format that `read_answers` reads.
         error_rate : float, optional
             Target error rate of the answers to keep, one that the calibrator was tested for.
         recall : float, optional
@@ -549,7 +549,7 @@ def calibrate(
     Parameters
     ----------
     answers : path, frame or rows
-        At least 20 labelled answers, in any format of `read_answers`.
+        At least 20 labelled answers, in any format that `read_answers` reads.
     task : str
         Name of the task.
     config : path or mapping, optional

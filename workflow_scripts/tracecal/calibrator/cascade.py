@@ -154,7 +154,7 @@ def cascade(
     Parameters
     ----------
     small : path, frame or rows
-        Labelled answers of the small model with traces, in any format of `read_answers`.
+        Labelled answers of the small model with traces, in any format that `read_answers` reads.
     large : path, frame or rows
         Labelled answers of the large model to the same questions, with the same ids.
     task : str

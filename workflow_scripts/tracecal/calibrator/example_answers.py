@@ -84,7 +84,7 @@ def choose_examples(
     control: ErrorRateControl,
     error_rate: float | None,
 ) -> ExampleAnswers:
-    """Choose up to `N_EXAMPLES` kept and as many dropped answers, at equal steps of the ranking.
+    """Choose up to `N_EXAMPLES` kept and as many dropped answers, evenly spaced by rank.
 
     `predictions` are the shown estimator's `example_id` and cross-fitted `probability`; labelled
     answers without a ranking score are left out.

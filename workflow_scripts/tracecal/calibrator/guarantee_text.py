@@ -67,10 +67,10 @@ def describe_ranking(control: ErrorRateControl, n_kept: int, n_others: int) -> s
         how = f"{label}, without a fit"
     else:
         how = f"{label}, fitted on labels outside the tests"
-    return (
-        f"{how}, ranks the answers; the probabilities are fitted on all labels, and would keep "
-        f"{n_others} other answers among {n_kept}"
-    )
+    ranking = f"{how}, ranks the answers, and the probabilities are fitted on all labels"
+    if not n_others:
+        return f"{ranking}; the {n_kept} most probable answers are kept"
+    return f"{ranking}: {n_others} of the {n_kept} most probable answers are not kept"
 
 
 def describe_group_choices(control: ErrorRateControl, error_rate: float) -> str | None:

@@ -267,6 +267,7 @@ class Report:
 
     def _page(self, explorer: str | None) -> str:
         fitted_on, drawn = self.file.fitted_on, self.pictures
+        n_tested, n_counted = self.control.thresholds[0].n, self.control.coverage_of
         return render_page(
             TEMPLATE,
             f"Calibrator of {fitted_on.model or 'an unnamed model'} for {fitted_on.task}",
@@ -291,7 +292,8 @@ class Report:
             **axes(),
             commands=self.commands,
             terms=describe_terms(self.control),
-            tested=self.control.thresholds[0].n,
+            tested=n_tested,
+            n_unlabelled=n_counted if n_counted != n_tested else None,
             ranked_by=LABELS[self.control.ranked_by],
             labels=LABELS,
             notes=self._marks,

@@ -6,7 +6,13 @@ from typing import Any, Self
 
 from pydantic import Field
 
-from tracecal.calibration.settings import Bootstrap, Calibration, RiskControl, Splits
+from tracecal.calibration.settings import (
+    Bootstrap,
+    Calibration,
+    RiskControl,
+    Splits,
+    require_shares,
+)
 from tracecal.errors import InputError
 from tracecal.io.input_files import read_yaml
 from tracecal.io.settings import Strict, parse
@@ -26,8 +32,7 @@ class FitSettings(Strict):
     def with_targets(self, error_rates: Sequence[float], largest_group: int | None = None) -> Self:
         """The settings with these target error rates and largest group, where they are given."""
         for rate in error_rates:
-            if not 0 < rate < 1:
-                raise InputError(f"--error-rate {rate:g}: expected a number between 0 and 1.")
+            require_shares({"--error-rate": rate})
         if largest_group is not None and largest_group < 1:
             raise InputError(f"--largest-group {largest_group}: expected 1 or more.")
         targets = {"error_rates": tuple(sorted({*error_rates})), "largest_group": largest_group}

@@ -39,7 +39,7 @@ def explore(**options: Any) -> None:
 
 
 @command(
-    "have exact log-probabilities of answers that came without",
+    "compute exact log-probabilities of answers that lack them",
     "tracecal replay --answers samples_svamp.jsonl --weights path/to/model --output replayed.arrow",
     options_of="replay",
     endings={"output": (".arrow",)},

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 import tracecal
 from tracecal.answers.reading import Reading
 from tracecal.cli.command import ModelOptions, command
+from tracecal.errors import InputError
 from tracecal.io.log import printable
 
 
@@ -30,10 +31,13 @@ def reading(*, answers: str, reading: Reading) -> None:
     answers : path
         The file of answers.
     """
-    print(printable(tracecal.explain_reading(answers, reading=reading).text))
+    summary = tracecal.explain_reading(answers, reading=reading)
+    print(printable(summary.text))
+    if not summary.answers.height:
+        raise InputError(f"{answers} holds no usable answer; the reason is above.")
 
 
-@command("know what can be set of a fit", "tracecal settings")
+@command("list the settings of a fit", "tracecal settings")
 def settings() -> None:
     """List the keys of the file that --config names, with their defaults.
 

@@ -22,7 +22,7 @@ FORMULA = r"^[=+\-@\t\r]"
 
 
 @command(
-    "have the probability that new answers are right",
+    "get the probability that new answers are right",
     "tracecal score --answers new.jsonl --calibrator C.json --error-rate 0.1 --output scored.jsonl",
     options_of="Calibrator.score",
     texts_of=["Calibrator.load"],
@@ -56,6 +56,7 @@ def score(
         JSON Lines of the same answers, whose rows are written with a confidence added.
     """
     from tracecal.answers.sources import answers_in
+    from tracecal.calibrator.decision import percent
 
     loaded = tracecal.Calibrator.load(calibrator, estimators=estimators)
     if beside and (parts or loaded.fitted_on.parts):
@@ -69,6 +70,20 @@ def score(
             "where they are made (docs/guides/evaluators.md)."
         )
     scores = loaded.score(new, parts=parts, **options)
+    if (expected := expected_error_rate(scores)) is not None:
+        n_kept = scores["keep"].sum()
+        LOGGER.info(
+            "%d of %d answers are kept; their probabilities expect %s of these to be wrong",
+            *(n_kept, scores.height, percent(expected)),
+        )
+        asked = options.get("error_rate")
+        if asked is not None and expected > asked:
+            LOGGER.warning(
+                "that is more than the %s you asked for: these answers may be harder than the "
+                "labelled ones. 'tracecal watch' tests whether they differ, and 'tracecal check' "
+                "whether the guarantee holds for them, with verdicts on some",
+                percent(asked),
+            )
     for explanation in explain_keeping(scores, loaded.predictor(options.get("estimator"))):
         LOGGER.info("%s", explanation)
     if beside:
@@ -78,6 +93,16 @@ def score(
             LOGGER.warning("%d rows of %s are not in %s", unscored, beside, answers)
     else:
         write_scores(scores, output)
+
+
+def expected_error_rate(scores: "pl.DataFrame") -> float | None:
+    """The share of kept answers that is wrong by their probabilities; None if none is kept."""
+    import polars as pl
+
+    if "keep" not in scores.columns:
+        return None
+    mean = scores.filter(pl.col("keep"))["probability"].mean()
+    return None if mean is None else 1 - float(mean)  # type: ignore[arg-type]
 
 
 def explain_keeping(scores: "pl.DataFrame", predictor: "Predictor") -> list[str]:

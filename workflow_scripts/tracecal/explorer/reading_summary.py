@@ -89,11 +89,12 @@ class ReadingSummary:
         if self.example:
             lines += ["", "One answer as it was understood:"]
             lines += [f"  {name:<10}{text}" for name, text in self.example]
-        lines += ["", "Missing:" if self.missing else "Nothing is missing."]
-        lines += [f"- {sentence}" for sentence in self.missing]
+        if self.answers.height:
+            lines += ["", "Missing:" if self.missing else "Nothing is missing."]
+            lines += [f"- {sentence}" for sentence in self.missing]
         if self.unread:
             names = sorted(self.unread, key=_is_incidental)
-            lines += ["", f"There and not read: {some_of(names, SHOWN_FIELDS)}"]
+            lines += ["", f"Fields that are not read: {some_of(names, SHOWN_FIELDS)}"]
         return "\n".join(_wrapped(lines))
 
     def __str__(self) -> str:
@@ -266,7 +267,8 @@ def _describe_record(
     for step in steps[:SHOWN_TOKENS]:
         yield "", _describe_step(step)
     processed = {"no": "raw", "yes": "changed by sampling settings"}
-    yield "numbers", f"probabilities are {processed.get(record.processed, 'perhaps changed')}"
+    unknown = "raw, or changed by sampling settings (not stated)"
+    yield "numbers", f"probabilities are {processed.get(record.processed, unknown)}"
     yield "finish", record.finish_reason or "not stated"
     yield "model", record.model or "not stated"
 
@@ -338,8 +340,8 @@ def _missing(answers: pl.DataFrame, n_questions: int, reading: Reading) -> Itera
         )
     if count := answers["correct"].null_count():
         yield (
-            f"a verdict on {of(count)}: 'tracecal calibrate' needs at least 20, by --labels, "
-            "--label or a column 'correct'."
+            f"a verdict on {of(count)}: 'tracecal calibrate' needs at least 20 verdicts "
+            f"({n - count:,} are there), by --labels, --label or a column 'correct'."
         )
 
 

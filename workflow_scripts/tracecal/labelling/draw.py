@@ -39,7 +39,7 @@ def pick(
     Parameters
     ----------
     answers : path, frame or rows
-        Answers in any format of `read_answers`.
+        Answers in any format that `read_answers` reads.
     number : int
         How many answers to draw, at least.
     output : path, optional

@@ -75,7 +75,7 @@ class LabelSearch:
     Parameters
     ----------
     answers : path, frame or rows
-        Answers in any format of `read_answers`; their labels are ignored.
+        Answers in any format that `read_answers` reads; their labels are ignored.
     error_rate : float
         Largest share of wrong answers among those kept.
     calibrator : path or Calibrator, optional

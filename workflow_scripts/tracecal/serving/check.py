@@ -213,7 +213,7 @@ def check(
     Parameters
     ----------
     answers : path, frame or rows
-        New answers, some of them labelled, in any format of `read_answers`.
+        New answers, some of them labelled, in any format that `read_answers` reads.
     calibrator : path or Calibrator
         The calibrator whose guarantee is checked.
     error_rate : float

@@ -128,7 +128,7 @@ class Monitors:
         Parameters
         ----------
         answers : path, frame or rows
-            Answers in any format of `read_answers`.
+            Answers in any format that `read_answers` reads.
         task : str, optional
             The calibrator's task, where the answers name it otherwise.
         reading : Reading, optional
@@ -180,7 +180,7 @@ class Monitors:
         Parameters
         ----------
         labels : path, or mapping of str to bool or None
-            A file of verdicts by id (see docs/guides/labels.md; ``FILE:ID:VERDICT`` names the
+            A file of verdicts by id (see docs/guides/labels.md; ``FILE:custom_id:verdict`` names the
             columns), or whether the answer of an id is correct. Unsure, None, counts as wrong.
         reading : Reading, optional
             How scores are read as verdicts (``right_from``), and whether invalid rows are skipped.

@@ -104,6 +104,11 @@ def summary(database: StateDatabase, answers: AddedCounts, labels: AddedCounts) 
             limit = state.limit_of(name)
             evidence = _rounded(monitor.evidence)
             lines.append(f"{long_name(name)}: evidence {evidence}, alarm at {limit:,.0f}")
+    unit = "answer" if state.settings.block == 1 else "block"
+    lines.append(
+        f"while nothing changes, evidence grows by about 1 with each {unit} watched, and that of "
+        "the error rate stays about 1"
+    )
     if warning := dependence_warning(database):
         lines.append(f"WARNING: {warning}")
     alarms = [f"ALARM: {sentence}" for sentence in alarm_sentences(state)]

@@ -1,0 +1,97 @@
+"""Where a row of an unknown form holds its answer: the paths that `--columns` takes.
+
+`column_paths(row)` searches the objects within a row for log-probabilities, and near them for the
+text, the end and the model. `describe_unknown(row)` is the error message of a row in no format.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tracecal.answers.formats.columns import LOGPROBS, PROBABILITIES, TEXTS
+from tracecal.answers.formats.logprobs import read_logprobs
+from tracecal.errors import WrongRow, some_of
+
+MOST_OBJECTS = 1000  # to search in a row
+MOST_FIELDS = 8  # to list in a message
+TRACES = (*LOGPROBS, *PROBABILITIES, "tokenLogprobs", "logProbs")
+ENDS = ("finish_reason", "finishReason", "stop_reason")
+
+
+def column_paths(row: Mapping[str, Any]) -> dict[str, str]:
+    """Find the paths of an answer's columns; none where no object has log-probabilities.
+
+    >>> column_paths({"run": "a", "reply": {"content": "5", "logprobs": [-0.25, -0.5]}})
+    {'logprobs': 'reply.logprobs', 'answer': 'reply.content'}
+    """
+    for place in _objects(row):
+        name = next((name for name in TRACES if _is_trace(place[-1][1].get(name))), None)
+        if name is None:
+            continue
+        column = "probabilities" if name in PROBABILITIES else "logprobs"
+        paths = {column: _join(place, name)}
+        fields = {"answer": TEXTS, "finish_reason": ENDS, "model": ("model",)}
+        for column, names in fields.items():
+            if path := _nearest(place, names):
+                paths[column] = path
+        return paths
+    return {}
+
+
+def describe_unknown(row: Mapping[str, Any], formats: Mapping[str, Any]) -> str:
+    """Say that a row is in none of the `formats`, and which options may read it."""
+    if paths := column_paths(row):
+        options = " ".join(f"{column}={path}" for column, path in paths.items())
+        return f"its format is unknown; where it seems to hold an answer: --columns {options}"
+    return (
+        f"its format is unknown, and none of its fields ({some_of([*row], MOST_FIELDS)}) holds "
+        f"log-probabilities; expected one of {', '.join(formats)}; with other names, say where: "
+        "--columns answer=PATH logprobs=PATH"
+    )
+
+
+Place = list[tuple[str, Mapping[str, Any]]]
+
+
+def _objects(row: Mapping[str, Any]) -> Iterator[Place]:
+    """Yield the objects within a row, outer ones first, each with those around it."""
+    places = deque([[("", row)]])
+    for _ in range(MOST_OBJECTS):
+        if not places:
+            return
+        place = places.popleft()
+        yield place
+        places += [
+            [*place, (name, value)]
+            for name, value in place[-1][1].items()
+            if isinstance(value, dict) and "." not in name and name not in TRACES
+        ]
+
+
+def _nearest(place: Place, names: tuple[str, ...]) -> str | None:
+    """The path of a text with one of the names, in an object or else in those around it."""
+    for depth in range(len(place), 0, -1):
+        around = place[depth - 1][1]
+        for inner in ([], ["message"]):
+            fields = around.get("message") if inner else around
+            if not isinstance(fields, dict):
+                continue
+            name = next((name for name in names if isinstance(fields.get(name), str)), None)
+            if name is not None:
+                return _join(place[:depth], *inner, name)
+    return None
+
+
+def _join(place: Place, *names: str) -> str:
+    return ".".join([*(name for name, _ in place[1:]), *names])
+
+
+def _is_trace(value: Any) -> bool:
+    if not isinstance(value, list | dict) or not value:
+        return False
+    if isinstance(value, list) and {*map(type, value)} <= {int, float, type(None)}:
+        return True
+    try:
+        return bool(read_logprobs(value))
+    except WrongRow:
+        return False
