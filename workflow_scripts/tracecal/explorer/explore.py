@@ -36,7 +36,8 @@ def explore(
     Parameters
     ----------
     answers : path, frame or rows
-        Answers in any format that `read_answers` reads. Columns such as ``question`` are shown, too.
+        Answers in any format that `read_answers` reads. Columns such as ``question`` are shown,
+        too.
     output : path
         The page, an HTML file.
     calibrator : path or Calibrator, optional

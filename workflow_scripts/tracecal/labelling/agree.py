@@ -55,7 +55,8 @@ def agree(
     Parameters
     ----------
     answers : path, frame or rows
-        Answers with the first person's labels (``correct``), in any format that `read_answers` reads.
+        Answers with the first person's labels (``correct``), in any format that `read_answers`
+        reads.
     second : path, frame or rows
         The same answers, matched by id, with the second person's labels.
     seed : int

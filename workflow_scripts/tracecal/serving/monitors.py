@@ -180,8 +180,8 @@ class Monitors:
         Parameters
         ----------
         labels : path, or mapping of str to bool or None
-            A file of verdicts by id (see docs/guides/labels.md; ``FILE:custom_id:verdict`` names the
-            columns), or whether the answer of an id is correct. Unsure, None, counts as wrong.
+            A file of verdicts by id (see docs/guides/labels.md; ``FILE:custom_id:verdict`` names
+            the columns), or whether the answer of an id is correct. Unsure, None, counts as wrong.
         reading : Reading, optional
             How scores are read as verdicts (``right_from``), and whether invalid rows are skipped.
 
