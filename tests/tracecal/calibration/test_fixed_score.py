@@ -6,6 +6,7 @@ import pytest
 from scipy.special import logit
 from scipy.stats import zscore
 
+from tracecal.calibration.fits import probabilities
 from tracecal.calibration.guarantees.fixed_score import (
     AMOUNTS,
     MEAN_SURPRISAL,
@@ -30,6 +31,10 @@ def make_inputs(n, entropy=True, seed=0):
     return answers, compute_inputs(answers, AMOUNTS)
 
 
+def scores(fixed, inputs):
+    return probabilities(inputs.select(fixed.inputs), [fixed.fit])[0]
+
+
 def test_the_amounts_are_nine_or_five_without_entropies():
     assert len(AMOUNTS) == 9
     assert len(fit_fixed_score(make_inputs(150)[1]).inputs) == 9
@@ -39,7 +44,7 @@ def test_the_amounts_are_nine_or_five_without_entropies():
 
 def test_the_score_is_the_mean_of_the_standardised_amounts():
     _, inputs = make_inputs(200)
-    score = fit_fixed_score(inputs).rank(inputs)
+    score = scores(fit_fixed_score(inputs), inputs)
     assert logit(score) == pytest.approx(zscore(inputs.select(AMOUNTS).to_numpy()).mean(axis=1))
 
 
@@ -51,7 +56,7 @@ def test_few_unlabelled_answers_leave_the_mean_surprisal(n):
     expected = [
         -np.log(sum(surprisal) / len(surprisal) + 1e-9) for surprisal in answers["surprisal"]
     ]
-    assert logit(score.rank(inputs)) == pytest.approx(expected)
+    assert logit(scores(score, inputs)) == pytest.approx(expected)
 
 
 def test_an_amount_that_does_not_vary_is_left_out():
@@ -72,5 +77,5 @@ def test_rare_gaps_leave_answers_out_and_common_ones_the_amount():
 
     rare = fit_fixed_score(without_entropy(10))
     assert rare.inputs == AMOUNTS
-    assert np.isnan(rare.rank(without_entropy(10))).nonzero()[0].tolist() == [*range(10)]
+    assert np.isnan(scores(rare, without_entropy(10))).nonzero()[0].tolist() == [*range(10)]
     assert len(fit_fixed_score(without_entropy(60)).inputs) == 5

@@ -9,6 +9,7 @@ from scipy.stats import binom, binomtest
 
 import tracecal
 from support.labelled_answers import answers, fitted_file, ranked_by
+from tracecal.calibration.fits import probabilities
 from tracecal.calibration.forecast import POWER, format_count, questions_needed
 from tracecal.calibration.guarantees.error_rate import GroupedScores, find_thresholds
 from tracecal.calibration.guarantees.fixed_score import AMOUNTS, fit_fixed_score
@@ -99,7 +100,8 @@ def test_a_file_holds_what_the_line_finds_by_the_fixed_score():
     frame = answers(80)
     control = control_of(fitted_file(frame))
     fixed = fit_fixed_score(compute_inputs(frame.clear(), AMOUNTS))
-    single = GroupedScores.of_single(fixed.rank(compute_inputs(frame)))
+    (score,) = probabilities(compute_inputs(frame).select(fixed.inputs), [fixed.fit])
+    single = GroupedScores.of_single(score)
     wrong = ~frame["correct"].to_numpy()
     tests = find_thresholds(single, wrong, single.select(wrong & ~wrong), RATES, 0.1)
     assert [entry.threshold for entry in control.thresholds] == [test.threshold for test in tests]
@@ -129,7 +131,8 @@ def test_unlabelled_answers_standardise_the_score_and_say_what_is_kept():
     others = others.with_columns(example_id=pl.format("u{}", "example_id"))
     control = control_of(fitted_file(pl.concat([labelled, others])))
     assert len(control.features) > 2 and control.coverage_of == 300
-    score = fit_fixed_score(compute_inputs(others, AMOUNTS)).rank(compute_inputs(others))
+    fixed = fit_fixed_score(compute_inputs(others, AMOUNTS))
+    (score,) = probabilities(compute_inputs(others).select(fixed.inputs), [fixed.fit])
     for entry in control.thresholds:
         share = 0 if entry.threshold is None else np.mean(score >= entry.threshold)
         assert entry.coverage == pytest.approx(share)

@@ -45,7 +45,8 @@ class KeptGroups:
         if self.is_single:
             n, n_wrong = len(self.kept), int(self.wrong.sum())
             return n_wrong > 0 and bool(bdtrc(n_wrong - 1, n, error_rate) <= level)
-        return _bets_above(self.wrong - error_rate * self.kept, error_rate, level)
+        deficit = (error_rate * self.kept - self.wrong)[:, None]
+        return bool(_bets(deficit, 1 - error_rate, level)[0])
 
     def rules_out(self, error_rate: float, level: float) -> bool:
         """Whether the error rate is below `error_rate`, wrongly with at most `level` probability.
@@ -56,7 +57,8 @@ class KeptGroups:
         if self.is_single:
             n, n_wrong = len(self.kept), int(self.wrong.sum())
             return n > 0 and bool(bdtr(n_wrong, n, error_rate) <= level)
-        return _bets_below(self.wrong - error_rate * self.kept, error_rate, level)
+        excess = (self.wrong - error_rate * self.kept)[:, None]
+        return bool(_bets(excess, error_rate, level)[0])
 
 
 def kept_groups(group: np.ndarray, wrong: np.ndarray) -> KeptGroups:
@@ -72,17 +74,8 @@ def kept_groups(group: np.ndarray, wrong: np.ndarray) -> KeptGroups:
     return KeptGroups(n_kept[order] / largest, n_wrong[order] / largest, bool(largest == 1))
 
 
-def _bets_below(excess: np.ndarray, error_rate: float, level: float) -> bool:
-    """Whether the mean of `excess` [groups] over `error_rate` is below 0, by bets."""
-    return bool(_bets(excess[:, None], error_rate, level)[0])
-
-
-def _bets_above(excess: np.ndarray, error_rate: float, level: float) -> bool:
-    """Whether the mean of `excess` [groups] over `error_rate` is above 0, by bets."""
-    return bool(_bets(-excess[:, None], 1 - error_rate, level)[0])
-
-
 def _bets(excess: np.ndarray, error_rate: float, level: float) -> np.ndarray:
+    """Whether the mean of each column of `excess` [groups, t] is below 0, by bets."""
     return betting_test(excess, np.empty((0, excess.shape[1])), error_rate, level)
 
 

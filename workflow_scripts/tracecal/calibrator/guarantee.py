@@ -25,7 +25,7 @@ from tracecal.calibration.guarantees.by_value import (
     joint_confidence,
     thresholds_by_value,
 )
-from tracecal.calibration.guarantees.control import SCOPE, as_row, describe_cap, risk_coverage
+from tracecal.calibration.guarantees.control import describe_tests
 from tracecal.calibration.guarantees.error_rate import (
     ErrorRateTest,
     GroupedScores,
@@ -341,28 +341,23 @@ def find_guarantees(
     ranking = choose_ranking(training, largest_group, estimator, like)
     answers = rank_answers(training, data, ranking)
     tests = answers.test(rates, level, largest_group)
-    tested = (answers.labelled.size <= largest_group) & ~np.isnan(answers.labelled.score)
-    larger = float(sizes[sizes > largest_group].sum() / sizes.sum())
-    content = {
+    content = describe_tests(tests, answers.labelled, answers.wrong, sizes, largest_group)
+    if ranking.ranked_by == LOG_RIDGE_ALSO.id:
+        columns = own_column_paths(training.records)
+        content["about"] += f"; answers are kept by {describe_dependence(columns)}"
+    for row in content["thresholds"]:
+        row["coverage"] = answers.share_kept(row["threshold"], largest_group)
+    content |= {
         "ranked_by": ranking.ranked_by,
         "ranked_like": ranking.like,
         "features": [name.split(".", 1)[1] for name in ranking.columns],
         "fit": ranking.fit,
         "confidence": control.confidence,
         "joint_confidence": joint_confidence(level, len(rates)),
-        "groups": answers.labelled.select(tested).n_groups,
-        "largest_group": largest_group,
-        "larger_groups": round(larger, 4),
         "group_choices": _group_choices(answers, sizes, rates, level),
-        "about": _scope(training, ranking, larger, largest_group),
         "coverage_of": len(answers.counted.score),
-        "thresholds": [
-            as_row(test) | {"coverage": answers.share_kept(test.threshold, largest_group)}
-            for test in tests
-        ],
         "recall": recall and _recall_control(answers, recall, rates, level, largest_group),
         "by": by and _errors_by_column(answers, ranking, tests, by, largest_group, level),
-        "risk_coverage": risk_coverage(answers.labelled.score[tested], answers.wrong[tested]),
     }
     return ErrorRateControl.model_validate(content), _reference(ranking)
 
@@ -484,15 +479,6 @@ def _thresholds_by_value(
         for value, value_tests in tests_by_value.items()
         for test in value_tests
     ]
-
-
-def _scope(training: TrainingSet, ranking: Ranking, larger: float, largest_group: int) -> str:
-    """What the guarantees are about, in words."""
-    scope = SCOPE if larger == 0 else f"{SCOPE}; {describe_cap(largest_group)}"
-    if ranking.ranked_by != LOG_RIDGE_ALSO.id:
-        return scope
-    columns = own_column_paths(training.records)
-    return f"{scope}; answers are kept by {describe_dependence(columns)}"
 
 
 def _reference(ranking: Ranking) -> Reference:

@@ -97,9 +97,6 @@ def control_error_rates(
         significance_level(confidence),
         largest_group,
     )
-    tested = (labelled.size <= largest_group) & ~np.isnan(labelled.score)
-    larger = sizes[sizes > largest_group].sum() / sizes.sum()
-    scope = SCOPE if larger == 0 else f"{SCOPE}; {describe_cap(largest_group)}"
     return {
         "ranked_by": estimator,
         "features": list(fits.features),
@@ -107,10 +104,25 @@ def control_error_rates(
         **({} if lender is None else {"ranked_like": lender}),
         "split": number,
         "confidence": confidence,
+        **describe_tests(tests, labelled, wrong, sizes, largest_group),
+    }
+
+
+def describe_tests(
+    tests: Sequence[ErrorRateTest],
+    labelled: GroupedScores,
+    wrong: np.ndarray,
+    sizes: np.ndarray,
+    largest_group: int,
+) -> dict[str, Any]:
+    """Return the JSON values of the `labelled` answers' tests; `sizes` are those of all groups."""
+    tested = (labelled.size <= largest_group) & ~np.isnan(labelled.score)
+    larger = float(sizes[sizes > largest_group].sum() / sizes.sum())
+    return {
         "groups": labelled.select(tested).n_groups,
         "largest_group": largest_group,
-        "larger_groups": round(float(larger), 4),
-        "about": scope,
+        "larger_groups": round(larger, 4),
+        "about": SCOPE if larger == 0 else f"{SCOPE}; {describe_cap(largest_group)}",
         "thresholds": [as_row(test) for test in tests],
         "risk_coverage": risk_coverage(labelled.score[tested], wrong[tested]),
     }

@@ -41,12 +41,6 @@ class FixedScore(NamedTuple):
     inputs: tuple[str, ...]
     fit: Logistic
 
-    def rank(self, answers: pl.DataFrame) -> np.ndarray:
-        """The score of `answers`, which have the inputs; NaN where one is None: [n]."""
-        x = answers.select(pl.col(self.inputs).cast(pl.Float64)).to_numpy()
-        complete = np.isfinite(x).all(axis=1)
-        return np.where(complete, self.fit.predict(np.where(complete[:, None], x, 0.0)), np.nan)
-
 
 def fit_fixed_score(unlabelled: pl.DataFrame) -> FixedScore:
     """Fix the score by answers whose labels are not used.

@@ -1,7 +1,7 @@
 """Sequences of thresholds that one set of labelled answers chooses for another to test.
 
 With many labels a good start saves more than the line, which holds for all thresholds at once.
-`fitted_sequence` chooses one for single answers; `falling_thresholds` begins where the caller says.
+`fitted_sequence` chooses one for single answers.
 """
 
 import numpy as np
@@ -39,17 +39,6 @@ def fitted_sequence(
     array([2., 1., 0.])
     """
     start_share = START * np.ceil(free_of_errors(error_rate, level)) / max(n_tested, 1)
-    return falling_thresholds(score, wrong, start_share, error_rate)
-
-
-def falling_thresholds(
-    score: np.ndarray, wrong: np.ndarray, start_share: float, error_rate: float
-) -> np.ndarray:
-    """Quantiles of the scores in falling order, from the one that is easiest to guarantee on.
-
-    That one keeps at least `start_share` of the answers, and is chosen as `fitted_sequence` says;
-    the other parameters are those of `fitted_sequence`, too.
-    """
     order = np.argsort(-score, kind="stable")
     ranked = score[order]
     if not len(ranked):
