@@ -1,7 +1,6 @@
 """The plan for doubtful answers: early doubt, and cascades of models."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from trace_workflow.config.run import Run
 from trace_workflow.plan.entries import (
@@ -10,10 +9,9 @@ from trace_workflow.plan.entries import (
     PerPair,
     PlannedTable,
     Result,
-    Study,
     analysed,
+    pair_files,
 )
-from trace_workflow.plan.main_study import FILES
 from tracecal.estimators.estimator import PICKED, entries
 from tracecal.estimators.registry import of_trace_alone
 
@@ -39,7 +37,7 @@ def _early_doubt(run: Run) -> Iterator[Result | PlannedTable]:
         "method": run.config.calibration.method,
         "bootstrap": run.bootstrap,
     }
-    files = {kind: FILES[kind] for kind in ("traces", "labels", "splits", "questions")}
+    files = pair_files("traces labels splits questions")
     yield Analysis("early_doubt", files, settings, pairs="main")
     yield PlannedTable("early_doubt", ["early_doubt"], estimators=compared)
     inputs = {"early_doubt": analysed("early_doubt")}
@@ -52,7 +50,6 @@ def _cascades(run: Run) -> Iterator[Result | PlannedTable]:
     if not pairs:
         return
     prices = {model.slug: model.price.model_dump() for model in config.models if model.price}
-    kinds = ("labels", "traces", "predictions", "splits", "questions")
     for pair in pairs:
         routers = run.selection.computed(pair[0]).with_ids(compared.ids)
         settings = {
@@ -61,7 +58,7 @@ def _cascades(run: Run) -> Iterator[Result | PlannedTable]:
             "bootstrap": run.bootstrap,
             "prices": {model: prices[model] for model in pair if model in prices},
         }
-        files = _files(kinds, "all")
+        files = pair_files("labels traces predictions splits questions", "all")
         # Without both prices parameters count, of models that have a folder.
         models = [model for model in pair if not config.answered(model)]
         if models and not {*pair} <= {*prices}:
@@ -89,15 +86,11 @@ def _guarantees(run: Run, pairs: ModelPairs) -> Iterator[Result | PlannedTable]:
         "confidence": config.risk_control.confidence,
         "largest_group": config.risk_control.largest_group,
     }
-    files = _files(("labels", "scores", "features", "splits", "questions"), "whole")
+    files = pair_files("labels scores features splits questions", "whole")
     for pair in pairs:
         yield _pair_analysis("cascade_promises", pair, settings, files)
     yield _joined_analysis("cascade_promises", pairs)
     yield PlannedTable("cascade_promises", ["cascade_promises"], ["all"])
-
-
-def _files(kinds: Sequence[str], study: Study) -> dict[str, PerPair]:
-    return {kind: replace(FILES[kind], study=study) for kind in kinds}
 
 
 def _pair_analysis(

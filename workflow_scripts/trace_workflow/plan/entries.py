@@ -25,6 +25,25 @@ class PerPair:
     models: Sequence[str] | None = None
 
 
+# Files of each pair; in the study of parts, 'wholes' and 'whole_scores' are of the whole answers.
+FILES = {
+    kind: f"<results>/{kind}/{{model}}/{{task}}.parquet"
+    for kind in ("operators", "features", "labels", "scores", "predictions")
+} | {
+    "traces": "<results>/traces/{model}/{task}.arrow",
+    "splits": "<results>/splits/{task}.parquet",
+    "tasks": "<results>/tasks/{task}.parquet",
+    "questions": QUESTIONS,
+    "wholes": "<results>/traces/{model}/{parent}.arrow",
+    "whole_scores": "<results>/scores/{model}/{parent}.parquet",
+}
+
+
+def pair_files(kinds: str, study: Study = "main") -> dict[str, PerPair]:
+    """The files of these kinds (`FILES`) of each pair of a study."""
+    return {kind: PerPair(FILES[kind], study) for kind in kinds.split()}
+
+
 Inputs = Mapping[str, str | Sequence[str] | PerPair]
 
 

@@ -7,26 +7,14 @@ from trace_workflow.config.estimator_list import EstimatorList
 from trace_workflow.config.run import Run
 from trace_workflow.plan.comparison import comparison_table
 from trace_workflow.plan.entries import (
-    QUESTIONS,
     Analysis,
     Figure,
-    PerPair,
     PlannedTable,
     Result,
     analysed,
+    pair_files,
 )
 from tracecal.estimators.estimator import PICKED, entries
-
-# Files of each of the main study's pairs.
-FILES = {
-    kind: PerPair(f"<results>/{kind}/{{model}}/{{task}}.parquet")
-    for kind in ("operators", "features", "labels", "scores", "predictions")
-} | {
-    "traces": PerPair("<results>/traces/{model}/{task}.arrow"),
-    "splits": PerPair("<results>/splits/{task}.parquet"),
-    "tasks": PerPair("<results>/tasks/{task}.parquet"),
-    "questions": PerPair(QUESTIONS),
-}
 
 
 def results(run: Run) -> Iterator[Result | PlannedTable]:
@@ -43,7 +31,7 @@ def results(run: Run) -> Iterator[Result | PlannedTable]:
     )
     yield _of_pairs("local_risk", "traces features labels")
     yield Figure("local_risk_aggregation", {"selected": analysed("local_risk")})
-    yield Figure("framework", _files("traces features labels predictions tasks"), pairs="main")
+    yield Figure("framework", pair_files("traces features labels predictions tasks"), pairs="main")
 
 
 def _operators(run: Run) -> Iterator[Result | PlannedTable]:
@@ -168,7 +156,7 @@ def transfer(run: Run) -> Result:
     """Each task calibrated on the others; its two files need a rule of their own."""
     return Result(
         "cross_task_transfer",
-        _files("labels scores features splits questions"),
+        pair_files("labels scores features splits questions"),
         {
             "studies": run.main,
             "estimators": run.selection.main_compared.inputs,
@@ -185,15 +173,11 @@ def _calibration(run: Run) -> dict[str, Any]:
     return {"method": run.config.calibration.method, "ece_bins": run.config.calibration.ece_bins}
 
 
-def _files(kinds: str) -> dict[str, PerPair]:
-    return {kind: FILES[kind] for kind in kinds.split()}
-
-
 def _of_pairs(
     name: str, kinds: str, settings: Mapping[str, Any] | None = None, made_by: str = ""
 ) -> Analysis:
     """An analysis of the main study's pairs, from these `kinds` of files."""
-    return Analysis(name, _files(kinds), settings or {}, pairs="main", made_by=made_by)
+    return Analysis(name, pair_files(kinds), settings or {}, pairs="main", made_by=made_by)
 
 
 def _averages(name: str, made_by: str, **settings: Any) -> Analysis:

@@ -4,26 +4,13 @@ from collections.abc import Iterator
 
 from trace_workflow.config.run import Run
 from trace_workflow.plan.entries import (
-    QUESTIONS,
     Analysis,
     Figure,
-    PerPair,
     PlannedTable,
     Result,
     analysed,
+    pair_files,
 )
-
-# Files of each pair of the study of parts; 'wholes' and 'whole_scores' are of the whole answers.
-FILES = {
-    "traces": "<results>/traces/{model}/{task}.arrow",
-    "wholes": "<results>/traces/{model}/{parent}.arrow",
-    "labels": "<results>/labels/{model}/{task}.parquet",
-    "splits": "<results>/splits/{task}.parquet",
-    "scores": "<results>/scores/{model}/{task}.parquet",
-    "predictions": "<results>/predictions/{model}/{task}.parquet",
-    "whole_scores": "<results>/scores/{model}/{parent}.parquet",
-    "questions": QUESTIONS,
-}
 
 
 def results(run: Run) -> Iterator[Result | PlannedTable]:
@@ -33,11 +20,14 @@ def results(run: Run) -> Iterator[Result | PlannedTable]:
     estimators = run.selection.of_parts
     bootstrap = {"bootstrap": run.bootstrap}
     yield Analysis(
-        "localisation", _files("traces wholes labels splits questions"), bootstrap, pairs="parts"
+        "localisation",
+        pair_files("traces wholes labels splits questions", "parts"),
+        bootstrap,
+        pairs="parts",
     )
     yield Analysis(
         "part_scores",
-        _files("labels questions scores predictions whole_scores"),
+        pair_files("labels questions scores predictions whole_scores", "parts"),
         {"scored": estimators.scored.ids, "learned": estimators.learned.ids} | bootstrap,
         pairs="parts",
     )
@@ -49,7 +39,3 @@ def results(run: Run) -> Iterator[Result | PlannedTable]:
         {"pointed": analysed("localisation")},
         {"models": run.model_labels, "tasks": run.task_labels},
     )
-
-
-def _files(kinds: str) -> dict[str, PerPair]:
-    return {kind: PerPair(FILES[kind], "parts") for kind in kinds.split()}
