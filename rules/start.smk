@@ -1,22 +1,42 @@
 # What every process of a run does first: find the package, read the configuration, make the plan.
 # reads   the configuration files, task files, report/contents.yaml
 
+import importlib.util
 import inspect
 import os
+import re
 import sys
 from pathlib import Path
 
 from snakemake.logging import logger
 from snakemake_interface_common.exceptions import WorkflowError
 
-# The workflow's own folder, by this file's name: another workflow may use this one as a module.
-ROOT = Path(inspect.currentframe().f_code.co_filename).resolve().parents[1]
+# The workflow's own folder, by this file's name: another workflow may use this one as a module. Where
+# Snakemake fetched this file from a git URL, the package must be installed, with the rest of the workflow.
+FILE = inspect.currentframe().f_code.co_filename
+ROOT = Path(FILE).resolve().parents[1]
+IS_FETCHED = not (ROOT / "workflow_scripts").is_dir()
+if IS_FETCHED:
+    hosted = re.match(r"https://raw\.githubusercontent\.com/([^/]+/[^/]+)/([^/]+)/rules/", FILE)
+    address = "https://github.com/{}@{}".format(*hosted.groups()) if hosted else "ADDRESS@TAG"
+    INSTALL = f"pip install --force-reinstall 'tracecal[workflow] @ git+{address}'"
+    if importlib.util.find_spec("trace_workflow") is None:
+        raise WorkflowError(
+            "The rules come from a git URL and need the workflow's package in Snakemake's environment: "
+            f"type {INSTALL}, or name the Snakefile of a clone; see docs/guides/module.md."
+        )
+    from trace_workflow.jobs.code_hash import SCRIPTS
+
+    ROOT = SCRIPTS.parent
+    for path in sorted([*ROOT.glob("rules/*.smk"), *SCRIPTS.glob("[!_]*.py")]):
+        fetched = Path(workflow.source_path(f"../{path.relative_to(ROOT)}"))
+        # Of a file in git Snakemake loses the end of the last line.
+        if fetched.read_text().rstrip() != path.read_text().rstrip():
+            raise WorkflowError(
+                f"{path.relative_to(ROOT)} of the git URL is not that of the installed package: "
+                f"type {INSTALL}"
+            )
 SCRIPTS = ROOT / "workflow_scripts"
-if not SCRIPTS.is_dir():
-    raise WorkflowError(
-        "Of a git URL Snakemake fetches rules and scripts, but not the package that they import: "
-        "clone the repository, or add it as a submodule, and name its Snakefile: docs/guides/module.md."
-    )
 if {"{", "}"}.intersection(str(ROOT)):
     raise WorkflowError(f"{ROOT}: Snakemake reads braces as wildcards; rename the folder.")
 if set(sys.executable).intersection(" \t\n'\"`$&;|<>()*?#"):
@@ -24,11 +44,8 @@ if set(sys.executable).intersection(" \t\n'\"`$&;|<>()*?#"):
         f"{sys.executable}: Snakemake passes the path of Python to a shell without quotes; rename the "
         "folder to a name without spaces and quotes."
     )
-# First, as a package of another version may be installed beside; scripts run in processes of their
-# own, which find the package by PYTHONPATH.
+# First, as a package of another version may be installed beside.
 sys.path.insert(0, str(SCRIPTS))
-PYTHONPATH = os.pathsep.join(filter(None, [str(SCRIPTS), os.getenv("PYTHONPATH")]))
-os.environ.update(PYTHONPATH=PYTHONPATH)
 # By default glibc returns every large matrix to the kernel, and a sixth of a forward pass goes into
 # page faults.
 for name in ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"):
@@ -38,6 +55,7 @@ from trace_workflow.config.frozen import config_files
 from trace_workflow.config.frozen import config_sources
 from tracecal.errors import InputError
 from tracecal.io.input_files import read_yaml
+from trace_workflow.jobs.packages import folder_of_packages
 from trace_workflow.plan.plan import plan
 from trace_workflow.config.run import load_run
 from tracecal.io.digests import REMEMBERED
@@ -51,10 +69,14 @@ def or_stop(function, *arguments):
     except (InputError, OSError) as error:
         raise WorkflowError(str(error)) from None
     except ModuleNotFoundError as error:
-        raise WorkflowError(
-            f"{error.name} is not installed: type `make .venv/installed` in {ROOT} and use its "
-            ".venv/bin/snakemake, or `pip install -r envs/requirements.txt`."
-        ) from None
+        in_checkout = (
+            f"`make .venv/installed` in {ROOT} and use its .venv/bin/snakemake, or `pip install -r "
+            "envs/requirements.txt`."
+        )
+        install = (
+            in_checkout if (ROOT / "Makefile").exists() else "pip install 'tracecal[workflow]'"
+        )
+        raise WorkflowError(f"{error.name} is not installed: type {install}") from None
 
 
 # Snakemake says neither where the configuration comes from nor that a key is given twice in it.
@@ -71,6 +93,11 @@ for warning in SELECTION.warnings:
 
 # The processes of a run share the digests of models' and rows' files, which are computed once.
 os.environ[REMEMBERED] = str(Path(f"{FOLDER}/work/digests").resolve())
+
+# Scripts run in processes of their own, which find the packages by PYTHONPATH.
+packages = folder_of_packages(Path(f"{FOLDER}/work/packages"))
+PYTHONPATH = os.pathsep.join(filter(None, [str(packages), os.getenv("PYTHONPATH")]))
+os.environ.update(PYTHONPATH=PYTHONPATH)
 
 
 pathvars:

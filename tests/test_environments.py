@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,24 @@ def test_the_container_is_made_as_the_environment_of_the_demo():
 def test_what_is_used_directly_agrees_with_the_lock():
     direct = pinned("requirements.in")
     assert direct.items() <= LOCK.items()
+
+
+def test_the_package_s_extra_names_what_the_workflow_uses_directly():
+    """What the library needs by itself, a development tool and the proxy's parts aside."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    text = (ROOT / "envs/requirements.in").read_text()
+    used = pins(text.partition("# Development")[0].split("\n"))
+    extras = project["optional-dependencies"]
+
+    def names(requirements):
+        found = (re.match(r"[\w.-]+", one)[0] for one in requirements)
+        return {name.lower().replace("_", "-") for name in found}
+
+    assert names(extras["workflow"]) == used.keys() - names(project["dependencies"]) - (
+        names(extras["serve"]) | {"multidict", "yarl"}
+    )
+    lowest = re.search(r'min_version\("(.+?)\.0"\)', (ROOT / "Snakefile").read_text())[1]
+    assert f"snakemake>={lowest},<10" in extras["workflow"]
 
 
 LOCKS = sorted((ROOT / "envs").glob("requirements*.txt"))

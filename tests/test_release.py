@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 import tracecal
+from support.checkout import repository_files
 from support.chromium import started
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,6 +28,33 @@ def test_version_and_licence_agree():
     assert PROJECT["name"] in CITATION["title"]
     stability = (ROOT / "docs/reference/stability.md").read_text(encoding="utf-8")
     assert f"Version {version.rsplit('.', 1)[0]} " in stability
+
+
+def test_the_catalogue_of_workflows_finds_what_its_generator_reads():
+    """By snakemake-workflow-catalog's scripts/generate-catalog.py and source/build_wf_pages.py."""
+    text = (ROOT / ".snakemake-workflow-catalog.yml").read_text(encoding="utf-8")
+    usage = yaml.safe_load(text).pop("usage")
+    assert usage.keys() == {"mandatory-flags", "software-stack-deployment", "report"}
+    assert usage["report"] is True
+    assert usage["mandatory-flags"].keys() == {"desc", "flags"}
+    ways = usage["software-stack-deployment"]
+    assert ways.keys() == {"conda", "apptainer", "apptainer+conda"}
+    assert ways["conda"] is True and {type(way) for way in ways.values()} == {bool}
+    assert (ROOT / "Snakefile").exists() and (ROOT / "config/README.md").exists()
+    readme = (ROOT / "README.md").read_text(encoding="utf-8").lower()
+    assert "snakemake" in readme and "workflow" in readme
+
+
+def test_the_address_of_the_repository_is_missing_in_one_place():
+    """Until it has one: whoever publishes it replaces this placeholder alone."""
+    placeholder = "-".join(["ADDRESS", "OF", "THIS", "PAGE"])
+    places = [
+        name
+        for name in repository_files()
+        if placeholder.encode() in (ROOT / name).read_bytes() or name.endswith(placeholder)
+    ]
+    assert places == ["README.md"]
+    assert (ROOT / "README.md").read_text(encoding="utf-8").count(placeholder) == 1
 
 
 def test_the_site_needs_no_torch_and_agrees_with_the_lock():

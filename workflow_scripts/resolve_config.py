@@ -1,11 +1,10 @@
 """Write the resolved configuration beside the results."""
 
-from pathlib import Path
-
 from trace_workflow.config.run import load_run
+from trace_workflow.jobs.code_hash import SCRIPTS
 from trace_workflow.jobs.job import job
 from tracecal.io.files import write_text
 
 with job(snakemake):
-    run = load_run(snakemake.config, "config", Path(__file__).resolve().parents[1])
+    run = load_run(snakemake.config, "config", SCRIPTS.parent)
     write_text(run.resolved, snakemake.output[0])

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.checkout import REPOSITORY, SMOKE, Checkout, copied_repository
+from support.wheel import install
 
 pytestmark = pytest.mark.workflow
 
@@ -84,22 +85,131 @@ def test_the_outer_workflow_can_ask_for_all_that_the_module_makes(checkout, tmp_
     assert (jobs["control_risk"], jobs["write_table"], jobs["draw_figure"]) == ("3", "27", "10")
 
 
-def test_a_module_from_a_git_url_stops_with_what_to_do(tmp_path, monkeypatch):
-    """As `snakedeploy deploy-workflow` writes it; git reads the address from a folder instead."""
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    """A folder in which the package is installed."""
+    folder = tmp_path_factory.mktemp("package")
+    install(folder, folder / "site")
+    return folder / "site"
+
+
+@pytest.fixture
+def published(tmp_path, monkeypatch):
+    """The repository, of which git reads a folder in place of https://github.com/owner/trace; `release`
+    commits what it holds under the tag v1, and returns the `snakefile:` of a module."""
     origin = copied_repository(tmp_path / "origin")
-    identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
-    origin.call("git", "init", "--quiet")
-    origin.call("git", "add", "--all")
-    origin.call("git", *identity, "commit", "--quiet", "--message", "All")
-    commit = origin.call("git", "rev-parse", "HEAD").stdout.strip()
+
+    def release():
+        origin.call("git", "init", "--quiet")
+        origin.call("git", "add", "--all")
+        identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        origin.call("git", *identity, "commit", "--quiet", "--message", "All")
+        origin.call("git", "tag", "--force", "v1")
+        # As `snakedeploy deploy-workflow` writes it.
+        return 'github("owner/trace", path="Snakefile", tag="v1")'
+
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
     monkeypatch.setenv("GIT_CONFIG_KEY_0", f"url.{origin.root.as_uri()}.insteadOf")
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", "https://github.com/owner/trace")
-    snakefile = f'github("owner/trace", path="Snakefile", commit="{commit}")'
-    outer = outer_workflow(tmp_path / "my workflow", snakefile)
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    origin.release = release
+    return origin
+
+
+INSTALL = (
+    "pip install --force-reinstall 'tracecal[workflow] @ git+https://github.com/owner/trace@v1'"
+)
+
+
+def test_a_module_from_a_git_url_runs_with_the_installed_package(
+    published, package, tmp_path, monkeypatch
+):
+    outer = outer_workflow(tmp_path / "my workflow", published.release())
+    monkeypatch.setenv("PYTHONPATH", str(package))
+    run_some(outer)
+    # With a clone's rules nothing is made again: the hashes of code are the same.
+    monkeypatch.delenv("PYTHONPATH")
+    checkout = copied_repository(tmp_path / "checkout")
+    snakefile = repr(str(checkout.root / "Snakefile"))
+    (outer.root / "Snakefile").write_text(OUTER.format(snakefile=snakefile, renamed=""))
+    target = "results/smoke/tables/trace_plus_features.csv"
+    triggers = ["--rerun-triggers", "mtime", "params", "input"]  # as profiles/default has them
+    said = outer.snakemake("--dry-run", target, *triggers, config="config.yaml").stdout
+    assert "Nothing to be done" in said
+
+
+def test_jobs_of_other_environments_find_the_packages_alone(package, tmp_path):
+    """As with --sdm conda, whose environments have the libraries and not the package."""
+    program = (
+        "from trace_workflow.jobs.packages import folder_of_packages as f; print(f(*ARGUMENTS))"
+    )
+    program = "import sys; from pathlib import Path; ARGUMENTS = [Path(sys.argv[1])]; " + program
+    made = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "links")],
+        env={"PYTHONPATH": str(package)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    links = Path(made.stdout.strip())
+    assert {path.name for path in links.iterdir()} == {"tracecal", "trace_workflow"}
+    script = "import tracecal, trace_workflow.jobs.job; print(tracecal.__file__)"
+    found = subprocess.run(
+        [sys.executable, "-c", script],
+        env={"PYTHONPATH": str(links)},
+        capture_output=True,
+        text=True,
+    )
+    assert found.stdout.strip() == str(links / "tracecal/__init__.py"), found.stderr
+
+
+def test_a_module_from_a_git_url_stops_without_the_package_and_says_what_to_type(
+    published, tmp_path
+):
+    outer = outer_workflow(tmp_path / "my workflow", published.release())
     process = outer.snakemake("--dry-run", config="config.yaml", check=False)
     assert process.returncode == 1
+    assert f"type {INSTALL}, or name the Snakefile of a clone" in process.stdout
+
+
+def test_a_module_from_a_git_url_stops_where_the_package_is_of_another_commit(
+    published, package, tmp_path, monkeypatch
+):
+    with (published.root / "workflow_scripts/generate.py").open("a") as script:
+        script.write("# another\n")
+    outer = outer_workflow(tmp_path / "my workflow", published.release())
+    monkeypatch.setenv("PYTHONPATH", str(package))
+    process = outer.snakemake("--dry-run", config="config.yaml", check=False)
+    assert process.returncode == 1
+    said = f"generate.py of the git URL is not that of the installed package: type {INSTALL}"
+    assert said in process.stdout
+
+
+@pytest.mark.parametrize("place", ["checkout", "package"])
+def test_init_writes_a_folder_in_which_the_workflow_runs(
+    place, checkout, package, tmp_path, monkeypatch
+):
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    command = [str(checkout.root / "workflow_scripts")]
+    if place == "package":
+        monkeypatch.setenv("PYTHONPATH", str(package))
+        command = ["-m", "trace_workflow"]
+    folder = tmp_path / "my run"
+    command = [sys.executable, *command, "init", str(folder), "--configfile", "config/smoke.yaml"]
+    process = Checkout(tmp_path).call(*command)
+    assert process.stdout.endswith(f"cd '{folder}' && {sys.executable} -m snakemake --cores all\n")
+    again = Checkout(tmp_path).call(*command)
     assert (
-        "clone the repository, or add it as a submodule, and name its Snakefile" in process.stdout
+        again.stdout == f"error: {folder}/Snakefile is there already; name a folder without it.\n"
     )
+    outer = Checkout(folder)
+    snakemake = [sys.executable, "-m", "snakemake", "--cores", "2"]
+    listed = outer.call(*snakemake, "--dry-run")
+    assert re.search(r"^write_table +27$", listed.stdout, re.M), listed.stdout
+    target = "results/smoke/tables/trace_plus_features.csv"
+    process = outer.call(*snakemake, target, "results/smoke/config.yaml")
+    assert process.returncode == 0, process.stdout
+    assert "decayed_entropy_conf_2" in (folder / target).read_text(encoding="utf-8")
+    formatted = [sys.executable, "-m", "snakefmt", "--check", "Snakefile"]
+    assert outer.call(*formatted).returncode == 0

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from support.checkout import MADE_FROM, repository_files
 from support.labelled_answers import answers
 from support.wheel import REPOSITORY, install
 
@@ -31,15 +32,17 @@ def run(folder, *command):
     ).stdout
 
 
-def test_the_wheel_holds_the_package_whole_and_nothing_else(installed):
+def test_the_wheel_holds_the_packages_whole_and_what_runs_are_made_from(installed):
     _, wheel = installed
     held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    package = REPOSITORY / "workflow_scripts"
-    expected = {
-        path.relative_to(package).as_posix()
-        for path in (package / "tracecal").rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
-    }
+    folder = "workflow_scripts/"
+    expected = {"trace_workflow/checkout/setup.py"}
+    for name in filter(lambda name: name.split("/")[0] in MADE_FROM, repository_files()):
+        if name.startswith((f"{folder}tracecal/", f"{folder}trace_workflow/")):
+            expected.add(name.removeprefix(folder))
+        elif Path(name).name not in ("README.md", "__main__.py", "make.py"):
+            expected.add(f"trace_workflow/checkout/{name}")
+    assert {"tracecal/py.typed", "trace_workflow/checkout/rules/start.smk"} <= held
     assert held == expected
 
 

@@ -22,12 +22,13 @@ from typing import TextIO
 
 from trace_workflow.config.frozen import OPTIONS, freeze, merged
 from trace_workflow.config.run import Run, load_run
+from trace_workflow.jobs.code_hash import SCRIPTS
 from tracecal.errors import InputError
 from tracecal.io.files import DOUBTED
 from tracecal.io.input_files import read_yaml
 from tracecal.io.log import printable
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = SCRIPTS.parent
 SNAKEMAKE = [sys.executable, "-m", "snakemake"]
 SNAKEMAKES_EXECUTORS = ("local", "dryrun", "touch")
 # A file below a run's folder whose results may be those of another run.
@@ -131,7 +132,7 @@ def run(arguments: Sequence[str], log: Path, model: str) -> int:
     """Snakemake's exit status. It and its jobs write to `log`; its progress is printed, with what
     the first labels of `model` say.
     """
-    paths = filter(None, [str(ROOT / "workflow_scripts"), os.getenv("PYTHONPATH")])
+    paths = filter(None, [str(SCRIPTS), os.getenv("PYTHONPATH")])
     reading_end, writing_end = os.pipe()
     logger = ["--logger", "trace", "--logger-trace-descriptor", str(writing_end)]
     logger += ["--logger-trace-model", model]

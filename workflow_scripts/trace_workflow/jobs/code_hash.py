@@ -15,8 +15,22 @@ from typing import NamedTuple
 from tracecal.errors import InputError
 from tracecal.io.digests import hash_of
 
-# The folder of the rules' scripts and of the packages that they import.
-SCRIPTS = Path(__file__).resolve().parents[2]
+# The packages that the rules' scripts import, and the folder that holds them.
+PACKAGES = ("tracecal", "trace_workflow")
+FOLDER = Path(__file__).resolve().parents[2]
+
+
+def scripts_beside(packages: Path) -> Path:
+    """The folder of the rules' scripts: that of the packages, or below it where they are installed.
+
+    >>> scripts_beside(Path("checkout/workflow_scripts")).as_posix()
+    'checkout/workflow_scripts'
+    """
+    installed = packages / "trace_workflow/checkout/workflow_scripts"
+    return installed if installed.is_dir() else packages
+
+
+SCRIPTS = scripts_beside(FOLDER)
 PUBLIC = "tracecal"  # its __init__.py has the public names alone, which load at their first use
 # Modules that cannot change a result: logs, error messages, this hash itself, and the validation of
 # settings, which the workflow has done when it starts.
@@ -40,22 +54,23 @@ RUNNING: ContextVar[str] = ContextVar("running", default="")
 
 
 @cache
-def code_version(script: Path, *modules: str, root: Path = SCRIPTS) -> str:
+def code_version(script: Path, *modules: str, root: Path = FOLDER) -> str:
     """A rule's parameter `code`: its script, the code's hash, `modules`, and versions of libraries.
 
     `modules` are those that the script loads by name at run time. For example 'label_answers.py
     5f3c9a0b1d2e4f68 tracecal.estimators.beam; polars 1.2.0'. Raises `InputError` where a file is
     not Python.
     """
-    name = script.relative_to(root) if script.is_relative_to(root) else script
+    scripts = scripts_beside(root)
+    name = script.relative_to(scripts) if script.is_relative_to(scripts) else script
     code = " ".join([str(name), code_hash(script, *modules, root=root), *modules])
     return f"{code}; {', '.join(_libraries(script, *modules, root=root))}"
 
 
-def require_code(version: str, root: Path = SCRIPTS) -> None:
+def require_code(version: str, root: Path = FOLDER) -> None:
     """Raise `InputError` where the script that `version` names, or its imports, were edited."""
     name, code, *modules = version.partition(";")[0].split()
-    if code_hash(root / name, *modules, root=root) != code:
+    if code_hash(scripts_beside(root) / name, *modules, root=root) != code:
         raise InputError(
             f"the code of {Path(name).name} was edited after this run had started, so its result "
             "would not belong to the run; start snakemake again."
@@ -74,16 +89,16 @@ def settings_hash(params: Mapping[str, object]) -> str:
 
 
 @cache
-def code_hash(script: Path, *modules: str, root: Path = SCRIPTS) -> str:
-    """Hash of a script and of every module below `root` that it imports, directly or not."""
+def code_hash(script: Path, *modules: str, root: Path = FOLDER) -> str:
+    """Hash of a script and of every module of `PACKAGES` that it imports, directly or not."""
     paths = import_closure(script, *modules, root=root)
     lines = [f"{_code(path, root).hash} {path.relative_to(root)}" for path in paths]
     return hash_of("\n".join([_code(script, root).hash, *lines]))
 
 
 @cache
-def import_closure(script: Path, *modules: str, root: Path = SCRIPTS) -> list[Path]:
-    """The files below `root` that run where `script` and `modules` are imported; sorted."""
+def import_closure(script: Path, *modules: str, root: Path = FOLDER) -> list[Path]:
+    """The files of `PACKAGES` that run where `script` and `modules` are imported; sorted."""
     closure = {file for module in modules for file in _files(module, root)}
     unread = [script, *closure]
     while unread:
@@ -96,8 +111,8 @@ def import_closure(script: Path, *modules: str, root: Path = SCRIPTS) -> list[Pa
 
 @cache
 def _files(module: str, root: Path) -> frozenset[Path]:
-    """The files below `root` that an import of `module` runs: its own, and its packages'."""
-    if module == PUBLIC:
+    """The files of `PACKAGES` that an import of `module` runs: its own, and its packages'."""
+    if module == PUBLIC or module.partition(".")[0] not in PACKAGES:
         return frozenset()
     above, _, _ = module.rpartition(".")
     # An attribute of a module is written as a module in it.
@@ -114,9 +129,8 @@ def _libraries(script: Path, *modules: str, root: Path) -> list[str]:
     """The libraries that the code imports with installed versions, sorted: 'polars 1.2.0'."""
     paths = [script, *import_closure(script, *modules, root=root)]
     names = {module.split(".")[0] for path in paths for module in _code(path, root).imports}
-    ours = {path.stem for path in root.iterdir()}
     libraries = sorted(
-        DISTRIBUTIONS.get(name, name) for name in names - ours - sys.stdlib_module_names
+        DISTRIBUTIONS.get(name, name) for name in names - {*PACKAGES} - sys.stdlib_module_names
     )
     return [installed for name in libraries if (installed := _installed(name))]
 
