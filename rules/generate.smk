@@ -223,7 +223,7 @@ TRACES_AND_QUESTIONS = {
 
 rule read_answers:
     input:
-        answers=lambda wildcards: ancient(answers_file(wildcards)),
+        answers=lambda wildcards: ancient(local(answers_file(wildcards))),
         task="<results>/tasks/{task}.parquet",
     output:
         **TRACES_AND_QUESTIONS,
@@ -248,7 +248,7 @@ rule read_answers:
 rule replay_answers:
     input:
         **MODEL_FILES,
-        answers=lambda wildcards: ancient(answers_file(wildcards)),
+        answers=lambda wildcards: ancient(local(answers_file(wildcards))),
         task="<results>/tasks/{task}.parquet",
     output:
         **TRACES_AND_QUESTIONS,

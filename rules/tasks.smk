@@ -11,15 +11,15 @@ from trace_workflow.config.task_digests import task_digest
 from trace_workflow.config.tasks import Rows
 from trace_workflow.config.tasks import local_path
 
-# The files of each task's rows, local or staged. Whether local ones or the code changed is decided
-# by the table that they make.
+# The files of each task's rows, staged or local; with a storage provider, too, these lie on the disk. Whether
+# local ones or the code changed is decided by the table that they make.
 FILES_OF_ROWS = {}
 for slug, task in TASKS.items():
     if task.source.hub:
         names = [file.name for file in task.row_files()]
         FILES_OF_ROWS[slug] = [f"<results>/work/rows/{slug}/{name}.parquet" for name in names]
     elif task.source.path:
-        FILES_OF_ROWS[slug] = ancient([local_path(file, ROOT) for file in task.local_files()])
+        FILES_OF_ROWS[slug] = ancient(local([local_path(file, ROOT) for file in task.local_files()]))
 for slug, parent in PARENTS.items():
     FILES_OF_ROWS[slug] = [f"<results>/tasks/{parent}.parquet", *FILES_OF_ROWS[parent]]
 
