@@ -17,7 +17,7 @@ RATES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 
 
 def guarantees(kept, enough=None, rates=RATES):
-    """A table of guarantees: the share kept by rate, and of others the labels that might do."""
+    """A table of guarantees: the share kept by rate, and of others the labels that may be enough."""
     rows = [
         {
             "error_rate": rate,
@@ -52,10 +52,10 @@ def test_the_decision_says_what_is_kept_and_what_is_missing():
         "confidence)."
     )
     assert other_rates(table, 0.2, 0.56, ()) == (
-        "at 10 %: keep 30 %      at 5 %: not with these labels; about 900 might do"
+        "at 10 %: keep 30 %      at 5 %: not with these labels; about 900 may be enough"
     )
     assert headline(table, 0.05, 0.9, 0.56).endswith(
-        "at most 5 % wrong is not guaranteed with these labels; about 900 might do."
+        "at most 5 % wrong is not guaranteed with these labels; about 900 may be enough."
     )
 
 
@@ -74,7 +74,7 @@ def test_rates_above_the_models_own_are_listed_only_where_they_are_asked_for():
     [
         (400, 0.56, '400 answers by m to "cities"; all labelled, 44 % wrong.'),
         (1520, 0.56, '1,520 answers by m to "cities"; 400 labelled, 44 % wrong.'),
-        (400, 1, '400 answers by m to "cities"; all labelled, all right.'),
+        (400, 1, '400 answers by m to "cities"; all labelled, none wrong.'),
         (400, 0.998, '400 answers by m to "cities"; all labelled, 0.2 % wrong.'),
     ],
 )
@@ -95,6 +95,6 @@ def test_a_dozen_lines_of_80_columns_whatever_is_said():
     typed = "".join(lines[-3:-1]).replace("\\", "").split()
     assert " ".join(typed) == f"Next: {command}"
     many = decision_text([[sentence] * 2, [sentence] * 9, [sentence]], {"Next": "x"}).splitlines()
-    assert len(many) == 12 and many[-4].startswith("  The rest stands in the calibrator's card")
+    assert len(many) == 12 and many[-4].startswith("  For the rest, see the calibrator's card")
     short = decision_text([["a"], ["b"]], {"Next": "tracecal label"})
     assert short == "a\n\nb\n\nNext: tracecal label"

@@ -116,7 +116,7 @@ def test_the_forecast_of_labels_is_that_of_the_plan():
     assert entry.threshold is None and 300 < entry.enough < 3200
     plan = tracecal.plan(0.3, calibrator=calibrator, draws=population.DRAWS)
     assert format_count(questions_needed(POWER, plan.table)) == f"{entry.enough:,}"
-    assert f"about {entry.enough:,} might do" in " ".join(calibrator.report().text.split())
+    assert f"about {entry.enough:,} may be enough" in " ".join(calibrator.report().text.split())
     (reason,) = set(calibrator.score(as_new(answers(5, seed=3)), error_rate=0.3)["reason"])
     assert f"about {entry.enough:,} labelled questions like these would be enough" in reason
     hopeless = tracecal.calibrate(answers(60), "t", error_rates=[0.01]).report().control

@@ -62,7 +62,7 @@ def test_too_few_labels_and_how_many_would_do(large, new):
     result = tracecal.check(few, large, RATE)
     assert (result.verdict, result.exit_code) == ("too few", 4)
     assert result.n_labelled < result.enough < 200
-    assert f"about {result.enough} labelled kept answers might do" in str(result)
+    assert f"about {result.enough} labelled kept answers may be enough" in str(result)
     assert tracecal.check(rows, large, RATE).verdict != "too few"
 
 
@@ -95,7 +95,7 @@ def test_answers_to_one_question_are_tested_together(new):
     result = tracecal.check(rows.with_columns(correct=False).head(15), large, RATE)
     assert result.unit == "questions" and result.verdict == "too few"
     assert result.n_wrong == result.n_kept >= 5  # single ones would contradict
-    assert "labelled questions might do" in str(result)
+    assert "labelled questions may be enough" in str(result)
     assert tracecal.check(rows.with_columns(correct=False), large, RATE).exit_code == 3
 
 

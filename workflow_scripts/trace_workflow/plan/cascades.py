@@ -1,4 +1,9 @@
-"""The plan for doubtful answers: early doubt, and cascades of models."""
+"""Which analyses, tables and figures a run makes of doubtful answers; nothing is computed here.
+
+A doubtful answer has a low probability of being right. *Early doubt* asks how soon, in tokens, an
+answer can be known as doubtful; a *cascade* of a small and a large model asks the large one where
+the small one's answer is doubtful. `plan.py` calls `results` for each run.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -25,9 +30,9 @@ def results(run: Run) -> Iterator[Result | PlannedTable]:
 
 
 def _early_doubt(run: Run) -> Iterator[Result | PlannedTable]:
-    """Doubt by the number of tokens, for compared estimators that look at a trace alone.
+    """How well doubt is known after the first tokens.
 
-    They are defined on the first tokens of an answer.
+    Only estimators that need nothing but the trace can be computed there.
     """
     compared = run.selection.main_compared.where(of_trace_alone)
     if not compared:
@@ -59,7 +64,8 @@ def _cascades(run: Run) -> Iterator[Result | PlannedTable]:
             "prices": {model: prices[model] for model in pair if model in prices},
         }
         files = pair_files("labels traces predictions splits questions", "all")
-        # Without both prices parameters count, of models that have a folder.
+        # If a price is missing, cost is counted in parameters, which are read from the model's
+        # folder. Models whose answers were imported have none.
         models = [model for model in pair if not config.answered(model)]
         if models and not {*pair} <= {*prices}:
             files["models"] = PerPair("<results>/models/{model}", "all", models)
@@ -96,7 +102,7 @@ def _guarantees(run: Run, pairs: ModelPairs) -> Iterator[Result | PlannedTable]:
 def _pair_analysis(
     name: str, pair: tuple[str, str], settings: Mapping[str, object], files: Mapping[str, PerPair]
 ) -> Analysis:
-    """The analysis of one pair of models, so that another model adds only its own to a run."""
+    """The analysis of one pair: a model added to a run adds only the analyses with that model."""
     small, large = pair
     return Analysis(
         f"{name}/{small}/{large}",

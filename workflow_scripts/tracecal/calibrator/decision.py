@@ -1,8 +1,8 @@
-"""The decision that a calibrator allows, in a dozen lines of 80 columns: what `calibrate` prints.
+"""What `calibrate` prints: in 12 lines of 80 columns, which answers may be kept.
 
-`decision_text` joins what was read, the guarantee at the error rate asked for, how good the
-probabilities are and what to type next. `headline` and `other_rates` are its sentences about
-guarantees; `estimator_table` is what `--all` adds.
+The report (`report.py`) writes sentences with `describe_counts`, `describe_reading`, `headline` and
+`other_rates`; `decision_text` joins them with the commands to type next. `estimator_table` is what
+`--all` adds.
 """
 
 import textwrap
@@ -15,19 +15,23 @@ from tracecal.calibrator.catalogue import LABELS, group_of
 from tracecal.calibrator.schema import CalibrationData
 
 WIDTH, MOST_LINES = 80, 12
-USUAL_RATE = 0.2  # the error rate of the decision where none is asked for
+USUAL_RATE = 0.2  # the error rate of the decision by default
 NO_BREAK = "\N{NO-BREAK SPACE}"
-REST = "  The rest stands in the calibrator's card: tracecal card --help"
+REST = "  For the rest, see the calibrator's card: tracecal card --help"
 WITHOUT = "not with these labels"
 
 
 def percent(share: float) -> str:
-    """Format a share in percent, with two digits below 1 %.
+    """Format a share in whole percent; below 1 % with two digits, and above 99 % with one decimal.
 
-    >>> percent(0.534), percent(0.025), percent(0.0012)
-    ('53 %', '2 %', '0.12 %')
+    >>> percent(0.534), percent(0.0012), percent(0.9964), percent(1)
+    ('53 %', '0.12 %', '99.6 %', '100 %')
     """
-    return f"{100 * share:.0f} %" if share >= 0.01 or share == 0 else f"{100 * share:.2g} %"
+    if 0 < share < 0.01:
+        return f"{100 * share:.2g} %"
+    if 0.99 < share < 1:
+        return f"{min(100 * share, 99.9):.1f} %"
+    return f"{100 * share:.0f} %"
 
 
 def rate_text(error_rate: float) -> str:
@@ -40,9 +44,10 @@ def rate_text(error_rate: float) -> str:
 
 
 def decided_rate(guarantees: pl.DataFrame, asked: Sequence[float]) -> float | None:
-    """Return the error rate of the decision: the first `asked` one, or else the usual one.
+    """Return the error rate of the decision: the first `asked` one, by default USUAL_RATE.
 
-    If it was not tested, the nearest tested rate; None if no rate was tested.
+    Rates that are asked for are tested. If USUAL_RATE was not (with `--config`), the nearest tested
+    rate is returned; None if no rate was tested.
     """
     rates = guarantees["error_rate"].to_list()
     target = asked[0] if asked else USUAL_RATE
@@ -50,7 +55,7 @@ def decided_rate(guarantees: pl.DataFrame, asked: Sequence[float]) -> float | No
 
 
 def headline(guarantees: pl.DataFrame, rate: float, confidence: float, base_rate: float) -> str:
-    """Say what is guaranteed at an error rate, or else how many labels might do."""
+    """Say what is guaranteed at `rate`, one of those tested, or how many labels may be enough."""
     row = guarantees.row(by_predicate=pl.col("error_rate") == rate, named=True)
     if row["threshold"] is None:
         return (
@@ -60,24 +65,28 @@ def headline(guarantees: pl.DataFrame, rate: float, confidence: float, base_rate
     share = "all" if row["coverage"] == 1 else f"about {percent(row['coverage'])} of"
     already = ""
     if 0 < 1 - base_rate <= rate:
-        already = f" Of all labelled ones {percent(1 - base_rate)} are: a smaller rate drops more."
+        already = (
+            f" Of all labelled answers only {percent(1 - base_rate)} are wrong: ask for a smaller "
+            "rate to drop more."
+        )
     return (
         f"Keep {share} answers like these: at most {rate_text(rate)} of those kept are wrong "
-        f"({percent(confidence)} confidence).{already}"
+        f"({rate_text(confidence)} confidence).{already}"
     )
 
 
 def other_rates(
     guarantees: pl.DataFrame, rate: float, base_rate: float, asked: Sequence[float]
 ) -> str | None:
-    """Say what is guaranteed at the other error rates, in a line; None without any.
+    """Say what is guaranteed at other error rates; None without any.
 
-    Leaves out rates above the error rate of all answers, unless they are among the `asked` ones.
+    Rates that nobody asked for are shown where they are below the share of wrong answers, as far as
+    a line allows.
     """
     rows = guarantees.filter(pl.col("error_rate") != rate).filter(
         pl.col("error_rate").is_in(list(asked)) | (pl.col("error_rate") < 1 - base_rate)
     )
-    if not asked:  # the nearest ones: stricter ones where the rate is guaranteed, else laxer ones
+    if not asked:  # show stricter rates if `rate` is guaranteed, and laxer ones if not
         is_guaranteed = guarantees.filter(error_rate=rate)["threshold"].null_count() == 0
         side = pl.col("error_rate") < rate if is_guaranteed else pl.col("error_rate") > rate
         rows = rows.filter(side)
@@ -94,14 +103,14 @@ def other_rates(
 
 def _forecast(row: Mapping[str, Any]) -> str:
     enough = row.get("enough")
-    return f"; about {enough:,} might do" if enough else ""
+    return f"; about {enough:,} may be enough" if enough else ""
 
 
 def describe_counts(data: CalibrationData, n_answers: int) -> str:
     """Count the answers by model and task, the labelled and the wrong ones, in a sentence."""
     wrong = f"{percent(1 - data.base_rate)} wrong"
     if data.base_rate in (0, 1):
-        wrong = "all right" if data.base_rate else "all wrong"
+        wrong = "none wrong" if data.base_rate else "all wrong"
     labelled = f"all labelled, {wrong}" if n_answers <= data.n else f"{data.n:,} labelled, {wrong}"
     model = data.model or "an unnamed model"
     missing = f"; {data.n_missing:,} have no probability" if data.n_missing else ""
@@ -121,29 +130,36 @@ def describe_reading(data: CalibrationData) -> str:
 
 
 def decision_text(paragraphs: Iterable[Iterable[str]], commands: Mapping[str, str]) -> str:
-    """Join paragraphs of sentences, each starting a line, and the commands to type.
+    """Join paragraphs, whose sentences each start on a new line, and the labelled `commands`.
 
     Blank lines separate paragraphs as far as MOST_LINES lines allow. If the text is longer, the
-    longest paragraph is cut and refers to the card.
+    longest paragraphs are cut, and the text refers to the card.
     """
     blocks = [
         [line for sentence in paragraph for line in _wrapped(sentence)] for paragraph in paragraphs
     ]
-    blocks.append([line for word, command in commands.items() for line in _typed(word, command)])
     blocks = [block for block in blocks if block]
-    if (excess := sum(map(len, blocks)) - MOST_LINES) > 0:
-        longest = max(blocks[:-1], key=len)
-        del longest[-excess - 1 :]
-        longest.append(REST)
+    typed = [line for label, command in commands.items() for line in _typed(label, command)]
+    _cut(blocks, MOST_LINES - len(typed))
+    blocks += [typed] if typed else []
     spare = MOST_LINES - sum(map(len, blocks))
     gaps = [len(blocks) - 1, *range(1, len(blocks) - 1)]  # the one before the commands first
     separated = gaps[: max(0, spare)]
     lines = [
         line
         for number, block in enumerate(blocks)
-        for line in ([""] if number in separated else []) + block
+        for line in ([""] if number in separated and number else []) + block
     ]
     return "\n".join(lines)
+
+
+def _cut(blocks: list[list[str]], n_lines: int) -> None:
+    """Shorten the longest of the blocks to `n_lines` in all, the last cut one ending in REST."""
+    if sum(map(len, blocks)) <= n_lines:
+        return
+    while sum(map(len, blocks)) >= n_lines and len(longest := max(blocks, key=len)) > 1:
+        longest.pop()
+    longest.append(REST)
 
 
 def _wrapped(sentence: str) -> list[str]:
@@ -159,9 +175,9 @@ def _wrapped(sentence: str) -> list[str]:
     return [line.replace(NO_BREAK, " ") for line in lines]
 
 
-def _typed(word: str, command: str) -> list[str]:
-    """Format a command after its word; a long one continues on lines that a shell joins."""
-    first, lines = f"{word}: ", []
+def _typed(label: str, command: str) -> list[str]:
+    """Format a labelled command; a long one breaks before options, with backslashes."""
+    first, lines = f"{label}: ", []
     for part in command.split(" --"):
         part = part if not lines else f"--{part}"
         if lines and len(lines[-1]) + 1 + len(part) <= WIDTH - 2:

@@ -58,8 +58,8 @@ class Check:
     error_rate, excluded_rate, confidence : float
         As given.
     enough : int or None
-        How many labelled kept answers, or questions where a question has several, might do where
-        labels are too few; None otherwise, or where far more are needed.
+        How many labelled kept answers, or questions where a question has several, may be enough
+        where labels are too few; None otherwise, or where far more are needed.
     """
 
     verdict: Verdict
@@ -116,7 +116,7 @@ class Check:
         number = "far more" if self.enough is None else f"about {self.enough:,}"
         return (
             f"Too few labels to tell: they rule out neither {rate} nor {excluded} wrong; {number} "
-            f"labelled {self.unit} might do."
+            f"labelled {self.unit} may be enough."
         )
 
     @property

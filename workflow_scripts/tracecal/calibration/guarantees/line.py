@@ -1,13 +1,17 @@
-"""The line: how many of the k highest-ranked answers may be wrong, for all k at once.
+"""The line: how many of the k highest-ranked answers may be wrong, for all ranks k at once.
 
-Rank labelled answers by a score that is fixed without their labels. If answers are wrong at the
-target error rate throughout, the wrong ones among the first k fall to the line at some k with
-probability at most `level`. No population whose kept answers are wrong more often does so more
-often, at any threshold, so every threshold at or under the line is guaranteed.
+Rank labelled answers, drawn independently, by a score that is fixed without their labels. A rank
+passes if at most `allowed[k]` of the first k answers are wrong. If every answer is wrong with the
+target error rate, some rank passes with probability at most `level`. Where the answers above a
+threshold are wrong more often, that threshold passes no more often (docs/background/guarantees.md;
+`python -m simulations.lines` tries it). So, with probability 1 - `level`, no threshold that
+passes keeps answers with more than the target error rate.
 
-1. `error_line` computes the line by an exact recursion.
-2. `find_places` counts wrong answers down the ranking, at the ends of ties.
-3. `labels_needed` forecasts how many labels would reach the line.
+1. `find_places` counts wrong answers down the ranking; `error_rate.py` calls it for each guarantee.
+2. `Places.passes` compares the counts with `error_line`, which an exact recursion computes.
+3. `labels_needed` forecasts how many labels would be enough where no rank passes.
+
+Ranks count from 1.
 """
 
 import math
@@ -19,11 +23,13 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import bdtr, bdtrik
 
-# The line starts at the rank START times the number of answers that suffice if none is wrong, or
-# at a tenth of all. The level of a rank k of n is proportional to (n / k) ** TILT.
+# The first rank with a test is START times the number of answers that suffice if none is wrong, or
+# a tenth of all answers if that is more, and at most n. The level of a rank k of n is proportional
+# to (n / k) ** TILT: small k get more, as the share kept at strict rates is small. The values keep
+# most on average in simulations.
 START, START_SHARE, TILT = 1.2, 0.1, 0.3
-HALVINGS = 14
-# More labels would cost time and hardly move a threshold.
+HALVINGS = 14  # steps of the bisection for the level
+# With more labels the recursion is slow, and thresholds hardly move: `error_rate.py` draws these.
 MAX_LABELS = 5000
 # `forecast` tries up to STEPS numbers of labels, each GROWTH times the one before.
 GROWTH, STEPS = 1.25, 12
@@ -31,17 +37,17 @@ GROWTH, STEPS = 1.25, 12
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """How many answers may be wrong by each rank.
+    """How many of the answers down to each rank may be wrong.
 
     Attributes
     ----------
     first : int
         The first rank with a test.
     allowed : array [n - first + 1]
-        The number of wrong answers allowed at the ranks `first`, …, n; -1 where even none wrong is
-        too many.
+        The number of wrong answers allowed at the ranks `first`, …, n; -1 where a rank cannot pass
+        even with none wrong.
     level : float
-        The level of the exact binomial test at rank n, which sets the line.
+        The level of the exact binomial test at rank n; those of other ranks follow by TILT.
     """
 
     first: int
@@ -65,10 +71,18 @@ def error_line(n: int, error_rate: float, level: float) -> Line | None:
     error_rate : float
         Target error rate.
     level : float
-        Largest probability with which answers that are wrong at `error_rate` reach the line.
+        Largest probability that some rank passes where answers are wrong at `error_rate`: 1 less
+        the confidence.
+
+    Raises
+    ------
+    ValueError
+        For more than MAX_LABELS labels.
 
     Examples
     --------
+    The first ranks that allow 0, 1, 2, 3 and 4 wrong answers:
+
     >>> line = error_line(50, error_rate=0.2, level=0.1)
     >>> [line.first + int(np.argmax(line.allowed >= wrong)) for wrong in range(5)]
     [14, 23, 31, 38, 46]
@@ -79,6 +93,7 @@ def error_line(n: int, error_rate: float, level: float) -> Line | None:
     if n > MAX_LABELS:
         raise ValueError(f"{n} labels, more than {MAX_LABELS}")
     first = min(math.ceil(max(START * enough, START_SHARE * n)), n)
+    # Bisect between a level at which ranks pass rarely enough, and the level of a single test.
     low, high = level / 50, level
     while _crossing(_allowed(n, first, error_rate, low), first, error_rate, level) > level:
         low /= 2
@@ -98,24 +113,29 @@ def _allowed(n: int, first: int, error_rate: float, level: float) -> np.ndarray:
     """The largest w with P(Bin(k, error_rate) <= w) <= level * (n / k) ** TILT, or -1, per rank."""
     rank = np.arange(first, n + 1)
     levels = level * (n / rank) ** TILT
-    start = np.floor(np.nan_to_num(bdtrik(levels, rank, error_rate), nan=0.0)) + 1
-    wrong = np.minimum(start, rank - 1)
-    while (excessive := (wrong >= 0) & (bdtr(wrong, rank, error_rate) > levels)).any():
-        wrong = wrong - excessive
-    return wrong.astype(int)
+    # Begin above the limit, by the inverse (NaN where no number is allowed), and step down to it.
+    above = np.floor(np.nan_to_num(bdtrik(levels, rank, error_rate), nan=0.0)) + 1
+    limit = np.minimum(above, rank - 1)
+    while (excessive := (limit >= 0) & (bdtr(limit, rank, error_rate) > levels)).any():
+        limit = limit - excessive
+    return limit.astype(int)
 
 
 def _crossing(allowed: np.ndarray, first: int, error_rate: float, limit: float) -> float:
-    """The probability that answers wrong at `error_rate` reach the line; stops above `limit`."""
+    """The probability that a rank passes where answers are wrong at `error_rate`.
+
+    The sum ends once it is above `limit`; it is then only a lower bound.
+    """
     n, width = first + len(allowed) - 1, max(int(allowed.max()), 0) + 2
     crossed = 0.0
-    # The probability of each number of wrong answers, without those that reached the line.
+    # The probability of each number of wrong answers with no rank passed yet. Numbers above the
+    # largest limit never pass, and are dropped.
     probability = np.zeros(width)
     probability[0] = 1.0
     for rank in range(1, n + 1):
-        wrong = error_rate * probability[:-1]
+        one_more = error_rate * probability[:-1]
         probability *= 1 - error_rate
-        probability[1:] += wrong
+        probability[1:] += one_more
         if rank >= first:
             end = allowed[rank - first] + 1
             crossed += probability[:end].sum()
@@ -127,7 +147,7 @@ def _crossing(allowed: np.ndarray, first: int, error_rate: float, limit: float) 
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """The ends of ties in a ranking of n labelled answers, from the highest score down.
+    """The possible thresholds of a ranking of n labelled answers: where ties end, highest first.
 
     Attributes
     ----------
@@ -147,7 +167,7 @@ class Places:
         return int(self.kept[-1]) if len(self.kept) else 0
 
     def passes(self, error_rate: float, level: float) -> np.ndarray:
-        """Whether each place is at or under the line, [places]."""
+        """Whether at most as many answers are wrong as the line allows, [places]."""
         line = error_line(self.n, error_rate, level)
         if line is None:
             return np.zeros(len(self.kept), dtype=bool)
@@ -155,20 +175,21 @@ class Places:
         return (index >= 0) & (self.wrong <= line.allowed[np.maximum(index, 0)])
 
     def nearest(self, error_rate: float, level: float) -> int | None:
-        """The place whose exact test comes nearest to its level; None without a line."""
+        """The place with the smallest p-value in proportion to its level; None without a line."""
         line = error_line(self.n, error_rate, level)
         if line is None:
             return None
         places = np.flatnonzero(self.kept >= line.first)
         n_kept = self.kept[places]
-        excess = np.log(bdtr(self.wrong[places], n_kept, error_rate)) + TILT * np.log(n_kept)
-        return int(places[np.argmin(excess)])
+        with np.errstate(divide="ignore"):  # a p-value of 0 is the smallest
+            log_p = np.log(bdtr(self.wrong[places], n_kept, error_rate))
+        return int(places[np.argmin(log_p + TILT * np.log(n_kept))])
 
 
 def find_places(score: np.ndarray, wrong: np.ndarray) -> Places:
-    """Rank answers with `score` [n] and `wrong` [n]; those without a finite score are not ranked.
+    """Rank answers by `score` [n], highest first; `wrong` [n] says which are wrong.
 
-    Infinite scores are ranked; NaN is not.
+    Answers whose score is NaN are left out; infinite scores are ranked.
 
     >>> find_places(np.array([0.9, 0.5, 0.9, np.nan]), np.array([0, 1, 1, 0], dtype=bool)).kept
     array([2, 3])
@@ -182,9 +203,10 @@ def find_places(score: np.ndarray, wrong: np.ndarray) -> Places:
 
 
 def labels_needed(places: Places, error_rate: float, level: float) -> int | None:
-    """Forecast how many labels reach the line if the nearest place keeps its share of errors.
+    """Forecast how many labels are enough for a guarantee where no place passes.
 
-    None without a line, or if too many are wrong for any of the numbers of `forecast`.
+    It assumes that the nearest place keeps the same share of more answers, as many of them wrong.
+    None without a line, or if too many are wrong for all numbers that `forecast` tries.
     """
     nearest = places.nearest(error_rate, level)
     if nearest is None or places.wrong[nearest] >= error_rate * places.kept[nearest]:
@@ -203,8 +225,8 @@ def labels_needed(places: Places, error_rate: float, level: float) -> int | None
 def forecast(n: int, is_enough: Callable[[int], bool]) -> int | None:
     """Search the smallest number that is enough among `n` times GROWTH, GROWTH², …
 
-    None if 14.6 times `n` (GROWTH to the power of STEPS), or MAX_LABELS, is not enough. By
-    bisection, as if whatever is enough stayed so with more.
+    None if no such number up to 14.6 times `n` (GROWTH to the power of STEPS) and MAX_LABELS is.
+    The search bisects, assuming that more labels are never worse.
 
     >>> forecast(100, lambda n: n > 200)
     245
