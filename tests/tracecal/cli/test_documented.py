@@ -1,5 +1,6 @@
 """What README.md and docs say one can write runs as it stands."""
 
+import json
 import re
 import shlex
 import shutil
@@ -53,6 +54,26 @@ def test_the_readme_runs_and_says_what_comes_out(tmp_path, monkeypatch, capsys):
     flowing = " ".join(readme.split())
     assert f"wrong in {wrong} % of {labelled} labelled answers" in flowing
     assert f"keeps the most confident {coverage} %" in flowing
+    scored = pl.read_ndjson("scored.jsonl").filter(pl.col("keep"))
+    n_wrong = len(scored) - sum(map(new_answers_right().get, scored["example_id"]))
+    share = f"{n_wrong / len(scored):.0%}".replace("%", " %")
+    assert f"It keeps {len(scored)}, of which {n_wrong} are wrong ({share})" in flowing
+
+
+def new_answers_right():
+    """Whether each new answer names its country, by the references in `demo/`."""
+    rows = [*read_lines(ROOT / "demo/rows/cities/evaluation.jsonl")]
+    references = {row["question"]: row["references"] for row in rows}
+    right = {}
+    for row in read_lines(ROOT / "examples/new.jsonl"):
+        answer = row["response"]["choices"][0]["message"]["content"].casefold()
+        names = references[row["request"]["messages"][-1]["content"]]
+        right[row["id"]] = any(name.casefold() in answer for name in names)
+    return right
+
+
+def read_lines(path):
+    return map(json.loads, path.read_text(encoding="utf-8").splitlines())
 
 
 @pytest.mark.parametrize("page", [TUTORIAL])
