@@ -98,19 +98,19 @@ def n_missing(column: str) -> Callable[[pl.DataFrame], float]:
     return lambda scores: scores[column].null_count()
 
 
-METRICS = [
-    metric_of("auroc", on_judged(single_auroc)),
-    metric_of("brier", on_judged(lambda proba, y_true: brier(proba[None], y_true[None])[0])),
-    metric_of("ece", on_judged(lambda proba, y_true: ece(proba[None], y_true[None], N_BINS)[0])),
-    metric_of("coverage", coverage),
-    metric_of("kept_error", kept_error),
-    metric_of("without_confidence", n_missing("probability")),
-    metric_of("without_verdict", n_missing("correct")),
-    metric_of("seen", lambda scores: scores["seen"].sum()),
-]
+MEASURES: dict[str, Callable[[pl.DataFrame], float]] = {
+    "auroc": on_judged(single_auroc),
+    "brier": on_judged(lambda proba, y_true: brier(proba[None], y_true[None])[0]),
+    "ece": on_judged(lambda proba, y_true: ece(proba[None], y_true[None], N_BINS)[0]),
+    "coverage": coverage,
+    "kept_error": kept_error,
+    "without_confidence": n_missing("probability"),
+    "without_verdict": n_missing("correct"),
+    "seen": lambda scores: scores["seen"].sum(),
+}
 
 
-@scorer(metrics=METRICS)
+@scorer(metrics=[metric_of(name, compute) for name, compute in MEASURES.items()])
 def confidence(
     calibrator: str,
     error_rate: float | None = None,

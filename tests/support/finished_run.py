@@ -1,0 +1,84 @@
+"""A made-up finished run of config/smoke.yaml, as far as a log of its answers reads it."""
+
+from pathlib import Path
+
+import polars as pl
+
+from support.task_answers import made_up
+from tracecal.calibration.guarantees.control import control_error_rates
+from tracecal.calibration.predictions import calibrate_all
+from tracecal.calibrator.schema import (
+    CalibratedEstimator,
+    CalibrationData,
+    CalibratorFile,
+    ErrorRateControl,
+)
+from tracecal.io.files import write_checked, write_parquet
+from tracecal.io.traces import TRACES, provenance, write_table
+
+MODEL, TASK = "demo-small", "arithmetic"
+PAIRS = [("demo-medium", TASK), (MODEL, TASK), (MODEL, "extractive")]
+ANSWERS = 400
+
+
+def write_run(root: Path) -> dict[str, pl.DataFrame]:
+    """Write the files of all pairs below `root`; what the pair of MODEL and TASK holds."""
+    written = {}
+    for model, task in PAIRS:
+        written[model, task] = _write_pair(root / "results/smoke", model, task)
+    return written[MODEL, TASK]
+
+
+def _write_pair(folder: Path, model: str, task: str) -> dict[str, pl.DataFrame]:
+    answers, splits = made_up(task, ANSWERS)
+    ids = answers["example_id"]
+    predictions, fits = calibrate_all(
+        answers, splits, {"seq_logp": ["scores.seq_logp"]}, "logistic"
+    )
+    scores = answers.select("example_id", seq_logp="scores.seq_logp")
+    rated = scores.join(answers.select("example_id", "correct"), on="example_id")
+    fit = fits["seq_logp"]
+    control = control_error_rates(
+        "seq_logp", fit, rated, splits, [0.01, 0.3, 0.5], 0.9, ungrouped=True
+    )
+    calibrated = CalibratedEstimator(
+        **dict(fit), risk_control=ErrorRateControl.model_validate(control)
+    )
+    told = CalibrationData(model=model, task=task, n=ANSWERS, base_rate=answers["correct"].mean())
+    text = CalibratorFile.of(told, {"seq_logp": calibrated}).text()
+    tasks = pl.DataFrame(
+        {
+            "example_id": ids,
+            "group_id": ids,
+            "role": ["evaluation"] * ANSWERS,
+            "language": ["en"] * ANSWERS,
+            "question": "What is " + ids + "?",
+            "context": pl.Series([None] * ANSWERS, dtype=pl.String),
+            "references": [["yes"]] * ANSWERS,
+            "distractors": pl.Series([[]] * ANSWERS, dtype=pl.List(pl.String)),
+        }
+    )
+    labels = answers.select(
+        "example_id",
+        "correct",
+        prediction=pl.when("correct").then(pl.lit("yes")).otherwise(pl.lit("no")),
+        error_kind=pl.when("correct").then(None).otherwise(pl.lit("number")),
+    )
+    traces = labels.select(
+        "example_id",
+        prompt="<|user|>What is " + pl.col("example_id") + "?<|assistant|>",
+        prompt_token_ids=pl.lit([1, 2], pl.List(pl.Int32)),
+        answer="It is " + pl.col("prediction"),
+        token_ids=pl.lit([3, 4, 5], pl.List(pl.Int32)),
+        tokens=pl.concat_list(pl.lit("It is "), "prediction", pl.lit("<|end|>")),
+        surprisal=pl.lit([0.5, 0.25, 0.125], pl.List(pl.Float32)),
+        entropy=pl.lit([1.0, 0.5, 0.25], pl.List(pl.Float32)),
+        finish_reason=pl.lit("eos"),
+    )
+    write_parquet(tasks, folder / f"tasks/{task}.parquet")
+    for kind, frame in {"labels": labels, "scores": scores, "predictions": predictions}.items():
+        write_parquet(frame, folder / f"{kind}/{model}/{task}.parquet")
+    write_checked(text, folder / f"calibrators/{model}/{task}.json")
+    metadata = provenance(model, "sha256:0", "float32", "greedy", 0)
+    write_table(traces.to_arrow().cast(TRACES), metadata, folder / f"traces/{model}/{task}.arrow")
+    return {"labels": labels, "predictions": predictions, "traces": traces, "control": control}
