@@ -1,4 +1,6 @@
-"""Fixtures: model folders that vLLM can load, and jobs that decode with one engine or the other."""
+"""Fixtures: model folders that vLLM can load, jobs that decode with one engine or the other, and
+vLLM's two model runners.
+"""
 
 import hashlib
 import json
@@ -18,7 +20,7 @@ from trace_workflow.config.config import load_config
 from trace_workflow.config.prompting import PromptSettings
 from trace_workflow.models.staging.packages import unpack_model
 from trace_workflow.models.vllm_engine import installed
-from tracecal.io.files import write_checked, write_parquet
+from tracecal.io.files import write_checked, write_parquet, write_text
 from tracecal.io.input_files import read_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,6 +38,41 @@ def script_of(rule: str) -> Path:
 def vllm() -> None:
     if find_spec("vllm") is None:
         pytest.skip("vLLM is not installed here; `make test-vllm` does it where there is a build")
+
+
+@pytest.fixture(scope="session")
+def interpreter(tmp_path_factory) -> Path:
+    """A folder for the path that tells Triton of `engines.interpreter`, as a package that pip
+    installed would.
+    """
+    folder = tmp_path_factory.mktemp("interpreter")
+    information = folder / "interpreter-0.dist-info"
+    information.mkdir()
+    told = {
+        "METADATA": "Metadata-Version: 2.1\nName: interpreter\nVersion: 0\n",
+        "entry_points.txt": "[triton.backends]\ncpu = engines.interpreter\n",
+    }
+    for name, content in told.items():
+        write_text(content, information / name)
+    return folder
+
+
+@pytest.fixture(params=["V1", "V2"])
+def runner(request, monkeypatch, interpreter) -> str:
+    """The model runner that vLLM takes in processes that a test starts."""
+    monkeypatch.setenv("VLLM_USE_V2_MODEL_RUNNER", "1" if request.param == "V2" else "0")
+    if request.param == "V2":
+        monkeypatch.setenv("TRITON_INTERPRET", "1")
+        # No warm-up: its logits may all be NaN, of which the interpreter's argmax is an error.
+        monkeypatch.setenv("VLLM_CPU_CI_ENV", "1")
+        monkeypatch.setenv("PYTHONPATH", str(interpreter))
+    return request.param
+
+
+def search_path() -> dict[str, str]:
+    """The environment's variable with which a process finds the workflow and its tests."""
+    given = os.environ.get("PYTHONPATH", "")
+    return {"PYTHONPATH": f"{ROOT / 'workflow_scripts'}:{ROOT / 'tests'}:{given}"}
 
 
 @pytest.fixture(scope="session")
@@ -119,7 +156,7 @@ class Jobs:
         process = subprocess.Popen(
             [sys.executable, "-m", "engines.decoding", str(path)],
             cwd=ROOT,
-            env=os.environ | {"PYTHONPATH": "workflow_scripts:tests", "OMP_NUM_THREADS": "1"},
+            env=os.environ | search_path() | {"OMP_NUM_THREADS": "1"},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

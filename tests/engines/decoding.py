@@ -1,7 +1,8 @@
 """A rule's script in a process of its own, as Snakemake starts it: python -m engines.decoding SPEC.
 
 SPEC is a JSON file with the arguments of `run_script`, and under `tight` further arguments of vLLM's
-engine, such as few blocks of its cache. Prints how often vLLM took a request's blocks away.
+engine, such as few blocks of its cache. Prints which of vLLM's model runners decoded, as far as this
+process did, and how often vLLM took a request's blocks away.
 """
 
 import functools
@@ -27,6 +28,7 @@ def main(spec: dict) -> None:
 
         Scheduler._preempt_request = count_and_preempt
     run_script(spec.pop("script"), Path(spec.pop("folder")), **spec)
+    print("runner", "V2" if "vllm.v1.worker.cpu.model_runner" in sys.modules else "V1")
     print("preempted", len(preempted))
 
 

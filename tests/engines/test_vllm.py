@@ -1,4 +1,7 @@
-"""vLLM's answers and traces are Transformers', whatever the scheduler does: make test-vllm."""
+"""vLLM's answers and traces are Transformers', whatever the scheduler does: make test-vllm.
+
+With each of its model runners; Triton's interpreter runs the kernels of V2.
+"""
 
 import json
 import os
@@ -12,12 +15,12 @@ import polars as pl
 import pytest
 import torch
 
-from engines.conftest import ROOT, VLLM
+from engines.conftest import ROOT, VLLM, search_path
 from trace_workflow.models.audit import audit_traces
 from tracecal.capture.model import load_model
 from tracecal.io.traces import arrow_metadata, read_arrow, read_traces
 
-pytestmark = [pytest.mark.vllm, pytest.mark.usefixtures("vllm")]
+pytestmark = [pytest.mark.vllm, pytest.mark.usefixtures("vllm", "runner")]
 CLOSE = 1e-4
 
 
@@ -34,10 +37,11 @@ def share_equal(
 
 
 @pytest.mark.parametrize("model", ["llama", "qwen3", "mistral", "smollm2"])
-def test_traces_are_those_of_transformers_and_of_a_teacher_forced_replay(jobs_of, model):
+def test_traces_are_those_of_transformers_and_of_a_teacher_forced_replay(jobs_of, model, runner):
     jobs = jobs_of(model)
     ours = jobs.decode("ours")
     theirs = jobs.decode("theirs", VLLM)
+    assert f"runner {runner}\n" in theirs.output
     traces = read_traces(theirs.file)
     assert traces["prompt_token_ids"].equals(read_traces(ours.file)["prompt_token_ids"])
     assert share_equal(traces, read_traces(ours.file)) > 0.9
@@ -124,7 +128,7 @@ def test_the_documented_snippet_gives_exact_traces(folder_of):
         "\nimport json\nids = [[list(o.prompt_token_ids), o.outputs[0].token_ids] for o in outputs]"
     )
     code += "\nprint(json.dumps([ids, traces]))"
-    variables = {"PYTHONPATH": "workflow_scripts", "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    variables = search_path() | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
     variables |= {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "VLLM_NO_USAGE_STATS": "1"}
     run = subprocess.run(
         [sys.executable, "-c", code],

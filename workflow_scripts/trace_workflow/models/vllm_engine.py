@@ -27,11 +27,10 @@ if TYPE_CHECKING:  # slow to load, and not needed at import
     from vllm import LLMEngine
 
 
-# The engine runs in our process, so that a kill ends it and results do not depend on timing; the
-# model runner is the one whose interface `Capture` implements; no usage statistics are sent.
+# The engine runs in our process, so that a kill ends it and results do not depend on timing; no
+# usage statistics are sent. vLLM chooses its model runner: `Capture` has the interfaces of both.
 ENVIRONMENT = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
-    "VLLM_USE_V2_MODEL_RUNNER": "0",
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_LOGGING_LEVEL": "WARNING",
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # several jobs may share a machine

@@ -3,19 +3,44 @@
 It needs vLLM and nothing of the workflow: docs/guides/vllm.md shows how to use it alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import torch
-from vllm.v1.sample.logits_processor import LogitsProcessor
 
 from tracecal.capture.capture import capture
 from tracecal.capture.draws import Draws
 
+# vLLM's interfaces of logits processors: that of its first model runner, which may go, and that
+# of Model Runner V2, which older versions do not have. Each runner loads only its own.
+INTERFACES = tuple(
+    import_module(name).LogitsProcessor
+    for name in ("vllm.v1.sample.logits_processor", "vllm.v1.worker.gpu.sample.logits_processor")
+    if find_spec(name.rpartition(".")[0]) and find_spec(name)
+)
+# What makes logits others than the model's, or a token other than the likeliest.
+NEUTRAL = {
+    "temperature": 0,
+    "repetition_penalty": 1,
+    "presence_penalty": 0,
+    "frequency_penalty": 0,
+    "min_tokens": 0,
+}
+ABSENT = (
+    "logit_bias",
+    "allowed_token_ids",
+    "bad_words",
+    "structured_outputs",
+    "thinking_token_budget",
+    "trace_decode_token_ids",
+)
 Position = tuple[str, int]  # a request's key and how many tokens its answer has
+Step = tuple[int, dict[str, Any], int]  # a row, its request's settings, its answer's length
 
 
-class Capture(LogitsProcessor):
+class Capture(*INTERFACES):
     """Keeps surprisal and entropy (nats) of each greedy token, for requests that name a key:
     `SamplingParams(temperature=0, extra_args={"trace": "17"})`.
 
@@ -23,19 +48,30 @@ class Capture(LogitsProcessor):
     computed again overwrites its values, so chunked prompts and preemption do no harm. With
     further `{"draw": key, "temperature": t}` the token is drawn by `Draws`, and all others are
     masked for vLLM.
+
+    Either of vLLM's model runners can load it: methods with the same name serve both, the others
+    one.
     """
 
     @classmethod
     def validate_params(cls, params: Any) -> None:
-        changes = params.temperature, params.repetition_penalty - 1, params.presence_penalty
-        changes += params.frequency_penalty, params.min_tokens, len(params.logit_bias or ())
-        if "trace" in (params.extra_args or {}) and any(changes):
+        if "trace" not in (params.extra_args or {}):
+            return
+        changed = [name for name, value in NEUTRAL.items() if getattr(params, name) != value]
+        changed += [name for name in ABSENT if getattr(params, name, None)]
+        if changed:
             raise ValueError(
-                "a request with a trace needs temperature 0 and nothing that changes logits"
+                "a request with a trace needs temperature 0 and nothing that changes logits or "
+                f"tokens; it has {', '.join(changed)}"
             )
 
-    def __init__(self, config: object, device: torch.device, is_pin_memory: bool) -> None:
+    def __init__(self, config: Any, place: Any, is_pin_memory: bool = False) -> None:
+        """`place` is a device for the first runner, and the state of all requests for V2's."""
+        if config.speculative_config is not None:
+            raise ValueError("traces cannot be kept with speculative decoding; leave it out")
+        self.state = place
         self.requests: dict[int, tuple[dict[str, Any], list[int]]] = {}  # by row
+        self.slots: dict[int, dict[str, Any]] = {}  # settings of V2's requests by their slot
         self.steps: list[tuple[list[Position], torch.Tensor]] = []
 
     def is_argmax_invariant(self) -> bool:
@@ -56,25 +92,47 @@ class Capture(LogitsProcessor):
             if replaced is not None and direction.name == "SWAP":
                 self.requests[source] = replaced
 
-    def apply(self, logits: torch.Tensor) -> torch.Tensor:
-        traced = {row: entry for row, entry in self.requests.items() if "trace" in entry[0]}
+    def add_request(self, req_idx: int, sampling_params: Any) -> bool:
+        """Take the slot for a request of V2's; return whether its logits are to be shown."""
+        self.slots[req_idx] = sampling_params.extra_args or {}
+        return "trace" in self.slots[req_idx]
+
+    def apply(self, logits: torch.Tensor, ctx: Any = None) -> torch.Tensor:
+        traced = list(self._first_runners_steps() if ctx is None else self._steps_of_v2(ctx))
         if not traced:
             return logits
-        sampled = {row: entry for row, entry in traced.items() if "draw" in entry[0]}
-        rows, tokens = list(sampled), None
+        sampled = [step for step in traced if "draw" in step[1]]
+        drawn, tokens = [row for row, _, _ in sampled], None
         if sampled:
-            settings, answers = zip(*sampled.values(), strict=True)
-            temperature = logits.new_tensor([each["temperature"] for each in settings])[:, None]
-            draw = Draws([each["draw"] for each in settings], temperature)
+            temperature = logits.new_tensor([each["temperature"] for _, each, _ in sampled])
+            draw = Draws([each["draw"] for _, each, _ in sampled], temperature[:, None])
             tokens = logits.argmax(-1)
-            tokens[rows] = draw(logits[rows], range(len(rows)), map(len, answers))
+            lengths = [length for _, _, length in sampled]
+            tokens[drawn] = draw(logits[drawn], range(len(drawn)), lengths)
         _, surprisal, entropy = capture(logits, tokens)
-        places = [(settings["trace"], len(answer)) for settings, answer in traced.values()]
-        self.steps.append((places, torch.stack([surprisal, entropy], 1)[list(traced)]))
+        places = [(settings["trace"], length) for _, settings, length in traced]
+        rows = [row for row, _, _ in traced]
+        self.steps.append((places, torch.stack([surprisal, entropy], 1)[rows]))
         if sampled:
-            logits[rows] = -torch.inf
-            logits[rows, tokens[rows]] = 0
+            logits[drawn] = -torch.inf
+            logits[drawn, tokens[drawn]] = 0
         return logits
+
+    def _first_runners_steps(self) -> Iterator[Step]:
+        for row, (settings, answer) in self.requests.items():
+            if "trace" in settings:
+                yield row, settings, len(answer)
+
+    def _steps_of_v2(self, ctx: Any) -> Iterator[Step]:
+        """Without speculative decoding a request has one row, and its length is exact.
+
+        What comes of a part of a prompt (with the answer so far, after a preemption) is not used.
+        """
+        slots, lengths = ctx.idx_mapping_np.tolist(), ctx.seq_lens_upper_bound_np.tolist()
+        for row, (slot, length) in enumerate(zip(slots, lengths, strict=False)):
+            settings = self.slots.get(slot, {})
+            if "trace" in settings and length >= self.state.prefill_len.np[slot]:
+                yield row, settings, length - int(self.state.prompt_len.np[slot])
 
     def take(self) -> dict[str, list[list[float]]]:
         """[surprisal, entropy] of every token so far, by key; the processor forgets them."""
@@ -90,5 +148,8 @@ class Captured:
     """Extends vLLM's workers, so that `collective_rpc("take_traces")` fetches the traces."""
 
     def take_traces(self) -> dict[str, list[list[float]]]:
-        processors: Sequence[object] = list(self.model_runner.input_batch.logitsprocs.all)
+        runner, is_v2 = self.model_runner, getattr(self, "use_v2_model_runner", False)
+        processors: Sequence[object] = list(
+            runner.sampler.logits_processors if is_v2 else runner.input_batch.logitsprocs.all
+        )
         return next(entry for entry in processors if isinstance(entry, Capture)).take()
