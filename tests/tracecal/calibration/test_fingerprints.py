@@ -6,7 +6,7 @@ from scipy.stats import binom
 
 from support.labelled_answers import answers, fitted_file
 from tracecal.answers.reading import Reading
-from tracecal.answers.record import Record, as_frame
+from tracecal.answers.record import Record, as_frame, question_keys
 from tracecal.answers.row import read_row
 from tracecal.calibration.fingerprints import are_among, fingerprints
 from tracecal.calibrator.predictor import make_predictor
@@ -55,6 +55,47 @@ def test_what_was_asked_is_read_from_the_request_whatever_its_settings(request_b
     other = read_row(row | {"request": request_body | {name: "Which river?"}}, Reading()).asked
     assert None not in (asked, other) and asked != other
     assert read_row(row, Reading()).asked is None
+
+
+ROW = {"id": "a", "answer": "Oslo", "logprobs": [-0.1]}
+SENT = {"prompt": "Answer with a city."}
+MESSAGES = [{"role": "user", "content": "Which city?"}]
+
+
+@pytest.mark.parametrize("sent", [{}, SENT, {"request": SENT}])
+@pytest.mark.parametrize("column", ["question", "query", "messages", "context", "passage"])
+def test_a_question_in_a_column_of_its_own_identifies_an_answer(column, sent):
+    """Beside a prompt that all answers share, too."""
+
+    def keys(first, second):
+        rows = [ROW | sent | {column: question} for question in (first, second)]
+        return question_keys(as_frame([read_row(row, Reading()) for row in rows]))
+
+    city, river = MESSAGES, [{"role": "user", "content": "Which river?"}]
+    if column != "messages":
+        city, river = "Which city?", "Which river?"
+    assert keys(city, city).n_unique() == 1 and keys(city, city).null_count() == 0
+    assert keys(city, river).n_unique() == 2
+    assert not are_among(
+        as_frame([read_row(ROW | sent | {column: river}, Reading())]),
+        fingerprints(as_frame([read_row(ROW | sent | {column: city}, Reading())])),
+    )[0]
+
+
+def test_a_question_that_was_sent_is_known_again_without_its_column():
+    """Live answers have the messages alone, files often the question beside them."""
+    replied = [*MESSAGES, {"role": "assistant", "content": "Oslo"}]
+    rows = [
+        {"request": {"messages": MESSAGES}},
+        {"request": {"messages": MESSAGES}, "question": "Which city?", "messages": replied},
+        {"messages": replied},
+    ]
+    read = [read_row(ROW | row, Reading()).asked for row in rows]
+    assert read[0] is not None and set(read) == {read[0]}
+    prompted = read_row(
+        ROW | {"prompt": "Q: Which city?\nA:", "question": "Which city?"}, Reading()
+    )
+    assert prompted.asked is None
 
 
 def short_answers(rng, n):

@@ -33,7 +33,8 @@ class Details:
     Attributes
     ----------
     asked
-        A digest of the messages that were sent, where there is no prompt.
+        A digest of what was sent and of the row's own columns of the question, where the prompt
+        alone does not say it.
     stop_token
         Whether the trace includes the stop token; 'none' where the answer ended without one.
     processed

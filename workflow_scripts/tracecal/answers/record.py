@@ -90,7 +90,7 @@ ENTROPY_KIND = (
 
 def question_keys(answers: pl.DataFrame) -> pl.Series:
     """What identifies the question of each answer; None where nothing says what was asked."""
-    columns = [name for name in ("prompt", "asked") if name in answers.columns]
+    columns = [name for name in ("asked", "prompt") if name in answers.columns]
     return answers.select(question=pl.coalesce(columns)).to_series()
 
 

@@ -33,9 +33,8 @@ from tracecal.io.input_files import parsed_json
 LABELS = ("correct", "label")
 IDS = ("custom_id", "example_id", "id", "doc_id")
 SENT = ("messages", "prompt", "input", "contents")  # what a request sends to the model
-# Columns with the question of an answer; rows of benchmarks have its text in another.
-QUESTIONS = ("messages", "prompt", "question", "query", "instruction")
-CONTEXTS = ("context", "passage")
+# A row's own columns of the question; rows of benchmarks have its text in another.
+QUESTIONS = ("messages", "prompt", "question", "query", "instruction", "context", "passage")
 TASKS = ("task", "task_name")
 # Ids that programs give: Every Eval Ever, LiteLLM and vLLM, dspy, Gemini, ATIF.
 OTHER_IDS = (
@@ -87,8 +86,11 @@ def read_row(row: Any, reading: Reading) -> Record:
         stated |= {"decoding": request.decoding, "processed": processed}
     if raw.model is None and isinstance(row.get("model"), str):
         stated["model"] = row["model"]
-    if raw.prompt is None:
-        stated["asked"] = _asked(request.settings, row, body, answer_format.name)
+    if answer_format.name == "inspect":
+        stated["asked"] = _asked(body.get("input"))  # its messages end with the answer
+    else:
+        sent = next((request.settings[name] for name in SENT if request.settings.get(name)), None)
+        stated["asked"] = _asked(sent, raw.prompt, row)
     if isinstance(row.get("group_id"), str | int):
         stated["group_id"] = str(row["group_id"])
     raw = replace(raw, **stated)
@@ -268,18 +270,33 @@ def _parsed_answer(value: Any) -> Any:
         return value
 
 
-def _asked(request: Row, row: Row, body: Row, format_name: str) -> str | None:
-    """Compute a digest of the prompt, messages or question; None if the row lacks them."""
-    sent = next((request[name] for name in SENT if request.get(name)), None)
-    if sent is None and format_name == "inspect":
-        sent = body.get("input")  # its messages end with the answer
-    elif sent is None:
-        sent = {name: row[name] for name in QUESTIONS if row.get(name)}
-        sent |= {name: row[name] for name in CONTEXTS if sent and row.get(name)}
-    if not sent:
+def _asked(sent: Any, prompt: str | None = None, row: Row | None = None) -> str | None:
+    """Compute a digest of what was sent, and of the row's own questions that it does not hold.
+
+    None where nothing is known, or where the record's `prompt` is all.
+    """
+    own = {name: _without_reply(row[name]) for name in QUESTIONS if row and row.get(name)}
+    sent = prompt or sent or own.get("messages") or own.get("prompt")
+    text = _canonical(sent) if sent else ""
+    further = [each for each in map(_canonical, own.values()) if each[1:-1] not in text]
+    if not further and (prompt or not sent):
         return None
-    text = json.dumps(sent, ensure_ascii=True, sort_keys=True, default=str)
-    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+    content = "\0".join([text, *further])
+    return hashlib.blake2b(content.encode(), digest_size=12).hexdigest()
+
+
+def _without_reply(question: Any) -> Any:
+    """Leave out the replies that end a list of messages: they are answers."""
+    if not isinstance(question, list):
+        return question
+    n = len(question)
+    while n and isinstance(question[n - 1], dict) and question[n - 1].get("role") == "assistant":
+        n -= 1
+    return question[:n] or question
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=True, sort_keys=True, default=str)
 
 
 def _task_name(row: Row, body: Row) -> str | None:
