@@ -83,8 +83,16 @@ def test_error_rates_that_are_asked_for_are_tested_and_the_first_decides(files, 
     assert [entry["error_rate"] for entry in thresholds] == [0.12, 0.35, 0.6]
     assert "35 % wrong is not" in printed or "at most 35 % of those kept" in printed
     assert "at 12 %: " in printed and "at 60 %: keep " in printed
-    assert main([*CALIBRATE, "--error-rate", "1.2"]) == 1
-    assert "--error-rate 1.2: expected a number from 1e-06 to below 1" in caplog.text
+
+
+@pytest.mark.parametrize("rate", ["1.2", "0", "-0.1", "nan", "inf", "9e-7", "1e-320"])
+def test_an_error_rate_out_of_range_is_refused(files, caplog, rate):
+    label = ["label", "labelled.jsonl", "--output", "verdicts.jsonl"]
+    for command in (CALIBRATE, label):
+        caplog.clear()
+        assert main([*command, f"--error-rate={rate}"]) == 1
+        expected = f"--error-rate {float(rate):g}: expected a number from 1e-06 to below 1"
+        assert expected in caplog.text
 
 
 def test_quality_is_that_of_fits_without_the_answers_own_group():
