@@ -149,6 +149,25 @@ def test_a_digit_of_a_state_that_was_changed_is_noticed(tmp_path, number):
         StateDatabase(tmp_path / "s.db", "x", AlarmSettings())
 
 
+def test_a_flipped_bit_of_a_state_is_refused_or_leaves_its_monitors_as_they_are(tmp_path):
+    store = StateDatabase(tmp_path / "s.db", "x", AlarmSettings(), seed=7)
+    store.add_answers(names(9), batch(9))
+    store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    expected = as_json(store.state)
+    store.close()
+    whole, draw, n_refused = (tmp_path / "s.db").read_bytes(), random.Random(49), 0
+    for number, place in enumerate(draw.sample(range(8 * len(whole)), 100)):
+        flipped = bytearray(whole)
+        flipped[place // 8] ^= 1 << (place % 8)
+        path = tmp_path / f"{number}.db"
+        path.write_bytes(flipped)
+        try:
+            assert as_json(StateDatabase(path, "x", AlarmSettings()).state) == expected, place
+        except InputError:
+            n_refused += 1
+    assert n_refused > 5
+
+
 def test_of_a_requests_choices_the_first_is_watched_whichever_comes_first(tmp_path):
     store = StateDatabase(tmp_path / "s.db", "x", AlarmSettings(), seed=7)
     ids, keys, choices = ["a#1", "a", "b", "b#1", "c#2"], ["a", "a", "b", "b", "c"], [1, 0, 0, 1, 2]

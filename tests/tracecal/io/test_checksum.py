@@ -1,13 +1,16 @@
 """No flipped bit, cut or swap of a result goes unnoticed."""
 
+import random
 import shutil
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.numpy import save_file
 
 from support.arrow_files import write_arrow
 from tracecal.errors import InputError
@@ -82,6 +85,21 @@ def test_a_checksum_says_what_made_the_result_and_no_bit_of_it_may_flip(tmp_path
             read_json(path)
     checksum_path(path).write_bytes(whole.splitlines(keepends=True)[0])
     assert read_json(path) == {"a": 1}, "older results do not say what made them"
+
+
+def test_a_flipped_bit_of_a_models_weights_is_found(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = Path("results/r/models/m")
+    with atomic_folder(folder) as part:
+        save_file({"weight": np.arange(8, dtype=np.float32)}, part / "model.safetensors")
+    weights = folder / "model.safetensors"
+    whole = weights.read_bytes()
+    for place in random.Random(49).sample(range(8 * len(whole)), 100):
+        flipped = bytearray(whole)
+        flipped[place // 8] ^= 1 << (place % 8)
+        weights.write_bytes(flipped)
+        with pytest.raises(InputError, match=rf"--force {folder}$"):
+            checksums.require_sum(folder)
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])
