@@ -73,7 +73,7 @@ test-vllm: .venv/installed ## compare vLLM's traces with Transformers' on a CPU;
 	.venv-vllm/bin/python -m pytest -m vllm tests/engines tests/tracecal/serving/proxy/test_openai_client.py
 
 test-evaluators: .venv-evaluators/installed ## run Inspect, lm-evaluation-harness, LiteLLM and openai with our parts
-	.venv-evaluators/bin/python -m pytest -m evaluators tests/evaluators
+	.venv-evaluators/bin/python -m pytest -m evaluators tests/evaluators tests/tracecal/serving/proxy/test_openai_client.py
 
 # The environment of a compared package holds all of the first; where it cannot be installed the
 # package's rows are left out. MAPIE's tables take ten minutes: name mapie alone.

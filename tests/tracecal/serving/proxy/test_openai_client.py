@@ -1,4 +1,4 @@
-"""OpenAI's own client, which vLLM's environment brings, keeps the confidence: make test-vllm."""
+"""OpenAI's own client keeps the confidence: make test-evaluators, and test-vllm with vLLM's version."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from support.running import ASK
 from support.upstream import ANSWERS, Upstream, response
 
 openai = pytest.importorskip("openai")
-pytestmark = pytest.mark.vllm
+pytestmark = [pytest.mark.evaluators, pytest.mark.vllm]
 
 BEGUN = {"id": "resp_1", "created_at": 1.0, "object": "response", "model": "m", "output": []}
 BEGUN |= {"tools": [], "tool_choice": "auto", "parallel_tool_calls": True}
