@@ -165,3 +165,22 @@ def test_a_log_whose_header_is_no_object_is_a_sentence(tmp_path, header):
         log.writestr("samples/a.json", "{}")
     with pytest.raises(InputError, match=r"its header\.json is not a JSON object"):
         read_file(tmp_path / "a.eval")
+
+
+def test_an_encrypted_log_is_a_sentence(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.eval", "w") as log:
+        log.writestr("header.json", "{}")
+    content = bytearray((tmp_path / "a.eval").read_bytes())
+    for place in (6, content.index(b"PK\x01\x02") + 8):  # the flags of the entry, there twice
+        content[place] |= 1
+    (tmp_path / "a.eval").write_bytes(content)
+    with pytest.raises(InputError, match=r"a\.eval cannot be read .*encrypted"):
+        read_file(tmp_path / "a.eval")
+
+
+def test_a_file_of_holes_is_refused_unread(tmp_path):
+    with (tmp_path / "a.jsonl").open("wb") as file:
+        file.write(b'{"id": 1}\n')
+        file.truncate(2**32)
+    with pytest.raises(InputError, match=r"a\.jsonl holds 4,294,967,296 bytes, .* of them written"):
+        read_file(tmp_path / "a.jsonl")
