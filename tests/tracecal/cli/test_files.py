@@ -182,6 +182,12 @@ def test_what_is_not_utf8_is_a_sentence(caplog):
         assert "is not UTF-8" in caplog.messages[-1]
 
 
+@pytest.mark.parametrize("answers", ["", ".", "/"])
+def test_a_name_that_is_no_files_is_a_sentence(answers, caplog):
+    assert main(["label", answers]) == 1
+    assert f"{answers!r} names no file: give the file of the answers to label" in caplog.text
+
+
 def test_an_output_that_links_to_itself_is_a_sentence(caplog):
     answers(40).write_ndjson("a.jsonl")
     Path("o.jsonl").symlink_to("p.jsonl")

@@ -7,6 +7,7 @@ import tracecal
 from tracecal.answers.reading import Reading
 from tracecal.cli.command import ModelOptions, command, require_installed
 from tracecal.cli.files import require_apart
+from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ def label(
     )
     from tracecal.labelling.verdicts import VerdictFile
 
+    if not Path(answers).name:
+        raise InputError(f"{answers!r} names no file: give the file of the answers to label.")
     output = output or str(Path(answers).with_suffix(".labelled.jsonl"))
     record = Path(output).with_suffix(".promise.json")
     inputs = {"answers": answers, "calibrator": calibrator, "parts": parts, "labels": labels}
