@@ -1,6 +1,7 @@
 """Files appear whole or not at all, and unreadable ones are named."""
 
 import errno
+import fcntl
 import os
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from tracecal.io.files import (
     verify,
     write_json,
     write_parquet,
+    write_text,
 )
 from tracecal.io.traces import write_table
 
@@ -71,6 +73,27 @@ def test_a_killed_jobs_leftover_is_overwritten(tmp_path):
     write_json([1], tmp_path / "value.json")
     assert {file.name for file in tmp_path.iterdir()} == {"value.json", ".value.json.sha256"}
     assert read_json(tmp_path / "value.json") == [1]
+
+
+def test_of_two_who_write_one_file_the_second_is_refused_and_spoils_nothing(tmp_path):
+    path = tmp_path / "a.txt"
+    with atomic_write(path) as part:
+        part.write_text("whole")
+        with pytest.raises(InputError, match=r"a\.txt is being written by another process"):
+            write_text("other", path)
+    assert path.read_text() == "whole"
+    write_text("other", path)
+    assert path.read_text() == "other" and list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("without", [errno.ENOLCK, errno.EOPNOTSUPP])
+def test_where_a_file_system_has_no_locks_files_are_written_without(tmp_path, monkeypatch, without):
+    def flock(*_):
+        raise OSError(without, os.strerror(without))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    write_text("whole", tmp_path / "a.txt")
+    assert (tmp_path / "a.txt").read_text() == "whole"
 
 
 def test_nan_is_refused_in_json(tmp_path):

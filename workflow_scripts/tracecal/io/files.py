@@ -1,5 +1,7 @@
 """Files, written atomically (whole or not at all) and read with a check of their checksums."""
 
+import errno
+import fcntl
 import json
 import os
 import shutil
@@ -20,6 +22,7 @@ if TYPE_CHECKING:  # slow to load, and not needed at import
 
 # Environment variable with the file in which `verify` lists unsound results.
 DOUBTED = "TRACECAL_DOUBTED"
+WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # file systems that have none
 MOST_RESULT, MOST_TEXT = 2**40, 2**30  # bytes of a result, and of one that is text
 
 
@@ -47,7 +50,8 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`, and rename it to `path` once it is written.
 
     After an error, such as a full disk, the temporary file is gone and `path` unchanged. The
-    temporary name is fixed, so that the next attempt overwrites what a killed job left.
+    temporary name is fixed, so that the next attempt overwrites what a killed job left. Raises
+    `InputError` while another process writes the same file.
     """
     path = Path(path)
     if path.exists() and not path.is_file():
@@ -56,15 +60,47 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
         path.stat()  # a link to itself is an error of the system
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
-    try:
-        with _named(path, part):
+    with _named(path, part), _locked(path, part):
+        try:
             yield part
             with part.open("rb") as handle:
                 os.fsync(handle.fileno())
             part.replace(path)
-            _sync_folder(path.parent)
-    finally:
-        part.unlink(missing_ok=True)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+        _sync_folder(path.parent)
+
+
+@contextmanager
+def _locked(path: Path, part: Path) -> Iterator[None]:
+    """Make `part` and hold a lock on it, which a kill releases; without locks there is none.
+
+    Raises `InputError` where another process holds it.
+    """
+    while True:
+        with part.open("ab") as handle:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise InputError(
+                    f"{path} is being written by another process: wait for its end, or name "
+                    "another file."
+                ) from None
+            except OSError as error:
+                if error.errno not in WITHOUT_LOCKS:
+                    raise
+            # Another process may have renamed the file between its opening and its lock.
+            if _is_at(handle.fileno(), part):
+                yield
+                return
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 @contextmanager
