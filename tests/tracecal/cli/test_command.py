@@ -1,6 +1,7 @@
 """The command `tracecal`: what it prints, its help, and the files it writes."""
 
 import json
+import logging
 import os
 import re
 import shlex
@@ -32,6 +33,7 @@ from tracecal.calibrator.training_set import make_training_set
 from tracecal.cli import command as command_module
 from tracecal.cli.main import COMMANDS, main
 from tracecal.cli.score import expected_error_rate, explain_keeping
+from tracecal.io.log import Printable
 
 
 @pytest.fixture
@@ -510,6 +512,21 @@ def test_errors_do_not_reach_the_terminal_with_what_controls_it():
     )
     assert ended.returncode == 1
     assert "tracecal: error: \\x1b[31m cannot be read" in ended.stderr
+
+
+@pytest.mark.parametrize("task", ["", " \t"])
+def test_an_empty_task_is_refused(files, caplog, task):
+    assert main([*CALIBRATE[:3], "--task", task, "--output", "C.json"]) == 1
+    assert "--task is empty: name the task of the answers" in caplog.text
+    assert not (files / "C.json").exists()
+
+
+def test_a_name_as_long_as_a_file_is_shortened_in_messages():
+    message = f"some answers are by {'m' * 10**6!r}, others by 'n'"
+    record = logging.LogRecord("tracecal", logging.ERROR, "x", 1, message, None, None)
+    shown = Printable("tracecal: %(message)s").format(record)
+    assert shown.startswith("tracecal: some answers are by 'mm") and shown.endswith("by 'n'")
+    assert " characters left out] " in shown and len(shown) < 4_100
 
 
 def test_a_name_that_no_calibrator_may_hold_is_refused_before_one_is_written(files, caplog):

@@ -610,6 +610,8 @@ def calibrate(
     """
     settings = read_fit_settings(config).with_targets(error_rates, largest_group)
     require_shares({"--recall": recall} if recall is not None else {})
+    if not task.strip():
+        raise InputError("--task is empty: name the task of the answers, such as --task math.")
     if each and by is None:
         raise InputError("--each gives each value of a column a threshold: name it with --by.")
     custom = custom_scores(estimators)

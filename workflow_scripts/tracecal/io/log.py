@@ -15,11 +15,19 @@ _UNSEEN = [
 _SHOWN = {code: chr(code).encode("unicode_escape").decode() for code in _UNSEEN}
 
 
+MOST_SHOWN = 4_000  # characters of a record: a name in it may be as long as a file
+
+
 class Printable(logging.Formatter):
-    """Formats records as `printable` text."""
+    """Formats records as `printable` text, the middle of a long one left out."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return printable(super().format(record))
+        text = super().format(record)
+        if len(text) > MOST_SHOWN:
+            half = MOST_SHOWN // 2
+            n_left_out = f"{len(text) - 2 * half:,}"
+            text = f"{text[:half]} [{n_left_out} characters left out] {text[-half:]}"
+        return printable(text)
 
 
 def printable(text: str) -> str:
