@@ -235,6 +235,15 @@ def test_requests_of_a_batch_give_answers_their_prompt_and_settings(tmp_path):
         tracecal.read_answers(ANSWERS, reading=reading)
 
 
+@pytest.mark.parametrize("others", ["cafe\u0301", "Caf\u00e9"])
+def test_ids_that_look_alike_and_differ_are_explained(tmp_path, others):
+    path = tmp_path / "labels.csv"
+    path.write_text(f"id,correct\n{others},1\n", encoding="utf-8")
+    answers = [ANSWERS[0] | {"id": "caf\u00e9"}]
+    with pytest.raises(InputError, match="differ in case, outer blanks or the Unicode form"):
+        tracecal.read_answers(answers, reading=tracecal.Reading(labels=str(path)))
+
+
 def test_a_label_path_that_no_row_has_is_named(caplog):
     tracecal.read_answers(ANSWERS, reading=tracecal.Reading(label="judged.ok"))
     assert "no row has a verdict at --label judged.ok" in caplog.text

@@ -7,6 +7,7 @@
 `labels.csv:custom_id:verdict` names the columns, which are otherwise found by their names.
 """
 
+import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -191,6 +192,11 @@ def _leaves(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, A
         yield path, value
 
 
+def _plain(example_id: str) -> str:
+    """An id without case, outer blanks and the Unicode form of its letters."""
+    return unicodedata.normalize("NFC", example_id.strip()).casefold()
+
+
 def _explain_no_match(
     labels: Labels, ids: Collection[str], n_answers: int, path: str | None
 ) -> str:
@@ -198,6 +204,11 @@ def _explain_no_match(
         f"{labels.source}: none of its {len(labels.by_id)} ids ({some_of([*labels.by_id])}) is the "
         f"id of one of the {n_answers} answers ({some_of(sorted(ids))})"
     )
+    if {*map(_plain, labels.by_id)} & {*map(_plain, ids)}:
+        return (
+            f"{sentence}: some differ in case, outer blanks or the Unicode form of their letters "
+            "(NFC or NFD) alone; write them as the answers have them."
+        )
     if path is not None:
         return f"{sentence}: they stand in the answers' rows as {path}; add --id {quote(path)}."
     if labels.columns is None:
