@@ -42,6 +42,16 @@ def group_answers(answers: pl.DataFrame) -> pl.DataFrame:
     return answers.select("example_id", group_id=pl.col("example_id").min().over(component))
 
 
+def sized_groups(answers: pl.DataFrame) -> pl.DataFrame:
+    """Return `example_id`, `group_id` and `size` of the group, of answers or of their parts.
+
+    Parts (column `part`) keep their group ids. Raises `InputError` as `group_answers`.
+    """
+    is_parts = "part" in answers.columns
+    groups = answers.select("example_id", "group_id") if is_parts else group_answers(answers)
+    return groups.with_columns(size=pl.len().over("group_id"))
+
+
 def has_distinctive_trace(answers: pl.DataFrame) -> pl.Series:
     """Find the answers with traces that cannot be equal by chance, bool [n].
 

@@ -8,7 +8,7 @@ import polars as pl
 from tracecal.answers.record import ALSO
 from tracecal.answers.tasks import other_tasks
 from tracecal.calibration.fingerprints import KNOWN_ANSWER, are_among
-from tracecal.calibration.groups import group_answers
+from tracecal.calibration.groups import sized_groups
 from tracecal.calibrator.predictor import Predictor, Target, is_of_cascade
 from tracecal.calibrator.trace_kinds import (
     assumed_decoding,
@@ -90,15 +90,9 @@ def _in_small_groups(answers: pl.DataFrame, predictor: Predictor) -> pl.Series:
     Warns how many answers are in larger groups.
     """
     largest_group = predictor.control.largest_group if predictor.control else 1
-    if "part" in answers.columns:
-        groups = answers.select("example_id", "group_id")
-    else:
-        groups = group_answers(answers.with_columns(correct=pl.lit(None, pl.Boolean)))
-    sizes = answers.select("example_id").join(
-        groups.with_columns(size=pl.len().over("group_id")),
-        on="example_id",
-        maintain_order="left",
-    )["size"]
+    groups = sized_groups(answers.with_columns(correct=pl.lit(None, pl.Boolean)))
+    ids = answers.select("example_id")
+    sizes = ids.join(groups, on="example_id", maintain_order="left")["size"]
     if n_larger := int((sizes > largest_group).sum()):
         LOGGER.warning(
             "%d of %d answers are in groups of more than %d, which the guarantee does not cover: "

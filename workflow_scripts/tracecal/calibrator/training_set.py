@@ -16,7 +16,7 @@ from tracecal.answers.record import own_column_paths
 from tracecal.answers.tasks import answers_of_task, of_their_tasks
 from tracecal.calibration.estimator_fits import EstimatorFits
 from tracecal.calibration.fits import Method
-from tracecal.calibration.groups import group_answers
+from tracecal.calibration.groups import sized_groups
 from tracecal.calibration.guarantees.sides import MIN_FITTED, Side, assign_sides
 from tracecal.calibration.pooled import by_part, part_codes
 from tracecal.calibration.predictions import calibrate_all
@@ -164,9 +164,7 @@ def make_training_set(
             "with --model"
         )
     unlabelled = of_their_tasks(answers.filter(pl.col("correct").is_null()), labelled)
-    both = pl.concat([labelled, unlabelled])
-    groups = both.select("example_id", "group_id") if parts else group_answers(both)
-    groups = groups.with_columns(size=pl.len().over("group_id"))
+    groups = sized_groups(pl.concat([labelled, unlabelled]))
     own_columns = [*own_column_paths(labelled)]
     names = (
         *TRACE_INPUTS,
