@@ -180,8 +180,10 @@ def test_a_file_with_two_filters_asks_for_one(tmp_path):
         InputError, match="duplicate id '0', under another filter: name one as 'filter'"
     ):
         read_file(path)
-    found = read_file(path, Reading(filter="flexible-extract"))
-    assert found.frame["correct"].to_list() == [False]
+    with path.open("a") as file:
+        file.write("7\n")  # a row that is no object, and so of no filter
+    found = read_file(path, Reading(filter="flexible-extract", wrong_rows="skip"))
+    assert found.frame["correct"].to_list() == [False] and len(found.wrong_rows) == 1
 
 
 def test_ids_of_lm_eval_can_be_the_documents_own(tmp_path):

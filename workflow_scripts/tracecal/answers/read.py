@@ -116,8 +116,6 @@ def _read(
     for location, row in single_answers(rows, reading, source):
         try:
             require_json(row)
-            if reading.filter is not None and row.get("filter", reading.filter) != reading.filter:
-                continue
             row, labels = split_part_labels(row)
             record = read_row(row, reading)
             has_label = has_label or has_verdict_at(row, reading.label)
@@ -161,7 +159,10 @@ def _read(
 def single_answers(
     rows: Iterable[tuple[str, Any]], reading: Reading, source: str
 ) -> Iterator[tuple[str, Any]]:
-    """Yield rows of one answer each, or the `WrongRow` of a row that cannot be split."""
+    """Yield rows of one answer each, or the `WrongRow` of a row that cannot be split.
+
+    Rows of another filter than that of `reading` are left out.
+    """
     n_split = n_answers = n_left_out = 0
     for location, row in rows:
         try:
@@ -173,7 +174,9 @@ def single_answers(
         if singles.n_answers > 1:
             n_split, n_answers = n_split + 1, n_answers + singles.n_answers
         for single in singles.rows:
-            yield location, single
+            fields = single if isinstance(single, dict) else {}
+            if reading.filter in (None, fields.get("filter", reading.filter)):
+                yield location, single
     if n_left_out:
         LOGGER.warning(
             "%s: left out %d steps of agents, without log-probabilities of one call of a model",

@@ -144,8 +144,6 @@ def explain_reading(answers: Any, *, reading: Reading | None = None) -> ReadingS
     for number, (location, row) in enumerate(single_answers(rows, reading, source)):
         try:
             require_json(row)
-            if reading.filter is not None and row.get("filter", reading.filter) != reading.filter:
-                continue
             answer_format, body = _recognised(row, reading, formats)
             if number < MOST_ROWS_OF_FIELDS:
                 unread.update(_unread(row, body, answer_format, reading))
