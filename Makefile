@@ -4,7 +4,7 @@ PYTHON ?= python3
 CORES ?= $(shell nproc)
 BIN := .venv/bin
 
-.PHONY: help demo run report pictures examples notebooks test test-runs test-real validate test-slurm test-lowest test-wheel test-recipes test-vllm test-evaluators soak bench docs lint format clean
+.PHONY: help demo run report pictures examples notebooks test test-runs test-real validate test-slurm test-cloud test-lowest test-wheel test-recipes test-vllm test-evaluators soak bench docs lint format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -54,6 +54,10 @@ test-real: .venv/installed ## run config/laptop.yaml's four benchmarks with a re
 # Starts a SLURM of one node on this machine, as root with Debian's packages; skips elsewhere.
 test-slurm: .venv-slurm/installed ## submit the workflow to a SLURM on this machine
 	.venv-slurm/bin/python -m pytest -m slurm tests/slurm
+
+# Plans the smoke run, and makes a part of it, with its results in an S3 server on this machine.
+test-cloud: .venv-cloud/installed ## plan the workflow for Kubernetes and AWS Batch
+	.venv-cloud/bin/python -m pytest -m cloud tests/cloud
 
 # A smoke run, and what it plans after changes; the suite does the same with the newest version.
 test-lowest: .venv-lowest/installed ## make the smoke run with the lowest version of Snakemake
@@ -122,7 +126,7 @@ HASHED := --disable-pip-version-check --no-deps --require-hashes
 
 # Separate environments on top of the first: with SLURM's plugin every start of Snakemake would wait
 # for a cluster that is down, and vLLM pins other versions.
-.venv-slurm/installed .venv-lowest/installed .venv-vllm/installed .venv-polygraph/installed .venv-mapie/installed .venv-evaluators/installed .venv-notebooks/installed: .venv-%/installed: .venv/installed envs/requirements-%.txt
+.venv-slurm/installed .venv-cloud/installed .venv-lowest/installed .venv-vllm/installed .venv-polygraph/installed .venv-mapie/installed .venv-evaluators/installed .venv-notebooks/installed: .venv-%/installed: .venv/installed envs/requirements-%.txt
 	$(BIN)/python -m venv .venv-$*
 	$(BIN)/python -c 'import site; print(*site.getsitepackages())' > .venv-$*/base.pth
 	mv .venv-$*/base.pth .venv-$*/lib/python3*/site-packages/
@@ -136,4 +140,4 @@ HASHED := --disable-pip-version-check --no-deps --require-hashes
 	@touch $@
 
 clean: ## remove environments and results
-	rm -rf .venv .venv-slurm .venv-lowest .venv-vllm .venv-polygraph .venv-mapie .venv-evaluators .venv-docs .venv-notebooks results/*/ .snakemake site
+	rm -rf .venv .venv-slurm .venv-cloud .venv-lowest .venv-vllm .venv-polygraph .venv-mapie .venv-evaluators .venv-docs .venv-notebooks results/*/ .snakemake site

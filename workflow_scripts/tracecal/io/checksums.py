@@ -20,12 +20,17 @@ MADE_WITH: ContextVar[str] = ContextVar("made_with", default="")
 def place_in_run(path: str | Path) -> str:
     """The path of a result within its run; outside of results/ the name of the file.
 
-    A folder that is still being written counts under its final name.
+    A folder that is still being written counts under its final name, and Snakemake's copy of a
+    file in a bucket under the file's.
 
     >>> place_in_run("results/smoke/traces/m/t.arrow")
     'traces/m/t.arrow'
+    >>> place_in_run(".snakemake/storage/s3/bucket/results/smoke/traces/m/t.arrow")
+    'traces/m/t.arrow'
     """
     parts = [re.sub(r"^\.(.+)\.part$", r"\1", part) for part in Path(path).parts]
+    if parts[:2] == [".snakemake", "storage"] and "results" in parts:
+        parts = parts[parts.index("results") :]
     return "/".join(parts[2:]) if parts[:1] == ["results"] else parts[-1]
 
 
