@@ -77,7 +77,7 @@ def test_the_page_says_how_many_answers_are_kept(calibrated, monkeypatch):
     (own,) = [one for one in certified if one["error_rate"] == RATE]
     assert (
         f"gets {100 * wrong:.0f} of 100 such questions wrong. Keep the "
-        f"{100 * own['coverage']:.0f} that it is surest of: at most {100 * RATE:.0f} of 100 of "
+        f"{100 * own['coverage']:.0f} that it is most confident of: at most {100 * RATE:.0f} of 100 of "
         "those are wrong, with 90 % confidence."
     ) in " ".join(PAGE.split())
 
