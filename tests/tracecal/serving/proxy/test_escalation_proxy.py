@@ -378,6 +378,23 @@ def test_where_the_large_server_fails_the_small_ones_answer_comes_back_marked(
     assert LARGE_KEY not in response.text
 
 
+class EndsOnce(Model):
+    """Ends the connection of the second request, which it may have worked on."""
+
+    async def _answered(self, request, content):
+        if len(self.asked) == 2:
+            request.transport.abort()
+        return await super()._answered(request, content)
+
+
+def test_the_large_server_which_costs_money_is_asked_once(both):
+    other = EndsOnce([token("72", -0.25, TWO), SURE[1]], "72", "large")
+    with both(small(), other) as http:
+        choices = [http.post(CHAT, json=ASK).json()["choices"][0] for _ in range(3)]
+    assert [one["confidence"]["escalated"] for one in choices] == [True, False, True]
+    assert len(other.asked) == 3
+
+
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("trouble", ["stalls", "deep"])
 def test_a_large_server_that_gives_no_answer_costs_no_small_one(both, trouble, stream):
