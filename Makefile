@@ -79,12 +79,13 @@ test-vllm: .venv/installed ## compare vLLM's traces with Transformers' on a CPU;
 test-evaluators: .venv-evaluators/installed ## run Inspect, lm-evaluation-harness, LiteLLM and openai with our parts
 	.venv-evaluators/bin/python -m pytest -m evaluators tests/evaluators tests/tracecal/serving/proxy/test_openai_client.py
 
-# The environment of a compared package holds all of the first; where it cannot be installed the
-# package's rows are left out. MAPIE's tables take ten minutes: name mapie alone.
-COMPARED := .venv-$(if $(filter mapie,$(AREAS)),mapie,polygraph)
+# The environment of compared packages holds all of the first; where it cannot be installed their rows
+# are left out. Other packages' thresholds and monitors take many minutes: name packages or monitors alone.
+# REAL is a folder of real answers (docs/background/real_answers.md).
+COMPARED := .venv-$(if $(filter packages monitors,$(AREAS)),packages,polygraph)
 bench: .venv/installed ## time the work and its alternatives, in CPU seconds: AREAS=operators
-	@$(if $(filter polygraph mapie,$(or $(AREAS),polygraph)),$(MAKE) $(COMPARED)/installed || rm -rf $(COMPARED))
-	@PYTHONPATH=workflow_scripts:tests \
+	@$(if $(filter polygraph packages monitors,$(or $(AREAS),polygraph)),$(MAKE) $(COMPARED)/installed || rm -rf $(COMPARED))
+	@PYTHONPATH=workflow_scripts:tests REAL=$(REAL) \
 		$$(ls $(COMPARED)/bin/python 2>/dev/null || echo $(BIN)/python) -m benchmarks.bench $(AREAS)
 
 MINUTES ?= 30
@@ -126,7 +127,7 @@ HASHED := --disable-pip-version-check --no-deps --require-hashes
 
 # Separate environments on top of the first: with SLURM's plugin every start of Snakemake would wait
 # for a cluster that is down, and vLLM pins other versions.
-.venv-slurm/installed .venv-cloud/installed .venv-lowest/installed .venv-vllm/installed .venv-polygraph/installed .venv-mapie/installed .venv-evaluators/installed .venv-notebooks/installed: .venv-%/installed: .venv/installed envs/requirements-%.txt
+.venv-slurm/installed .venv-cloud/installed .venv-lowest/installed .venv-vllm/installed .venv-polygraph/installed .venv-packages/installed .venv-evaluators/installed .venv-notebooks/installed: .venv-%/installed: .venv/installed envs/requirements-%.txt
 	$(BIN)/python -m venv .venv-$*
 	$(BIN)/python -c 'import site; print(*site.getsitepackages())' > .venv-$*/base.pth
 	mv .venv-$*/base.pth .venv-$*/lib/python3*/site-packages/
@@ -140,4 +141,4 @@ HASHED := --disable-pip-version-check --no-deps --require-hashes
 	@touch $@
 
 clean: ## remove environments and results
-	rm -rf .venv .venv-slurm .venv-cloud .venv-lowest .venv-vllm .venv-polygraph .venv-mapie .venv-evaluators .venv-docs .venv-notebooks results/*/ .snakemake site
+	rm -rf .venv .venv-slurm .venv-cloud .venv-lowest .venv-vllm .venv-polygraph .venv-packages .venv-evaluators .venv-docs .venv-notebooks results/*/ .snakemake site

@@ -9,31 +9,43 @@ from importlib.util import find_spec
 import numpy as np
 import polars as pl
 import pytest
-from scipy.stats import ks_2samp
+from scipy.stats import binomtest, ks_2samp
 
+import tracecal
 from benchmarks import (
     alarms,
     calibration,
     changed_words,
     commands,
     decoding,
-    default_fit,
     growth,
-    mapie,
+    intervals,
+    kept,
+    monitors,
     operators,
+    packages,
+    pages,
     parts,
     polygraph,
+    real,
+    real_sets,
     saturated,
     serve,
 )
+from simulations.guarantees import POPULATIONS
+from tracecal.calibrator.recommendation import choose_default
+from tracecal.calibrator.settings import FitSettings
+from tracecal.calibrator.training_set import make_training_set
+from tracecal.errors import InputError
 from tracecal.estimators.registry import ON_LOGARITHMS
 
 POLYGRAPH = pytest.mark.skipif(
     not find_spec("lm_polygraph"), reason="lm-polygraph is in .venv-polygraph, for make bench"
 )
-MAPIE = pytest.mark.skipif(
-    not find_spec("mapie"), reason="MAPIE is in .venv-mapie, for make bench AREAS=mapie"
+PACKAGES = pytest.mark.skipif(
+    not find_spec("safedecide"), reason="they are in .venv-packages, for make bench AREAS=packages"
 )
+(CITIES,) = (one for one in real_sets.read_real_sets(None) if one.kind == real_sets.CITIES)
 FEW = dict(list(calibration.ESTIMATORS.items())[:2])
 
 
@@ -48,15 +60,19 @@ FEW = dict(list(calibration.ESTIMATORS.items())[:2])
         (serve, {"REQUESTS": 4, "AT_ONCE": 2, "REPEATS": 1, "MANY": 40}),
         pytest.param(polygraph, {"SIZES": ((300, 32, 1, 2, 2, 3),)}, marks=POLYGRAPH),
         pytest.param(
-            mapie,
+            monitors,
+            {"STREAMS": 4, "JUDGED_STREAMS": 4, "SLOW_STREAMS": 1},
+            marks=PACKAGES,
+        ),
+        pytest.param(
+            packages,
             {
-                "LABELS": (100, 1000),
-                "DRAWS": 2,
-                "STREAMS": 4,
-                "JUDGED_STREAMS": 4,
-                "SLOW_STREAMS": 1,
+                "LABELS": (50,),
+                "SIMULATED": 1,
+                "REFERENCE": 50,
+                "read_real_sets": lambda folder: [CITIES],
             },
-            marks=MAPIE,
+            marks=PACKAGES,
         ),
     ],
     ids=lambda value: getattr(value, "__name__", "").split(".")[-1],
@@ -85,23 +101,84 @@ def test_growth_is_drawn(monkeypatch, tmp_path):
 
 def test_labels_are_drawn_in_whole_groups_until_there_are_as_many():
     rng = np.random.default_rng(3)
-    population = mapie.GROUPED["unequal groups"]["of 1 and 9, the large ones worse"]
-    drawn = population.draw(rng, population.groups)
-    task = mapie.Task(drawn.score, drawn.wrong, drawn.group)
-    places = task.labelled(200, rng)
-    assert 200 <= len(places) == len(set(places)) < 209
-    sizes = np.bincount(drawn.group)
-    groups, counts = np.unique(drawn.group[places], return_counts=True)
-    assert (counts == sizes[groups]).all()
+    population = POPULATIONS["groups of 1 and 7, the large ones worse"]
+    frame, truth = packages.Simulation(population).draw(rng, 300)
+    answers = real_sets.AnswerSet("made", "made", frame)
+    assert answers.confidence == pytest.approx(truth["confidence"].to_numpy(), rel=1e-5)
+    labelled = answers.draw_labelled(rng, 200)
+    assert 200 <= labelled.sum() < 207
+    groups, counts = np.unique(truth["group"].filter(labelled), return_counts=True)
+    assert (counts == np.bincount(truth["group"])[groups]).all()
 
 
-def test_ours_is_broken_no_more_often_than_stated_where_groups_just_miss_the_target(monkeypatch):
-    monkeypatch.setattr(mapie, "LABELS", (400,))
-    monkeypatch.setattr(mapie, "ways", lambda task: {"ours": mapie.ours})
-    for kind, name, draw in mapie.tasks():
-        if kind == "unequal groups":
-            found = mapie.kept(draw, 30)[400, "ours"]
-            assert found[:, 1].mean() <= 0.1, name
+def test_tracecal_is_compared_as_its_commands_keep():
+    labelled = CITIES.draw_labelled(np.random.default_rng(1), 150)
+    answers, new = CITIES.frame.filter(labelled), CITIES.frame.filter(~labelled)
+    masks = kept.keep(answers, CITIES.with_inputs.filter(~labelled), (0.2, 0.3))
+    for rate, mask in zip((0.2, 0.3), masks, strict=True):
+        calibrator = tracecal.calibrate(answers, "task", error_rates=[rate])
+        scored = calibrator.score(new, error_rate=rate)
+        assert mask.tolist() == scored["keep"].fill_null(False).to_list()
+    assert masks[1].any()
+
+
+def test_tracecal_is_broken_no_more_often_than_stated_where_large_groups_are_worse(monkeypatch):
+    kind = {packages.UNEQUAL: packages.HOSTILE[packages.UNEQUAL]}
+    small = {"HOSTILE": kind, "LABELS": (300,), "SIMULATED": 20, "REFERENCE": 500, "PACKAGES": {}}
+    for name, value in small.items():
+        monkeypatch.setattr(packages, name, value)
+    found = packages.measure_populations()
+    assert found.height == 60
+    assert packages.most_broken(found)[0] <= 0.1
+
+
+def test_the_interval_of_a_share_is_scipys():
+    for count, n in ((0, 40), (7, 40), (40, 40)):
+        expected = binomtest(count, n).proportion_ci(method="wilson")
+        assert intervals.wilson(count, n) == pytest.approx((count / n, expected.low, expected.high))
+
+
+@PACKAGES
+@pytest.mark.parametrize("name", packages.PACKAGES)
+def test_a_package_keeps_what_is_right_and_nothing_where_half_is_wrong(name):
+    find, confidence = packages.PACKAGES[name], np.linspace(0.5, 0.995, 400)
+    confidence = np.random.default_rng(0).permutation(confidence)
+    assert find(confidence, confidence > 0.6, 0.2) < 0.75
+    half = np.random.default_rng(1).random(400) < 0.5
+    assert find(confidence, half, 0.2) > confidence.max()
+
+
+def test_a_picture_of_packages_says_who_keeps_how_much():
+    names = [packages.TRACECAL, *packages.PACKAGES]
+    rows = [
+        ("made", one, n, draw, name, (9 - place) / 100, name == "deferguard")
+        for place, name in enumerate(names)
+        for n in packages.LABELS
+        for one in ("first", "second")
+        for draw in range(2)
+    ]
+    columns = ["kind", "set", "labels", "draw", "package", "kept", "broken"]
+    found = pl.DataFrame(rows, schema=columns, orient="row")
+    assert packages.headline(found, found) == (
+        "From 100 labels tracecal keeps 9.0% of real answers and safedecide 8.0%"
+    )
+    figure = packages.draw(found, found)
+    assert len(figure.axes) == 2
+    made = pl.concat(found.with_columns(kind=pl.lit(kind)) for kind in packages.HOSTILE)
+    lines = packages.tables(found, made)
+    assert len(lines) == 2 * (2 + len(names)) + 1
+    assert lines[2].startswith("| tracecal | .090 (.090–.090)<br>broken&nbsp;.00 (.00–.49) | ")
+
+
+def test_a_table_is_written_between_its_marks(tmp_path):
+    page = tmp_path / "page.md"
+    marks = "<!-- {}packages{} -->\n".format
+    begin, end = marks("", ": written by `make bench`"), marks("end of ", "")
+    page.write_text(f"# Page\n\n{begin}old\n{end}\nText.\n")
+    pages.replace_table(page, "packages", ["| a |", "|---|"])
+    assert page.read_text() == f"# Page\n\n{begin}\n| a |\n|---|\n\n{end}\nText.\n"
+    with pytest.raises(InputError, match="0 places for 'speed'"):
+        pages.replace_table(page, "speed", [])
 
 
 def test_the_windows_statistic_is_scipys():
@@ -182,19 +259,53 @@ def test_a_word_has_its_most_surprising_token_and_ties_are_drawn_at_random():
     )
 
 
-def test_the_default_fit_is_compared_with_the_base_rate_by_hand(monkeypatch):
-    """On the example of the repository, with and without its alternatives."""
-    monkeypatch.setattr(default_fit, "SIZES", (50,))
-    sets = default_fit.read_sets([str(default_fit.EXAMPLE)])
-    measured = default_fit.measure(sets, draws=3)
-    assert measured["fit"].n_unique() == 6 and measured["set"].n_unique() == 2
-    (name, frame), *_ = sets.items()
-    split = default_fit._draw(frame, 50, 2).join(frame, on="example_id")
+@pytest.fixture(scope="module")
+def scores():
+    """Brier scores on the example of the repository."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(real, "SIZES", (20, 50))
+        patch.setattr(real, "DRAWS", 3)
+        yield real.measure_brier([CITIES])
+
+
+def test_the_default_is_compared_with_the_base_rate_by_hand(scores):
+    assert {*scores["fit"]} == {*real.FITS} and scores.height == 2 * 3 * len(real.FITS)
+    split = real.split(CITIES, 50, 2).join(CITIES.frame, on="example_id")
     rate = split.filter(part="calibration")["correct"].mean()
     others = split.filter(part="evaluation")["correct"]
     assert len(others) == 350
-    brier = measured.filter(set=name, draw=2, fit="base rate")["brier"].item()
+    brier = scores.filter(labels=50, draw=2, fit="base rate")["brier"].item()
     assert brier == pytest.approx(((others.cast(float) - rate) ** 2).mean())
-    compared = default_fit.compare(measured.filter(set=name)).rows_by_key("fit", named=True)
-    assert compared["default"][0]["difference"] == 0
-    assert compared["line"][0]["high"] < -0.03
+    first = scores.filter(labels=50, draw=0)
+    default, isotonic = (first.filter(fit=fit)["brier"].item() for fit in ("default", "isotonic"))
+    compared = real.differences(scores).filter(labels=50, draw=0, fit="isotonic")
+    assert compared["difference"].item() == pytest.approx(default - isotonic)
+    assert real.sets_won(real.differences(scores), 50, "isotonic") == (1, 1)
+
+
+@pytest.mark.parametrize("n", [20, 100])
+@pytest.mark.parametrize("with_entropies", [True, False])
+def test_the_default_of_real_answers_is_that_of_calibrate(n, with_entropies):
+    frame = CITIES.frame.head(n)
+    if not with_entropies:
+        frame = frame.with_columns(entropy=pl.lit(None, frame.schema["entropy"]))
+    training = make_training_set(frame, "task", FitSettings())
+    answers = real_sets.AnswerSet("some", "some", frame)
+    assert real.default_fit(answers, n).id == choose_default(training)
+
+
+def test_real_answers_are_shown_in_tables_and_pictures(scores, monkeypatch):
+    monkeypatch.setattr(real, "SIZES", (20, 50))
+    monkeypatch.setattr(real, "SHOWN", 50)
+    lines = real.brier_table(scores)
+    assert lines[2].startswith("| cities (1) | 50 | .") and "*)" in lines[2]
+    assert lines[-1].startswith("| **all** (1) | 20 | .")
+    assert "beats isotonic regression on 1 of 1 sets" in real.draw_brier(scores).get_suptitle()
+    monkeypatch.setattr(kept, "LABELS", (100, 300))
+    monkeypatch.setattr(kept, "DRAWS", 1)
+    found = real.measure_kept([CITIES])
+    assert found.height == 4 and found.filter(labels=300, rate=0.2)["kept"].item() > 0.3
+    lines = real.kept_table(found)
+    assert len(lines) == 5 and lines[2].startswith("| cities (1) | 20 % | .")
+    assert "<br>broken&nbsp;.00 (.00–.79)" in lines[4]
+    assert len(real.draw_kept(found).axes) == 2
