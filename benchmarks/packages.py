@@ -319,23 +319,25 @@ def draw(real: pl.DataFrame, simulated: pl.DataFrame) -> Figure:
         axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
         axes.set_ylim(bottom=0)
     right.axhline(0.1, color=figure_style.MUTED, linestyle="--", linewidth=0.8)
-    right.text(-0.45, 0.11, "allowed", color=figure_style.MUTED, fontsize=figure_style.SMALL)
+    place = {"transform": right.get_yaxis_transform(), "va": "center"}
+    right.text(1.02, 0.1, "allowed", color=figure_style.MUTED, fontsize=figure_style.SMALL, **place)
     keys = [figure_style.key(name, look) for name, look in LOOKS.items()]
     figure_style.legend(figure, keys)
-    figure_style.message(figure, headline(real, simulated))
+    figure_style.message(figure, headline(real))
     return figure
 
 
-def headline(real: pl.DataFrame, simulated: pl.DataFrame) -> str:
+def headline(real: pl.DataFrame) -> str:
     """What tracecal and the next best package keep of real answers with 100 labels."""
     kept = {
         name: mean_over_sets(real.filter(labels=100, package=name), "kept")[0]
         for name in (TRACECAL, *PACKAGES)
     }
     best = max(PACKAGES, key=kept.__getitem__)
+    ours, next_best = (f"{100 * kept[name]:.1f}\N{NO-BREAK SPACE}%" for name in (TRACECAL, best))
     return (
-        f"From 100 labels tracecal keeps {kept[TRACECAL]:.1%} of real answers and {best} "
-        f"{kept[best]:.1%}"
+        f"From 100 labels tracecal keeps {ours} of real answers, and the next package, {best}, "
+        f"{next_best}"
     )
 
 

@@ -205,7 +205,9 @@ def draw_brier(scores: pl.DataFrame) -> Figure:
     for axes, (fit, name) in zip(panels.flat, NAMES.items(), strict=True):
         for place, n in enumerate(SIZES):
             rows = compared.filter(fit=fit, labels=n)
-            by_set = rows.group_by("set").agg(pl.mean("difference"))["difference"]
+            by_set = rows.group_by("set", maintain_order=True).agg(pl.mean("difference"))[
+                "difference"
+            ]
             mean = mean_over_sets(rows, "difference")
             _row_of_sets(axes, place, by_set, mean, figure_style.TRACE.color)
         axes.axvline(0, color=figure_style.MUTED, linewidth=0.8)
@@ -239,7 +241,7 @@ def draw_kept(found: pl.DataFrame) -> Figure:
     for axes, rate in zip(panels, RATES, strict=True):
         for place, n in enumerate(kept.LABELS):
             rows = found.filter(rate=rate, labels=n)
-            by_set = rows.group_by("set").agg(pl.mean("kept"))["kept"]
+            by_set = rows.group_by("set", maintain_order=True).agg(pl.mean("kept"))["kept"]
             mean = mean_over_sets(rows, "kept")
             _row_of_sets(axes, place, by_set, mean, figure_style.TRACE.color)
             share = broken(rows)[0]

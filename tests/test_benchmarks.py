@@ -159,15 +159,17 @@ def test_a_picture_of_packages_says_who_keeps_how_much():
     ]
     columns = ["kind", "set", "labels", "draw", "package", "kept", "broken"]
     found = pl.DataFrame(rows, schema=columns, orient="row")
-    assert packages.headline(found, found) == (
-        "From 100 labels tracecal keeps 9.0% of real answers and safedecide 8.0%"
+    assert packages.headline(found).replace("\N{NO-BREAK SPACE}", " ") == (
+        "From 100 labels tracecal keeps 9.0 % of real answers, and the next package, safedecide, 8.0 %"
     )
     figure = packages.draw(found, found)
     assert len(figure.axes) == 2
     made = pl.concat(found.with_columns(kind=pl.lit(kind)) for kind in packages.HOSTILE)
     lines = packages.tables(found, made)
     assert len(lines) == 2 * (2 + len(names)) + 1
-    assert lines[2].startswith("| tracecal | .090 (.090–.090)<br>broken&nbsp;.00 (.00–.49) | ")
+    assert lines[2].startswith(
+        "| tracecal | .090&nbsp;(.090–.090)<br>broken&nbsp;.00&nbsp;(.00–.49) | "
+    )
 
 
 def test_a_table_is_written_between_its_marks(tmp_path):
@@ -307,5 +309,5 @@ def test_real_answers_are_shown_in_tables_and_pictures(scores, monkeypatch):
     assert found.height == 4 and found.filter(labels=300, rate=0.2)["kept"].item() > 0.3
     lines = real.kept_table(found)
     assert len(lines) == 5 and lines[2].startswith("| cities (1) | 20 % | .")
-    assert "<br>broken&nbsp;.00 (.00–.79)" in lines[4]
+    assert "<br>broken&nbsp;.00&nbsp;(.00–.79)" in lines[4]
     assert len(real.draw_kept(found).axes) == 2
