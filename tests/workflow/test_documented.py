@@ -20,8 +20,10 @@ COMMANDS = sorted(
         " ".join(command.split())
         for page in PAGES
         for command in COMMAND.findall(page.read_text(encoding="utf-8"))
-        # The plugin is not of this environment; its commands are run in tests/slurm.
-        if "profiles/slurm" not in command
+        # These need plugins of another environment; tests/slurm and tests/cloud run them.
+        if not re.search(
+            r"profiles/(slurm|kubernetes|aws-batch)|--default-storage-provider", command
+        )
     }
 )
 

@@ -2,7 +2,7 @@
 
 A doubtful answer has a low probability of being right. *Early doubt* asks how soon, in tokens, an
 answer can be known as doubtful; a *cascade* of a small and a large model asks the large one where
-the small one's answer is doubtful. `plan.py` calls `results` for each run.
+the small one's answer is doubtful. The module plan calls `results` for each run.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,6 +1,6 @@
 """What `calibrate` prints: in 12 lines of 80 columns, which answers may be kept.
 
-The report (`report.py`) writes sentences with `describe_counts`, `describe_reading`, `headline` and
+The module report writes sentences with `describe_counts`, `describe_reading`, `headline` and
 `other_rates`; `decision_text` joins them with the commands to type next. `estimator_table` is what
 `--all` adds.
 """

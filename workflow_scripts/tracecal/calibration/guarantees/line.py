@@ -7,7 +7,7 @@ threshold are wrong more often, that threshold passes no more often (docs/backgr
 `python -m simulations.lines` tries it). So, with probability 1 - `level`, no threshold that
 passes keeps answers with more than the target error rate.
 
-1. `find_places` counts wrong answers down the ranking; `error_rate.py` calls it for each guarantee.
+1. `find_places` counts wrong answers down the ranking; the module error_rate calls it.
 2. `Places.passes` compares the counts with `error_line`, which an exact recursion computes.
 3. `labels_needed` forecasts how many labels would be enough where no rank passes.
 
@@ -29,7 +29,7 @@ from scipy.special import bdtr, bdtrik
 # most on average in simulations.
 START, START_SHARE, TILT = 1.2, 0.1, 0.3
 HALVINGS = 14  # steps of the bisection for the level
-# With more labels the recursion is slow, and thresholds hardly move: `error_rate.py` draws these.
+# With more labels the recursion is slow, and thresholds hardly move: error_rate draws these.
 MAX_LABELS = 5000
 # `forecast` tries up to STEPS numbers of labels, each GROWTH times the one before.
 GROWTH, STEPS = 1.25, 12
