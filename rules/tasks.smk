@@ -19,7 +19,9 @@ for slug, task in TASKS.items():
         names = [file.name for file in task.row_files()]
         FILES_OF_ROWS[slug] = [f"<results>/work/rows/{slug}/{name}.parquet" for name in names]
     elif task.source.path:
-        FILES_OF_ROWS[slug] = ancient(local([local_path(file, ROOT) for file in task.local_files()]))
+        FILES_OF_ROWS[slug] = ancient(
+            local([local_path(file, ROOT) for file in task.local_files()])
+        )
 for slug, parent in PARENTS.items():
     FILES_OF_ROWS[slug] = [f"<results>/tasks/{parent}.parquet", *FILES_OF_ROWS[parent]]
 
