@@ -1,5 +1,6 @@
-"""The code of docs/guides/trace_stores.md in the real packages, before a server that keeps what it
-gets. A package that is not installed is left out: `pip install langfuse arize-phoenix-client opik`.
+"""The code of docs/guides/evaluators.md for trace stores in the real packages, before a server that
+keeps what it gets. A package that is not installed is left out: `pip install langfuse
+arize-phoenix-client opik`.
 """
 
 import gzip
@@ -17,7 +18,8 @@ from tracecal.cli.main import main
 pytestmark = pytest.mark.evaluators
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs/guides/trace_stores.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/guides/evaluators.md").read_text(encoding="utf-8")
+STORES = PAGE[PAGE.index("\n## Trace stores\n") :]
 ROW = json.loads((ROOT / "examples/new.jsonl").open(encoding="utf-8").readline())
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 OPIK_TRACE = "01935000-0000-7000-8000-000000000001"  # a UUID of version 7, as Opik's are
@@ -31,10 +33,10 @@ def page(tmp_path_factory):
     given = ["--task", "cities", "--vocabulary", "49152", "--output", str(folder / "C.json")]
     assert main(["calibrate", "--answers", labelled, *given]) == 0
     functions = {}
-    code = "\n".join(re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL))
+    code = "\n".join(re.findall(r"```python\n(.*?)```", STORES, re.DOTALL))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        exec(compile(code, "trace_stores.md", "exec"), functions)
+        exec(compile(code, "evaluators.md", "exec"), functions)
     return functions
 
 
