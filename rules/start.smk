@@ -23,7 +23,7 @@ if IS_FETCHED:
     if importlib.util.find_spec("trace_workflow") is None:
         raise WorkflowError(
             "The rules come from a git URL and need the workflow's package in Snakemake's environment: "
-            f"type {INSTALL}, or name the Snakefile of a clone; see docs/guides/module.md."
+            f"type {INSTALL}, or name the Snakefile of a clone; see docs/reference/installation.md."
         )
     from trace_workflow.jobs.code_hash import SCRIPTS
 

@@ -29,7 +29,7 @@ A run is one YAML file: `snakemake --cores all --configfile config/mine.yaml`. S
 key or value stops the run at the start with a sentence that says what is allowed. Editors that read
 the line `# yaml-language-server: $schema=schema.json` complete and check keys as you type.
 A folder that `snakedeploy deploy-workflow` or `init` wrote has it as `config/config.yaml`; it needs
-the workflow's package: [how to install it](../docs/guides/module.md#without-a-clone).
+the workflow's package: [how to install it](../docs/reference/installation.md#without-a-clone).
 
 This page and the two `*.json` files are written from the code by
 `python workflow_scripts describe_config`.
