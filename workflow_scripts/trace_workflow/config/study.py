@@ -91,7 +91,7 @@ class Study(Strict):
     columns: dict[Slug, str] = Field(
         {},
         description="further scores in files of answers, larger where more confident: name and "
-        "path in a row; see docs/guides/judge.md",
+        "path in a row; see docs/guides/targets.md",
     )
     named_baseline: str = Field(
         "seq_logp",
