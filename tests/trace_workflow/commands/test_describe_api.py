@@ -25,8 +25,8 @@ def test_the_pages_are_what_the_docstrings_say(described):
 
 
 def test_every_command_option_and_name_is_described(described):
-    api = described["api.md"][1]
-    options = described["options.md"][1]
+    api = described["python.md"][1]
+    options = described["commands.md"][1]
     for name, command in COMMANDS.items():
         section = options.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
         shown = [

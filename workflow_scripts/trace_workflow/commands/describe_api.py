@@ -1,4 +1,4 @@
-"""Write what docs/reference says of every command and public name, from their docstrings.
+"""Write what docs/ say about every command and public name, from their docstrings.
 
 python workflow_scripts describe_api
 """
@@ -14,25 +14,24 @@ from tracecal.cli.docstring import read_docstring
 from tracecal.cli.main import COMMANDS
 from tracecal.io.files import write_text
 
-REFERENCE = Path(__file__).resolve().parents[3] / "docs/reference"
+DOCS = Path(__file__).resolve().parents[3] / "docs"
 BEGIN = "<!-- written by `python workflow_scripts describe_api` -->"
 END = "<!-- end -->"
 
 
-def option_page() -> str:
+def options() -> str:
     """A section per command, in the order of the help: what it is for, an example, its options."""
-    lines = [line for command in COMMANDS.values() for line in command_lines(command)]
-    return "\n".join(["# Options of the commands", "", BEGIN, "", *lines]).rstrip() + "\n"
+    return "\n".join(line for command in COMMANDS.values() for line in command_lines(command))
 
 
 def command_lines(command: Command) -> Iterator[str]:
     """The section of one command."""
     yield from (f"## {command.name}", "", markdown(command.help()), "")
     yield from ("```bash", command.example, "```", "")
-    options = [option for option in command.build().params if is_listed(option)]
-    if options:
+    listed = [option for option in command.build().params if is_listed(option)]
+    if listed:
         yield from ("| option | meaning | default |", "|---|---|---|")
-    for option in options:
+    for option in listed:
         flag = option.opts[0] if option.opts[0].startswith("-") else option.name.upper()
         default = "" if option.default in (None, False, [], ()) else f"`{option.default}`"
         default = "required" if option.required else default
@@ -70,12 +69,9 @@ def markdown(text: str) -> str:
 
 
 def described() -> dict[Path, str]:
-    """The page of options, and the page of names with the text between its marks."""
-    api = REFERENCE / "api.md"
-    return {
-        REFERENCE / "options.md": option_page(),
-        api: between_marks(api.read_text("utf-8"), names()),
-    }
+    """The pages of commands and of Python, with new text between their marks."""
+    texts = {DOCS / "reference/commands.md": options(), DOCS / "guides/python.md": names()}
+    return {page: between_marks(page.read_text("utf-8"), text) for page, text in texts.items()}
 
 
 def between_marks(page: str, text: str) -> str:
