@@ -129,7 +129,7 @@ LABEL_STREAMS = {
     "wandering, told late": late,
     "of .08 and one label in fifty wrong": mistaken(0.08, 0.02),
 }
-# Streams that docs/guides/watch.md warns of, without a claim.
+# Streams that docs/guides/proxy.md warns of, without a claim.
 MISLEADING_STREAMS = {
     "at its target, wrong ones told sooner": sooner,
     "of .08 and one label in twenty wrong": mistaken(0.08, 0.05),

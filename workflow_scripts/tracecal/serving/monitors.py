@@ -32,7 +32,7 @@ class Monitors:
     You may look after every answer: the rate of false alarms holds however often you look. The
     state is a file, and with the same file the next call goes on where this one ended. Alarms hold
     for answers that are independent of one another: where neighbours are alike, set `one_per` or
-    `block` (docs/guides/watch.md).
+    `block` (docs/guides/proxy.md).
 
     Parameters
     ----------
