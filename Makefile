@@ -84,7 +84,7 @@ test-evaluators: .venv-evaluators/installed ## run Inspect, lm-evaluation-harnes
 # REAL is a folder of real answers (docs/background/real_answers.md).
 COMPARED := .venv-$(if $(filter packages monitors,$(AREAS)),packages,polygraph)
 bench: .venv/installed ## time the work and its alternatives, in CPU seconds: AREAS=operators
-	@$(if $(filter polygraph packages monitors,$(or $(AREAS),polygraph)),$(MAKE) $(COMPARED)/installed || rm -rf $(COMPARED))
+	@$(if $(filter peers polygraph packages monitors,$(or $(AREAS),polygraph)),$(MAKE) $(COMPARED)/installed || rm -rf $(COMPARED))
 	@PYTHONPATH=workflow_scripts:tests REAL=$(REAL) \
 		$$(ls $(COMPARED)/bin/python 2>/dev/null || echo $(BIN)/python) -m benchmarks.bench $(AREAS)
 

@@ -26,11 +26,13 @@ from benchmarks import (
     packages,
     pages,
     parts,
+    peers,
     polygraph,
     real,
     real_sets,
     saturated,
     serve,
+    timing,
 )
 from simulations.guarantees import POPULATIONS
 from tracecal.calibrator.recommendation import choose_default
@@ -47,6 +49,18 @@ PACKAGES = pytest.mark.skipif(
 )
 (CITIES,) = (one for one in real_sets.read_real_sets(None) if one.kind == real_sets.CITIES)
 FEW = dict(list(calibration.ESTIMATORS.items())[:2])
+
+
+def test_the_page_of_speed_has_the_works_that_have_a_peer():
+    works = [
+        timing.Row("score", 2.0, 4.0, "a script", 0.5),
+        timing.Row("score, peak MB", 90.0, 90.0, "a script", 1.0),
+        timing.Row("explore", 3.0),
+    ]
+    lines = peers.table(works, [0.5, 3.25])
+    assert [line for line in lines if "a script" in line] == ["| score | 2 | 4 | 0.50 | a script |"]
+    assert not any("explore" in line for line in lines)
+    assert "a load of 0.5 to 3.2" in lines[-1]
 
 
 @pytest.mark.parametrize(

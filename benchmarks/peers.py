@@ -1,0 +1,45 @@
+"""What commands and decoding cost beside their peers, measured in one run and written to a page.
+
+`make bench AREAS=peers` measures `calibrate` and `score` beside a script of scikit-learn, decoding
+with capture beside plain `generate`, and lm-polygraph, and writes the table of
+docs/background/speed.md. Without lm-polygraph the page stays as it is.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks import commands, decoding, polygraph
+from benchmarks.pages import replace_table
+from benchmarks.timing import Row
+
+PAGE = Path(__file__).resolve().parents[1] / "docs/background/speed.md"
+AREAS = (commands, decoding, polygraph)
+
+
+def rows() -> Iterator[Row]:
+    loads, measured = [os.getloadavg()[0]], []
+    for area in AREAS:
+        for row in area.rows():
+            measured.append(row)
+            loads.append(os.getloadavg()[0])
+            yield row
+    if any(row.against == "lm-polygraph" for row in measured):
+        replace_table(PAGE, "peers", table(measured, loads))
+
+
+def table(measured: list[Row], loads: list[float]) -> list[str]:
+    """A line per work that has an alternative in CPU seconds, with the load of the machine."""
+    compared = [row for row in measured if row.ratio and not row.work.endswith(("MB", "clock"))]
+    return [
+        "| work | tracecal, CPU-s | the other | ratio | compared with |",
+        "|---|---|---|---|---|",
+        *(
+            f"| {row.work} | {row.ours:.3g} | {row.alternative:.3g} | {row.ratio:.2f} | {row.against} |"
+            for row in compared
+        ),
+        "",
+        f"{time.strftime('%-d %B %Y')}, {os.cpu_count()} cores with a load of {min(loads):.1f} to "
+        f"{max(loads):.1f}; ratios are of runs in turn.",
+    ]
