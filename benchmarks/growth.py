@@ -3,6 +3,7 @@
 `make bench AREAS=growth` measures and draws docs/growth.svg.
 """
 
+import math
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from trace_workflow.models.decoding import decode
 from tracecal.calibration.predictions import calibrate_all
 from tracecal.capture.stop_strings import StopStrings
 from tracecal.features.features import answer_features
+from tracecal.pages import figure_style
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "growth.svg"
 TASKS, ANSWERS, AT_ONCE = 4, 1_000, 8
@@ -33,6 +35,10 @@ TITLES = {
     "models": f"dry run, {TASKS} tasks",
     "estimators": f"calibrating {ANSWERS:,} answers",
 }
+CAPTION = (
+    "CPU seconds by the number of answers, tokens, models and estimators, on logarithmic axes; the "
+    "dotted lines are in proportion to the largest size."
+)
 
 
 def rows() -> Iterator[Row]:
@@ -92,22 +98,36 @@ def _calibration(estimators: int) -> Timed:
 
 def draw(measured: list[tuple[str, Row]]) -> None:
     """One panel for each thing that grows, both axes logarithmic; dotted is in proportion."""
-    figure = Figure(figsize=(9, 2.4), layout="constrained")
-    for place, (axis, title) in enumerate(TITLES.items(), 1):
-        points = [(row.items, row.ours) for one, row in measured if one == axis]
-        sizes, seconds = zip(*points, strict=True)
-        panel = figure.add_subplot(1, len(TITLES), place)
-        panel.loglog(sizes, seconds, "o-", color="#1f5a94")
-        proportional = [seconds[-1] * size / sizes[-1] for size in sizes]
-        panel.loglog(sizes, proportional, ":", color="grey")
-        panel.set_title(title, fontsize=9)
-        panel.set_xlabel(axis, fontsize=8)
-        # Labels of all would run into each other.
-        labelled = slice(None, None, max(1, len(sizes) // 2))
-        panel.set_xticks(sizes[labelled], [f"{size:,}" for size in sizes[labelled]], fontsize=7)
-        marked = seconds[labelled]
-        panel.set_yticks(marked, [f"{one:.2g}" for one in marked], fontsize=7)
-        panel.minorticks_off()
-        if place == 1:
-            panel.set_ylabel("CPU seconds", fontsize=8)
-    figure.savefig(PICTURE, metadata={"Date": None})
+    look = figure_style.FAMILIES["likelihood"]
+    factors = []
+    with figure_style.applied():
+        figure = Figure(figsize=(figure_style.TEXT_WIDTH, 4.2))
+        for place, (axis, title) in enumerate(TITLES.items(), 1):
+            points = [(row.items, row.ours) for one, row in measured if one == axis]
+            sizes, seconds = zip(*points, strict=True)
+            panel = figure.add_subplot(2, 2, place)
+            proportional = [seconds[-1] * size / sizes[-1] for size in sizes]
+            panel.loglog(sizes, proportional, ":", color=figure_style.MUTED)
+            panel.loglog(sizes, seconds, "-", **figure_style.point(look))
+            panel.set_title(title)
+            panel.set_xlabel(axis, fontsize=figure_style.SMALL, color=figure_style.MUTED)
+            # Labels of all would run into each other.
+            labelled = slice(None, None, max(1, len(sizes) // 2))
+            panel.set_xticks(sizes[labelled], [f"{size:,}" for size in sizes[labelled]])
+            marked = seconds[labelled]
+            panel.set_yticks(marked, [f"{one:.2g} s" for one in marked])
+            panel.minorticks_off()
+            factors.append(doubled(points))
+        figure_style.message(
+            figure,
+            f"At the largest sizes, twice the size takes {min(factors):.1f} to "
+            f"{max(factors):.1f} times the CPU time",
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        figure_style.save(figure, Path(folder) / "growth.pdf", PICTURE, "Growth of cost", CAPTION)
+
+
+def doubled(points: list[tuple[int, float]]) -> float:
+    """By which factor the seconds grow from size to twice the size, from the last two points."""
+    (small, before), (large, after) = points[-2:]
+    return 2 ** (math.log(after / before) / math.log(large / small))

@@ -103,6 +103,10 @@ def test_growth_is_measured_at_enough_sizes_to_see_its_shape():
     assert all(len(sizes) >= 5 and [*sizes] == sorted(sizes) for sizes in growth.SIZES.values())
 
 
+def test_growth_is_by_how_much_twice_the_size_costs():
+    assert growth.doubled([(5, 9.0), (10, 3.0), (40, 48.0)]) == pytest.approx(4)
+
+
 def test_growth_is_drawn(monkeypatch, tmp_path):
     monkeypatch.setattr(growth, "_dry_run", lambda models, folder: lambda: 1.0)
     small = {"answers": (20, 40), "tokens an answer": (2, 4), "models": (1,), "estimators": (2, 3)}
