@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+import stat
 from pathlib import Path
 
 import polars as pl
@@ -84,6 +85,33 @@ def test_of_two_who_write_one_file_the_second_is_refused_and_spoils_nothing(tmp_
     assert path.read_text() == "whole"
     write_text("other", path)
     assert path.read_text() == "other" and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_stays_and_the_file_that_it_points_to_is_written(tmp_path):
+    there, link = tmp_path / "there" / "a.json", tmp_path / "link.json"
+    write_json({"old": 1}, there)
+    link.symlink_to(there)
+    write_json({"new": 2}, link)
+    assert link.is_symlink() and read_json(link) == read_json(there) == {"new": 2}
+    assert {path.name for path in there.parent.iterdir()} == {"a.json", ".a.json.sha256"}
+
+
+def test_a_link_to_nothing_makes_its_file_but_no_folder(tmp_path):
+    link = tmp_path / "a.txt"
+    link.symlink_to("b.txt")
+    write_text("whole", link)
+    assert link.is_symlink() and (tmp_path / "b.txt").read_text() == "whole"
+    (tmp_path / "c.txt").symlink_to("missing/d.txt")
+    with pytest.raises(FileNotFoundError, match=r"missing/d\.txt'$"):
+        write_text("whole", tmp_path / "c.txt")
+
+
+def test_a_file_that_is_replaced_keeps_its_mode(tmp_path):
+    path = tmp_path / "a.txt"
+    write_text("old", path)
+    path.chmod(0o600)
+    write_text("new", path)
+    assert path.read_text() == "new" and stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize("without", [errno.ENOLCK, errno.EOPNOTSUPP])

@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import shutil
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from mmap import ACCESS_READ, mmap
@@ -49,8 +50,9 @@ def _named(path: Path, part: Path | None = None) -> Iterator[None]:
 def atomic_write(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`, and rename it to `path` once it is written.
 
-    After an error, such as a full disk, the temporary file is gone and `path` unchanged. The
-    temporary name is fixed, so that the next attempt overwrites what a killed job left. Raises
+    A link stays: the file that it points to is written, and keeps its mode. After an error, such
+    as a full disk, the temporary file is gone and `path` unchanged. The temporary name is fixed, so
+    that the next attempt overwrites what a killed job left. Raises
     `InputError` while another process writes the same file.
     """
     path = Path(path)
@@ -59,10 +61,13 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
     with suppress(FileNotFoundError), _named(path):
         path.stat()  # a link to itself is an error of the system
     path.parent.mkdir(parents=True, exist_ok=True)
+    path = Path(os.path.realpath(path)) if path.is_symlink() else path
     part = path.with_name(f".{path.name}.part")
     with _named(path, part), _locked(path, part):
         try:
             yield part
+            if path.exists():
+                part.chmod(stat.S_IMODE(path.stat().st_mode))
             with part.open("rb") as handle:
                 os.fsync(handle.fileno())
             part.replace(path)
@@ -156,6 +161,8 @@ def write_checked(text: str, path: str | Path) -> None:
     write_text(text, path)
     with _named(Path(path)):
         write_sum(path)
+        if Path(path).is_symlink():  # the file is read by its own name, too
+            write_sum(os.path.realpath(path))
 
 
 def read_checked(path: str | Path) -> str:
