@@ -555,3 +555,36 @@ def test_answers_that_are_kept_in_another_order_or_below_one_half_are_explained(
     )
     assert len(explain_keeping(scores.filter(pl.col("probability") != 0.47), calibrator)) == 1
     assert explain_keeping(scores.drop("keep"), calibrator) == []
+
+
+def ended(arguments, shell):
+    """The status and the errors of a command whose output goes where a shell sends it."""
+    line = f"{sys.executable} -m tracecal.cli.main {arguments} {shell}"
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY / "workflow_scripts")}
+    environment.pop("PYTHONUNBUFFERED", None)
+    done = subprocess.run(
+        ["bash", "-c", line], env=environment, capture_output=True, text=True, timeout=60
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("arguments", ["settings", "--help", "score --help", "--version", ""])
+def test_an_output_that_cannot_be_written_is_an_error(arguments):
+    for shell, why in ((">&-", "Bad file descriptor"), (">/dev/full", "No space left on device")):
+        assert ended(arguments, shell) == (1, f"tracecal: error: the output: {why}.\n")
+    assert ended(arguments, "| true; exit ${PIPESTATUS[0]}") == (141, "")
+
+
+def test_what_writes_a_file_needs_no_output(files):
+    main(CALIBRATE)
+    score = " ".join([*SCORE, "--output", "s.jsonl"])
+    assert ended(score, "<&- >&- 2>&-") == (0, "")
+    assert pl.read_ndjson("s.jsonl").height == 6
+    assert ended(" ".join(SCORE), ">&-")[0] == 1
+
+
+def test_a_report_is_written_though_the_reader_of_the_summary_is_gone(files):
+    gone = "| true; exit ${PIPESTATUS[0]}"
+    calibrate = " ".join([*CALIBRATE, "--report", "report.html"])
+    assert ended(calibrate, gone)[0] == 141
+    assert (files / "report.html").exists() and (files / "report.answers.html").exists()

@@ -64,8 +64,8 @@ def calibrate(
         summary = summary.with_page(report).with_questions(questions_by_id(labelled))
     for warning in summary.warnings:
         LOGGER.warning("%s", warning)
-    print(printable(f"{summary.text}\n\n{summary.table}" if all_estimators else summary.text))
     if report and explorer:
         explore_labelled(labelled, explorer, calibrator, summary.predictions)
         summary.save(report, Path(explorer).name)
         LOGGER.info("open %s in a browser; %s shows the answers", report, explorer)
+    print(printable(f"{summary.text}\n\n{summary.table}" if all_estimators else summary.text))

@@ -45,7 +45,7 @@ def card(
         return
     loaded = tracecal.Calibrator.load(calibrator)
     text = loaded.compare(second) if second else loaded.card()
-    print(printable(f"{text}"))
     if output:
         loaded.card().save(output)
         LOGGER.info("open %s in a browser", output)
+    print(printable(f"{text}"))

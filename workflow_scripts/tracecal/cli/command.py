@@ -9,7 +9,6 @@
 import inspect
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from operator import attrgetter
@@ -191,8 +190,7 @@ class Command:
             for name, model in models.items():
                 fields = {option.name: values.pop(option.name) for option in options[name]}
                 values[name] = parse(model, with_mappings(fields, model), "options")
-            with suppress(BrokenPipeError):  # the reader of the output, such as `head`, has enough
-                self.function(**values)
+            self.function(**values)
 
         parameters = [option for several in options.values() for option in several]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

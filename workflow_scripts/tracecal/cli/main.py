@@ -2,8 +2,10 @@
 
 import logging
 import os
+import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -35,6 +37,9 @@ PANELS: dict[str, tuple[Command, ...]] = {
     "Answers without log-probabilities": (replay,),
     "More help": (settings,),
 }
+# How the output is opened where a shell closed it: what a command says is lost with an error.
+CLOSED_OUTPUTS = ((1, "stdout", os.O_RDONLY), (2, "stderr", os.O_WRONLY))
+READER_GONE = 128 + signal.SIGPIPE
 COMMANDS = {command.name: command for commands in PANELS.values() for command in commands}
 
 
@@ -52,9 +57,11 @@ class LazyGroup(TyperGroup):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns 0, or 1 after logging an `InputError` or an error of the system.
 
-    Without arguments it says which command is for what. Raises `SystemExit` after help (0), and
-    for options that there are not (2).
+    Without arguments it says which command is for what. Raises `SystemExit` after help (0), for
+    options that there are not (2), and where the reader of the output, such as `head`, has enough
+    (141, as a shell says of programs that end by SIGPIPE).
     """
+    _open_closed_streams()
     # More threads spend more time waiting than they save on products as small as ours.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     handler = logging.StreamHandler(sys.stderr)
@@ -63,13 +70,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     LOGGER.setLevel(logging.INFO)
     try:
         _require_text(sys.argv[1:] if arguments is None else arguments)
-        status = group().main(arguments, prog_name="tracecal", standalone_mode=False)
+        status = _run_and_flush(arguments)
     except typer.TyperException as error:
         error.show()  # type: ignore[attr-defined]  # those of typer's options have it
         raise SystemExit(error.exit_code) from error
     except InputError as error:
         LOGGER.error("error: %s", error)
         return 1
+    except BrokenPipeError as error:
+        raise SystemExit(READER_GONE) from error
     except OSError as error:  # a full disk, a missing permission
         LOGGER.error("error: %s: %s.", error.filename or "the output", error.strerror)
         return 1
@@ -84,6 +93,43 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if status is not None:
         raise SystemExit(status)
     return 0
+
+
+def _open_closed_streams() -> None:
+    """Open streams that the shell closed (``>&-``): writes to its output are then errors.
+
+    No other file gets their numbers, at which libraries write.
+    """
+    for number, name, flags in ((0, "stdin", os.O_RDONLY), *CLOSED_OUTPUTS):
+        if getattr(sys, name) is None and not _is_open(number):
+            opened = os.open(os.devnull, flags)  # the lowest free number
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, os.fdopen(opened, mode, encoding="utf-8"))
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
+def _run_and_flush(arguments: Sequence[str] | None) -> int | None:
+    """Run the command, and write the output here, where its errors are told."""
+    try:
+        return group().main(arguments, prog_name="tracecal", standalone_mode=False)
+    except SystemExit as ended:
+        if isinstance(ended.__context__, BrokenPipeError):  # typer's handling of it
+            raise ended.__context__ from None
+        raise
+    finally:
+        try:
+            sys.stdout.flush()
+        except OSError:
+            with suppress(OSError):  # Python would try again at its end
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise
 
 
 def _require_text(arguments: Sequence[str]) -> None:

@@ -30,6 +30,6 @@ def plan(
     from tracecal.io.files import write_text
 
     forecast = tracecal.plan(error_rate, calibrator=calibrator, confidence=confidence, **options)
-    print(forecast)
     if picture:
         write_text(forecast.picture(), picture)
+    print(forecast)

@@ -46,6 +46,6 @@ def watch(
         monitors.watch(answers, task=task, reading=reading)
         if labels:
             monitors.judge(labels, reading=reading)
-        print(printable(monitors.summary()))
         if report:
             write_text(monitors.report(), Path(report))
+        print(printable(monitors.summary()))
