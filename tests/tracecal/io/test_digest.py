@@ -15,9 +15,9 @@ def read(tmp_path, monkeypatch):
     monkeypatch.setenv(REMEMBERED, str(tmp_path / "digests"))
     monkeypatch.setattr(module, "SETTLED", 0)
     read = []
-    original = module.hashlib.file_digest
+    original = module.open_without_waiting
     monkeypatch.setattr(
-        module.hashlib, "file_digest", lambda *given: read.append(1) or original(*given)
+        module, "open_without_waiting", lambda *given: read.append(1) or original(*given)
     )
 
     def digested(path):

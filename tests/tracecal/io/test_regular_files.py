@@ -3,7 +3,8 @@
 import os
 import sqlite3
 import zipfile
-from contextlib import closing
+from contextlib import closing, suppress
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -73,6 +74,29 @@ def test_a_state_is_a_file_of_tables(tmp_path):
     make_odd("pipe", tmp_path / "s.db")
     with pytest.raises(InputError, match="is not a file"):
         StateDatabase(tmp_path / "s.db", "x", AlarmSettings())
+
+
+def test_a_file_of_the_system_that_has_no_end_is_not_waited_for(tmp_path):
+    """By its status it is a regular file of size 0; root may read it, and waits."""
+    endless = Path("/proc/kmsg")
+    if not os.access(endless, os.R_OK):
+        pytest.skip("for root alone")
+    for reader in READERS.values():
+        with suppress(InputError, OSError):
+            assert not reader(endless)
+    for name in ("a.jsonl.gz", "a.csv", "a.eval", "weights"):
+        (tmp_path / name).symlink_to(endless)
+        with suppress(InputError, OSError):
+            (digest if name == "weights" else read_file)(tmp_path / name)
+    with pytest.raises(InputError):
+        StateDatabase(endless, "x", AlarmSettings())
+
+
+def test_what_a_file_of_the_system_holds_beyond_its_size_is_not_read():
+    with pytest.raises(InputError, match="holds no usable answer"):
+        read_file("/proc/self/status")
+    with pytest.raises(InputError, match="is a file of the system; give a file to write"):
+        StateDatabase("/proc/self/status", "x", AlarmSettings())
 
 
 def test_a_path_with_a_nul_is_a_sentence():

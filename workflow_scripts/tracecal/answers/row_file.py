@@ -23,8 +23,9 @@ from tracecal.answers.event_stream import is_event_stream, join_rows, read_event
 from tracecal.answers.formats.registry import recognise
 from tracecal.errors import InputError, WrongRow
 from tracecal.io.files import read_sealed
-from tracecal.io.input_files import parsed_json, parsed_json_sequence
+from tracecal.io.input_files import MOST_BYTES, parsed_json, parsed_json_sequence
 from tracecal.io.parquet_files import require_bounded
+from tracecal.io.regular_files import open_regular, read_regular
 from tracecal.io.sqlite_files import require_tables
 
 HEADER = "header.json"
@@ -104,7 +105,7 @@ def numbered(rows: Iterable[Any]) -> Rows:
 
 def _is_sqlite(path: Path) -> bool:
     """Whether a file is an SQLite database."""
-    with path.open("rb") as file:
+    with open_regular(path, MOST_BYTES) as file:
         return file.read(len(MAGIC)) == MAGIC
 
 
@@ -201,16 +202,18 @@ def _cell_value(text: Any) -> Any:
 
 def _read_text(path: Path) -> str:
     """The text of a file, unpacked and decoded. Raises `InputError` for one that is too large."""
-    content = _unpacked(path) if path.suffix in PACKED else path.read_bytes()
+    content = read_regular(path, MOST_BYTES)
+    if path.suffix in PACKED:
+        content = _unpacked(content, path)
     encoding = next((name for mark, name in ENCODINGS.items() if content.startswith(mark)), None)
     return content.decode(encoding or "utf-8-sig")
 
 
-def _unpacked(path: Path) -> bytes:
+def _unpacked(packed: bytes, path: Path) -> bytes:
     """The content of a packed file, of at most MOST_UNPACKED or LARGEST_RATIO times its bytes."""
-    max_bytes = max(MOST_UNPACKED, LARGEST_RATIO * path.stat().st_size)
+    max_bytes = max(MOST_UNPACKED, LARGEST_RATIO * len(packed))
     content = bytearray()
-    with pa.input_stream(str(path), compression=PACKED[path.suffix]) as stream:
+    with pa.input_stream(pa.py_buffer(packed), compression=PACKED[path.suffix]) as stream:
         while piece := stream.read(PIECE):
             content += piece
             if len(content) > max_bytes:
@@ -304,7 +307,7 @@ def _read_events(path: Path, text: str) -> list[Any]:
 
 def _read_inspect_log(path: Path) -> tuple[Rows, Metadata]:
     """The samples of an Inspect log: a zip with a JSON file of each."""
-    with zipfile.ZipFile(path) as log:
+    with open_regular(path, MOST_BYTES) as file, zipfile.ZipFile(file) as log:
         # Where a sample was written twice, the later one counts.
         files = {file.filename: file for file in log.infolist()}
         unpacked = sum(file.file_size for file in files.values())

@@ -9,9 +9,11 @@ from pathlib import Path
 from uuid import uuid4
 
 from tracecal.errors import InputError
+from tracecal.io.regular_files import open_without_waiting
 
 REMEMBERED = "TRACECAL_DIGESTS"
 State = tuple[int, ...]  # a file's device, inode, size in bytes, mtime and ctime in nanoseconds
+PIECE = 2**20  # bytes that are read at once
 SETTLED = 2 * 10**9  # nanoseconds after which a clock tick cannot hide another change
 
 
@@ -74,8 +76,11 @@ def _file_digest(path: Path) -> str:
     state, entry = _state(path), _entry(str(path))
     if entry and (cached := _read(entry, state)):
         return cached
-    with path.open("rb") as handle:
-        computed = hashlib.file_digest(handle, "sha256").hexdigest()
+    sha256 = hashlib.sha256()
+    with open(path, "rb", opener=open_without_waiting) as handle:
+        while piece := handle.read(PIECE):
+            sha256.update(piece)
+    computed = sha256.hexdigest()
     if entry and state == _state(path) and time.time_ns() - max(state[3:]) > SETTLED:
         _write(entry, state, computed)
     return computed

@@ -134,7 +134,8 @@ def read_python_table(path: str | Path | None, table: str, expected: str) -> dic
         return {}
     require_regular(path, MOST_SETTINGS)
     try:
-        declared = runpy.run_path(str(path)).get(table)
+        # What is empty is not opened again: it may be a file of the system that has no end.
+        declared = read_regular(path, MOST_SETTINGS) and runpy.run_path(str(path)).get(table)
     except (Exception, SystemExit) as error:
         raise InputError(f"{path}: does not run ({type(error).__name__}: {error}).") from error
     if not isinstance(declared, dict) or not declared:

@@ -2,7 +2,10 @@
 
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from tracecal.errors import InputError, here
 
@@ -39,13 +42,21 @@ def read_regular(path: str | Path, max_bytes: int) -> bytes:
 
     Raises `OSError` where there is none, and `InputError` where it is no file or too large.
     """
+    with open_regular(path, max_bytes) as file:
+        # A file of the system, as in /proc, has size 0, and some of them have no end.
+        return file.read(os.fstat(file.fileno()).st_size)
+
+
+@contextmanager
+def open_regular(path: str | Path, max_bytes: int) -> Iterator[BinaryIO]:
+    """Open a file whose reads never wait; raises as `read_regular`."""
     require_readable(path, Path(path).stat(), max_bytes)
     # The name may have become another file's: of a pipe, this does not wait for the other end.
-    with open(path, "rb", opener=_open_without_waiting) as file:
-        status = os.fstat(file.fileno())
-        require_readable(path, status, max_bytes)
-        return file.read(status.st_size)
+    with open(path, "rb", opener=open_without_waiting) as file:
+        require_readable(path, os.fstat(file.fileno()), max_bytes)
+        yield file
 
 
-def _open_without_waiting(path: str, flags: int) -> int:
+def open_without_waiting(path: str, flags: int) -> int:
+    """An opener for `open`: neither it nor a read waits, as for a pipe's other end."""
     return os.open(path, flags | os.O_NONBLOCK)

@@ -72,7 +72,8 @@ class VerdictFile:
 
     def _read(self) -> None:
         self._file.seek(0)
-        for number, line in enumerate(BytesIO(self._file.read()), 1):
+        size = os.fstat(self._file.fileno()).st_size
+        for number, line in enumerate(BytesIO(self._file.read(size)), 1):
             if not line.endswith(b"\n") and self.verdicts and self._begins_verdict(line):
                 LOGGER.warning("%s: its last line is incomplete and is removed", self.path)
                 self._truncate()

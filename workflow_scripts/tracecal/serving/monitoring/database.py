@@ -22,7 +22,7 @@ import numpy as np
 from tracecal.calibrator.schema import Reference
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
-from tracecal.io.regular_files import require_regular
+from tracecal.io.regular_files import open_regular
 from tracecal.io.sqlite_files import limit_steps, require_tables
 from tracecal.serving.monitoring.batch import Batch
 from tracecal.serving.monitoring.state import (
@@ -106,7 +106,9 @@ class StateDatabase:
         self._inode: int | None = None
         with self._explained():
             if self.path.exists():
-                require_regular(self.path, MOST_BYTES)
+                with open_regular(self.path, MOST_BYTES) as file:  # SQLite's own reads may wait
+                    if os.fstat(file.fileno()).st_size == 0 and file.read(1) != b"":
+                        raise InputError(f"{path} is a file of the system; give a file to write.")
             if private:
                 _make_private(self.path)
             self.connection = sqlite3.connect(self.path, LOCK_TIMEOUT, isolation_level=None)
