@@ -109,11 +109,11 @@ def test_growth_is_by_how_much_twice_the_size_costs():
 
 def test_growth_is_drawn(monkeypatch, tmp_path):
     monkeypatch.setattr(growth, "_dry_run", lambda models, folder: lambda: 1.0)
-    small = {"answers": (20, 40), "tokens an answer": (2, 4), "models": (1,), "estimators": (2, 3)}
+    small = {"answers": (20, 40), "tokens an answer": (2, 4), "models": (1, 2), "estimators": (2, 3)}
     monkeypatch.setattr(growth, "SIZES", small)
     monkeypatch.setattr(growth, "ANSWERS", 60)
     monkeypatch.setattr(growth, "PICTURE", tmp_path / "growth.svg")
-    assert len(list(growth.rows())) == 7
+    assert len(list(growth.rows())) == 8
     assert (tmp_path / "growth.svg").read_text().count("<svg") == 1
 
 

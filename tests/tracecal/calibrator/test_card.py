@@ -206,7 +206,7 @@ def test_it_says_in_plain_words_what_it_is_and_is_not_for(content, calibrator):
     assert told.startswith("Calibration card: m for t\n")
     assert "500 labelled answers to 500 questions" in told
     assert "Risk against coverage" in told and "keeping 100%: " in told
-    assert "at most 50% incorrect: keeps" in told and "each with confidence 0.9" in told
+    assert "at most 50% wrong: keeps" in told and "each with confidence 0.9" in told
     for sentence in content["fitted_on"]["not_for"]:
         assert f"  {sentence}\n" in f"{told}\n"
     described = calibrator.fitted_on.model_copy(
@@ -241,7 +241,7 @@ def test_two_cards_are_compared(tmp_path, capsys):
     told = capsys.readouterr().out
     assert "  model: m -> n\n" in told and "  n: 500 -> 200\n" in told
     assert "labelled answers in both: 0" in told and "  intercept: " in told
-    assert "at most 45% incorrect: not tested -> keeps" in told
+    assert "at most 45% wrong: not tested -> keeps" in told
     assert main(["card", paths[0], paths[0]]) == 0
     assert capsys.readouterr().out.count("  the same\n") == 4
     assert main(["card", *paths, "--output", str(tmp_path / "c.html")]) == 1

@@ -322,13 +322,13 @@ def test_of_parts_those_are_asked_for_that_a_promise_needs(browser, tmp_path):
     with started(tmp_path, *options, "--error-rate", "0.2", "--estimator", "min_prob") as address:
         browser.visit(address)
         labelled = 0
-        while not re.search("no threshold is left|too many are incorrect", progress(browser)):
+        while not re.search("no threshold is left|too many are wrong", progress(browser)):
             assert "now tested" in progress(browser)
             asked = re.search(r"Question (\d+)\?", answer_text(browser))[1]
             labelled += 1
             press(browser, "w" if int(asked) % 2 else "r", f"{labelled} labelled")
         options = progress(browser)
-    kept = float(re.search(r"at most 20% are incorrect among the ([\d.]+)%", options)[1])
+    kept = float(re.search(r"at most 20% are wrong among the ([\d.]+)%", options)[1])
     assert kept == pytest.approx(50, abs=10)
     named = [item["example_id"] for item in verdict_file(tmp_path)]
     assert len(named) == len({*named}) == labelled < 80

@@ -60,7 +60,7 @@ def test_labels_are_asked_for_until_the_guarantee_stands_or_cannot(population):
     if population == "finite":
         assert 1 - FRAME["correct"].to_numpy()[kept].mean() <= 0.3
     sentence = describe_record(state)
-    assert f"guaranteed: at most 30% are incorrect among the {kept.mean():.1%} of" in sentence
+    assert f"guaranteed: at most 30% are wrong among the {kept.mean():.1%} of" in sentence
 
 
 def test_the_next_label_depends_on_the_labels_and_not_on_their_order():

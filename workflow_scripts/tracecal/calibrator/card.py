@@ -67,7 +67,7 @@ class Card:
         """Word a calibrator's file."""
         fitted_on, name = file.fitted_on, file.recommended()
         estimator = file.estimators[name]
-        recommended = [f"{LABELS[name]} ({name}), of {', '.join(estimator.features)}"]
+        recommended = [f"{LABELS[name]} ({name})", f"inputs: {', '.join(estimator.features)}"]
         if n_others := len(file.estimators) - 1:
             recommended.append(f"further estimators in the file: {n_others}")
         return cls(
@@ -122,7 +122,7 @@ def _data_lines(fitted_on: CalibrationData) -> list[str]:
     revision = fitted_on.revision
     known_as = f", also known as {', '.join(fitted_on.known_as)}" if fitted_on.known_as else ""
     lines = [
-        f"{fitted_on.n} labelled answers{groups}, {fitted_on.base_rate:.1%} correct",
+        f"{fitted_on.n} labelled answers{groups}, {fitted_on.base_rate:.1%} right",
         f"model: {fitted_on.model or 'not known'}{known_as}"
         + (f", revision {revision}" if revision else ", revision not known"),
         f"kind of traces: {', '.join(fitted_on.trace_kinds())}",
@@ -169,7 +169,7 @@ def _control_sections(control: ErrorRateControl | None) -> list[Section]:
         f"keeping {coverage:.0%}: {wrong:.1%} of the kept are wrong"
         for coverage, wrong in control.risk_coverage
     ]
-    heading = "Risk against coverage, of answers with a probability, which the fit had not seen"
+    heading = "Risk against coverage, on answers that the fit had not seen"
     drawn = [Section(heading, curve, draw_risk(control))] if curve else []
     return [*drawn, Section("Guarantees", lines)]
 

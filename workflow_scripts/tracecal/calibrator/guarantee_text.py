@@ -42,7 +42,7 @@ def guarantee_lines(guarantees: pl.DataFrame) -> list[str]:
 
 
 def _line(row: Mapping[str, Any]) -> str:
-    target = f"at most {row['error_rate']:.0%} incorrect:"
+    target = f"at most {row['error_rate']:.0%} wrong:"
     if row["threshold"] is None:
         return f"{target} cannot be guaranteed"
     return f"{target} keeps {row['coverage']:.0%} of the answers ({row['error']:.1%} observed)"

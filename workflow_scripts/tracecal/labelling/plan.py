@@ -143,7 +143,7 @@ def format_plan(
 ) -> str:
     """Format the table and the number of labels needed for a terminal."""
     lines = [
-        f"At most {error_rate:.0%} incorrect, with confidence {confidence:g}:",
+        f"At most {error_rate:.0%} wrong, with confidence {confidence:g}:",
         f"{'labelled questions':>18}{'guaranteed in':>15}{'share kept, median':>20}"
         f"{'80 % of draws':>16}",
     ]
@@ -177,7 +177,7 @@ def draw_plan(table: pl.DataFrame, error_rate: float, confidence: float) -> str:
     def points(column: str) -> list[str]:
         return [f"{x(row['questions'])},{y(row[column])}" for row in rows]
 
-    title = f"Answers kept with at most {error_rate:.0%} incorrect ({confidence:.0%} confidence)"
+    title = f"Answers kept with at most {error_rate:.0%} wrong ({confidence:.0%} confidence)"
     label, label_x = (
         f"not even {rows[-1]['questions']:,} suffice in {POWER:.0%} of the draws",
         257.0,

@@ -59,7 +59,7 @@ def describe_record(record: Mapping[str, Any]) -> str:
     clauses = ["nothing is guaranteed"]
     if record["threshold"] is not None:
         clauses = [
-            f"guaranteed: at most {record['error_rate']:.0%} are incorrect among the "
+            f"guaranteed: at most {record['error_rate']:.0%} are wrong among the "
             f"{record['coverage']:.1%} of {_population(record)} from {record['threshold']:.4g} on "
             f"({record['confidence']:.0%} confidence)"
         ]
@@ -71,7 +71,7 @@ def describe_record(record: Mapping[str, Any]) -> str:
     if record["next"] is not None:
         clauses.append(f"now tested: from {record['tested']:.4g} on")
     elif record["ended"] == "failed":
-        clauses.append(f"from {record['tested']:.4g} on too many are incorrect")
+        clauses.append(f"from {record['tested']:.4g} on too many are wrong")
     else:
         clauses.append("no threshold is left to test")
     return "; ".join(clauses)
