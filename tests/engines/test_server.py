@@ -84,7 +84,9 @@ def streamed_confidence(client, path, request):
 
 
 def test_confidence_is_what_scoring_the_same_answer_gives(server, answers):
-    scored = score_answers(answers, calibrator := fitted()).rows_by_key("example_id", named=True)
+    scored = score_answers(answers, calibrator := fitted())
+    assert all(0 < probability < 1 for probability in scored["probability"])
+    scored = scored.rows_by_key("example_id", named=True)
     serving = proxied(Scorer(calibrator, READING), SERVER)
     with serving, httpx.Client(base_url=serving.url, timeout=300) as client:
         for name, (request, _) in REQUESTS.items():
@@ -105,12 +107,11 @@ def test_what_is_not_kept_is_put_to_the_large_model(
     monkeypatch.setenv("TRACECAL_ESCALATE_KEY", "sk-any")
     calibrator = fitted()
     fitted_on = calibrator.fitted_on.model_copy(update={"entropy": "top-k", "vocabulary": 49152})
-    control = calibrator.fits.risk_control
+    control = calibrator.control
     (entry,) = (entry for entry in control.thresholds if entry.error_rate == 0.3)
     thresholds = (entry.model_copy(update={"threshold": threshold, "reason": None}),)
-    tested = control.model_copy(update={"thresholds": thresholds})
-    fits = calibrator.fits.model_copy(update={"risk_control": tested})
-    scorer = Scorer(replace(calibrator, fits=fits, fitted_on=fitted_on), READING, 0.3)
+    control = control.model_copy(update={"thresholds": thresholds})
+    scorer = Scorer(replace(calibrator, control=control, fitted_on=fitted_on), READING, 0.3)
     serving = proxied(scorer, SERVER, escalate=f"{SERVER}/v1", escalate_model="large")
     with serving, httpx.Client(base_url=serving.url, timeout=300) as client:
         response = client.post("/v1/chat/completions", json=CHAT | {"stream": stream})
@@ -118,7 +119,10 @@ def test_what_is_not_kept_is_put_to_the_large_model(
     choices = [choice for answer in answers for choice in answer["choices"]]
     (confidence,) = [choice["confidence"] for choice in choices if "confidence" in choice]
     assert confidence["escalated"] is escalated, confidence
-    assert (confidence["escalation"]["large"] is not None) is escalated
+    small, large = confidence["escalation"]["small"], confidence["escalation"]["large"]
+    assert 0 < small["probability"] < 1
+    assert (large is not None) is escalated
+    assert confidence["keep"] is (None if escalated else True)
     texts = [choice["delta" if stream else "message"].get("content") or "" for choice in choices]
     alone = server.post("chat/completions", json=CHAT).json()["choices"][0]["message"]["content"]
     assert "".join(texts) == alone != ""
