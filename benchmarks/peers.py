@@ -32,6 +32,7 @@ def rows() -> Iterator[Row]:
 
 def table(measured: list[Row], loads: list[float]) -> list[str]:
     """A line per work that has an alternative in CPU seconds, with the load of the machine."""
+    busy = "busy, so read the ratios, not the seconds" if min(loads) > os.cpu_count() else "quiet"
     compared = [row for row in measured if row.ratio and not row.work.endswith(("MB", "clock"))]
     return [
         "| work | tracecal, CPU-s | the other | ratio | compared with |",
@@ -42,5 +43,5 @@ def table(measured: list[Row], loads: list[float]) -> list[str]:
         ),
         "",
         f"{time.strftime('%-d %B %Y')}, {os.cpu_count()} cores with a load of {min(loads):.1f} to "
-        f"{max(loads):.1f}; ratios are of runs in turn.",
+        f"{max(loads):.1f}: {busy}. Both sides run in turn.",
     ]

@@ -60,7 +60,7 @@ def test_the_page_of_speed_has_the_works_that_have_a_peer():
     lines = peers.table(works, [0.5, 3.25])
     assert [line for line in lines if "a script" in line] == ["| score | 2 | 4 | 0.50 | a script |"]
     assert not any("explore" in line for line in lines)
-    assert "a load of 0.5 to 3.2" in lines[-1]
+    assert "a load of 0.5 to 3.2: quiet." in lines[-1]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,12 @@ def test_growth_is_by_how_much_twice_the_size_costs():
 
 def test_growth_is_drawn(monkeypatch, tmp_path):
     monkeypatch.setattr(growth, "_dry_run", lambda models, folder: lambda: 1.0)
-    small = {"answers": (20, 40), "tokens an answer": (2, 4), "models": (1, 2), "estimators": (2, 3)}
+    small = {
+        "answers": (20, 40),
+        "tokens an answer": (2, 4),
+        "models": (1, 2),
+        "estimators": (2, 3),
+    }
     monkeypatch.setattr(growth, "SIZES", small)
     monkeypatch.setattr(growth, "ANSWERS", 60)
     monkeypatch.setattr(growth, "PICTURE", tmp_path / "growth.svg")
