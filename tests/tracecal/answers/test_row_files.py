@@ -2,13 +2,17 @@
 
 import gzip
 import json
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from support.log_rows import token
+from tracecal.answers.labels import read_labels
 from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
 from tracecal.errors import InputError
@@ -209,3 +213,52 @@ def test_rows_that_a_table_gave_empty_bytes_keep_their_entropies(tmp_path):
     )
     assert table.equals(plain)
     assert plain["entropy"].null_count() == 0
+
+
+IDS_THAT_ARE_NONE = {
+    "time": pa.array([datetime(2026, 1, 1), datetime(2026, 1, 2)]),
+    "decimal": pa.array([Decimal(0), Decimal(1)]),
+    "bytes": pa.array([b"a", b"b"]),
+    "list": pa.array([[1], [2]]),
+}
+
+
+@pytest.mark.parametrize("ids", IDS_THAT_ARE_NONE.values(), ids=IDS_THAT_ARE_NONE)
+def test_an_id_of_another_type_is_named(tmp_path, ids):
+    pq.write_table(pa.Table.from_pylist(ROWS).set_column(0, "id", ids), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=r"its id is a \w+; give a text or a whole number"):
+        read_file(tmp_path / "a.parquet")
+
+
+def test_a_float_that_stands_for_several_ids_is_none(tmp_path):
+    (tmp_path / "a.jsonl").write_text(json.dumps(ROWS[0] | {"id": float(2**53 + 2)}))
+    with pytest.raises(InputError, match="may stand for several whole numbers; give a text"):
+        read_file(tmp_path / "a.jsonl")
+    labels = pa.table({"id": [float(2**53 + 2)], "correct": [True]})
+    pq.write_table(labels, tmp_path / "l.parquet")
+    with pytest.raises(InputError, match="may stand for several whole numbers; give a text"):
+        read_labels(tmp_path / "l.parquet")
+    (tmp_path / "a.jsonl").write_text(json.dumps(ROWS[0] | {"id": 2**70 + 1}))
+    assert read_file(tmp_path / "a.jsonl").frame["example_id"].to_list() == [str(2**70 + 1)]
+
+
+def test_a_time_that_python_has_not_is_a_sentence(tmp_path):
+    times = pa.array([2**62, 0]).cast(pa.timestamp("us"))
+    pq.write_table(pa.Table.from_pylist(ROWS).append_column("t", times), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=r"a\.parquet cannot be read \(year \d+ is out of range"):
+        read_file(tmp_path / "a.parquet")
+
+
+def test_a_type_that_polars_has_not_is_a_sentence(tmp_path):
+    numbers = pa.array([Decimal(1), Decimal(2)], pa.decimal256(60, 2))
+    table = pa.Table.from_pylist(ROWS).append_column("n", numbers)
+    with pa.OSFile(f"{tmp_path}/a.arrow", "wb") as sink, pa.ipc.new_file(sink, table.schema) as new:
+        new.write_table(table)
+    with pytest.raises(InputError, match=r"a\.arrow cannot be read"):
+        read_file(tmp_path / "a.arrow")
+
+
+def test_labels_without_a_verdict_are_counted(tmp_path):
+    (tmp_path / "l.csv").write_text("id,correct\na,NaN\nb,\n")
+    with pytest.raises(InputError, match=r"l\.csv holds no verdict\. It has 2 rows without one\."):
+        read_labels(tmp_path / "l.csv")

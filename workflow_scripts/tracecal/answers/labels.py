@@ -17,6 +17,7 @@ from typing import Any
 
 import polars as pl
 
+from tracecal.answers.row import whole_id
 from tracecal.answers.row_file import open_rows, require_json
 from tracecal.answers.verdict import is_unsure, parse_verdict
 from tracecal.errors import InputError, WrongRow, describe_wrong_rows, some_of
@@ -117,7 +118,8 @@ def read_labels(
     if errors and labels:
         LOGGER.warning("%s: left out %s", path, describe_wrong_rows(errors))
     if not labels:
-        raise InputError(f"{path} holds no verdict. {describe_wrong_rows(errors)}".rstrip())
+        reasons = describe_wrong_rows(errors) if errors else f"It has {len(rows)} rows without one."
+        raise InputError(f"{path} holds no verdict. {reasons}")
     return Labels(labels, path, columns, [] if exported else objects)
 
 
@@ -265,7 +267,7 @@ def _read_columns(row: Mapping[str, Any], id_column: str, column: str) -> tuple[
 def _text(value: Any) -> str:
     """An id as text; 3.0 is 3, as a table writes whole numbers in a column with gaps."""
     if isinstance(value, float) and value.is_integer():
-        value = int(value)
+        value = whole_id(value)
     return "" if value is None else str(value).strip()
 
 

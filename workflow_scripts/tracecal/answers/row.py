@@ -31,6 +31,7 @@ from tracecal.errors import FailedRequest, WrongRow
 from tracecal.io.input_files import parsed_json
 
 LABELS = ("correct", "label")
+LARGEST_EXACT = 2.0**53  # from here on, neighbouring whole numbers are one float
 IDS = ("custom_id", "example_id", "id", "doc_id")
 SENT = ("messages", "prompt", "input", "contents")  # what a request sends to the model
 # A row's own columns of the question; rows of benchmarks have its text in another.
@@ -323,14 +324,29 @@ def _example_id(row: Row, body: Row, reading: Reading) -> str:
             source.get(key) for keys in (IDS, OTHER_IDS) for source in (row, body) for key in keys
         )
         value = next((value for value in values if value not in ("", None)), None)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, float) and not math.isnan(value):
-        raise WrongRow(f"its id is {value:g}, a number with a fraction; give a text or a whole one")
-    if not isinstance(value, str | int) or value == "":
+    if isinstance(value, float):
+        value = None if math.isnan(value) else whole_id(value)
+    if value in ("", None):
         raise WrongRow(_describe_missing_id(row, reading))
+    if not isinstance(value, str | int):
+        raise WrongRow(f"its id is a {type(value).__name__}; give a text or a whole number")
     epoch = body.get("epoch")
     return str(value) if epoch in (None, 1) else f"{value}#epoch-{epoch}"
+
+
+def whole_id(value: float) -> int:
+    """An id that a table or JSON holds as a float. Raises `WrongRow` unless it is exact.
+
+    >>> whole_id(3.0)
+    3
+    """
+    if not value.is_integer():
+        raise WrongRow(f"its id is {value:g}, a number with a fraction; give a text or a whole one")
+    if abs(value) >= LARGEST_EXACT:
+        raise WrongRow(
+            f"its id is the float {value!r}, which may stand for several whole numbers; give a text"
+        )
+    return int(value)
 
 
 def _describe_missing_id(row: Row, reading: Reading) -> str:

@@ -79,11 +79,19 @@ def open_rows(path: Path) -> tuple[Rows, Metadata]:
     try:
         return _read_state(path) if _is_sqlite(path) else reader(path)
     except UNREADABLE as error:
-        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        raise InputError(
-            f"{path} cannot be read ({reason}); expected JSON Lines, JSON, CSV, TSV, Arrow, "
-            "Parquet, an Inspect log or a state with the texts of answers (serve --keep-texts)."
-        ) from error
+        raise _unreadable(path, error) from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # polars', which is no `Exception`
+            raise
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: BaseException) -> InputError:
+    reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+    return InputError(
+        f"{path} cannot be read ({reason}); expected JSON Lines, JSON, CSV, TSV, Arrow, Parquet, "
+        "an Inspect log or a state with the texts of answers (serve --keep-texts)."
+    )
 
 
 def require_json(row: Any) -> None:
@@ -115,14 +123,24 @@ def _read_arrow(path: Path) -> tuple[Rows, Metadata]:
     table.validate(full=True)  # offsets that were changed would be read outside of the file
     encoded = table.schema.metadata or {}
     metadata = {key.decode(): value.decode() for key, value in encoded.items()}
-    return numbered(pl.from_arrow(table).iter_rows(named=True)), metadata
+    return numbered(_rows_of_frame(pl.from_arrow(table), path)), metadata
 
 
 def _read_parquet(path: Path) -> tuple[Rows, Metadata]:
     content = read_sealed(path)
     require_bounded(content, path)
-    rows = pl.read_parquet(content).iter_rows(named=True)
+    rows = _rows_of_frame(pl.read_parquet(content), path)
     return numbered(rows), pl.read_parquet_metadata(BytesIO(content))
+
+
+def _rows_of_frame(frame: pl.DataFrame, path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a table. Raises `InputError` for a value that Python has not: the year 148108."""
+    try:
+        yield from frame.iter_rows(named=True)
+    except (ValueError, OverflowError) as error:
+        raise InputError(
+            f"{path} cannot be read ({error}); leave out the columns of times that nothing reads."
+        ) from error
 
 
 def _read_state(path: Path) -> tuple[Rows, Metadata]:
