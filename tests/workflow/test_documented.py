@@ -1,4 +1,4 @@
-"""Every command of Snakemake that README, docs and comments of config/ give can be planned."""
+"""Every command of Snakemake that README, CONTRIBUTING, docs and comments of config/ give can be planned."""
 
 import re
 import shlex
@@ -12,7 +12,7 @@ from support.checkout import REPOSITORY
 pytestmark = pytest.mark.workflow
 
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
-PAGES += sorted((REPOSITORY / "config").glob("*.yaml"))
+PAGES += [REPOSITORY / "CONTRIBUTING.md", *sorted((REPOSITORY / "config").glob("*.yaml"))]
 # What follows two spaces after the last option, or a '#', is a remark.
 COMMAND = re.compile(r"^(?:#? {2,4})?(snakemake .+?)(?: {3,}[^-]*| +#.*)?$", re.MULTILINE)
 COMMANDS = sorted(
