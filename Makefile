@@ -114,7 +114,7 @@ HASHED := --disable-pip-version-check --no-deps --require-hashes
 
 .venv/installed: $(addprefix envs/requirements,.txt -torch-cpu.txt -torch.txt -models.txt)
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed; name it: make PYTHON=python3.11 ...")'
-	@case "$$PWD" in *[[:space:]\'\"\&\;\$$\(\)]*) echo "$$PWD: Snakemake cannot run in a folder with spaces or quotes in its path; rename it." >&2; exit 1;; esac
+	@case "$$PWD" in *[[:space:]\'\"\`\\\$$\&\;\|\<\>\(\)\*\?\#{}]*) echo "$$PWD: Snakemake cannot run in a folder whose path has spaces, quotes, braces or shell characters; rename it." >&2; exit 1;; esac
 	@echo "Installing the pinned requirements into .venv; about two minutes, much of it downloads."
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install $(HASHED) --no-compile -r envs/requirements.txt

@@ -39,10 +39,10 @@ if IS_FETCHED:
 SCRIPTS = ROOT / "workflow_scripts"
 if {"{", "}"}.intersection(str(ROOT)):
     raise WorkflowError(f"{ROOT}: Snakemake reads braces as wildcards; rename the folder.")
-if set(sys.executable).intersection(" \t\n'\"`$&;|<>()*?#"):
+if set(sys.executable).intersection(" \t\n'\"`\\$&;|<>()*?#"):
     raise WorkflowError(
         f"{sys.executable}: Snakemake passes the path of Python to a shell without quotes; rename the "
-        "folder to a name without spaces and quotes."
+        "folder to a name without spaces, quotes or shell characters."
     )
 # First, as a package of another version may be installed beside.
 sys.path.insert(0, str(SCRIPTS))

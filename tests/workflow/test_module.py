@@ -33,7 +33,7 @@ def test_braces_in_the_workflows_own_folder_are_refused_in_a_sentence(tmp_path):
     assert "Snakemake reads braces as wildcards; rename the folder" in process.stdout
 
 
-@pytest.mark.parametrize("name", ["my projects", "bob's"])
+@pytest.mark.parametrize("name", ["my projects", "bob's", "a\\b", "a`b"])
 def test_a_path_of_python_that_a_shell_would_split_is_refused_in_a_sentence(tmp_path, name):
     copy = copied_repository(tmp_path / name)
     (copy.root / ".venv").symlink_to(Path(sys.executable).parents[1])
@@ -44,7 +44,7 @@ def test_a_path_of_python_that_a_shell_would_split_is_refused_in_a_sentence(tmp_
     make = ["make", "-W", "envs/requirements.txt", ".venv/installed"]
     process = subprocess.run(make, cwd=copy.root, capture_output=True, text=True)
     assert process.returncode == 2
-    assert "cannot run in a folder with spaces or quotes" in process.stderr
+    assert "cannot run in a folder whose path has spaces" in process.stderr
 
 
 def outer_workflow(folder, snakefile, renamed="", more=""):
