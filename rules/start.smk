@@ -56,6 +56,7 @@ from trace_workflow.config.frozen import config_sources
 from tracecal.errors import InputError
 from tracecal.io.input_files import read_yaml
 from trace_workflow.jobs.packages import folder_of_packages
+from trace_workflow.jobs.packages import not_installed
 from trace_workflow.plan.plan import plan
 from trace_workflow.config.run import load_run
 from tracecal.io.digests import REMEMBERED
@@ -69,14 +70,7 @@ def or_stop(function, *arguments):
     except (InputError, OSError) as error:
         raise WorkflowError(str(error)) from None
     except ModuleNotFoundError as error:
-        in_checkout = (
-            f"`make .venv/installed` in {ROOT} and use its .venv/bin/snakemake, or `pip install -r "
-            "envs/requirements.txt`."
-        )
-        install = (
-            in_checkout if (ROOT / "Makefile").exists() else "pip install 'tracecal[workflow]'"
-        )
-        raise WorkflowError(f"{error.name} is not installed: type {install}") from None
+        raise WorkflowError(not_installed(error)) from None
 
 
 # Snakemake says neither where the configuration comes from nor that a key is given twice in it.

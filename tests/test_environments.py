@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from trace_workflow.__main__ import COMMANDS
 from trace_workflow.config.run import load_run
 from trace_workflow.jobs.code_hash import code_version
 from trace_workflow.plan.plan import plan
@@ -196,3 +197,14 @@ def test_rules_are_linted_where_only_snakemake_is_installed(tmp_path, arguments,
     assert sentence in result.stdout + result.stderr
     assert result.returncode == code
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_a_command_says_what_to_install_where_python_has_no_packages(command):
+    python = [sys.executable, "-I", "-S", "-B"]  # without site-packages
+    result = subprocess.run(
+        [*python, str(ROOT / "workflow_scripts"), command, "here"], capture_output=True, text=True
+    )
+    assert result.returncode == 1
+    said = r"error: \w+ is not installed: type `make \.venv/installed` in \S+ and use .+\n"
+    assert re.fullmatch(said, result.stderr)

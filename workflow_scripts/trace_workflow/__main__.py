@@ -7,6 +7,8 @@ import runpy
 import sys
 from pathlib import Path
 
+from trace_workflow.jobs.packages import not_installed
+
 COMMANDS = sorted(path.stem for path in (Path(__file__).parent / "commands").glob("[!_]*.py"))
 
 
@@ -15,7 +17,10 @@ def main() -> None:
     if sys.argv[1:2] == [] or sys.argv[1] not in COMMANDS:
         sys.exit(f"usage: python workflow_scripts {{{','.join(COMMANDS)}}} [arguments]")
     command = sys.argv.pop(1)
-    runpy.run_module(f"trace_workflow.commands.{command}", run_name="__main__", alter_sys=True)
+    try:
+        runpy.run_module(f"trace_workflow.commands.{command}", run_name="__main__", alter_sys=True)
+    except ModuleNotFoundError as error:
+        sys.exit(f"error: {not_installed(error)}")
 
 
 if __name__ == "__main__":

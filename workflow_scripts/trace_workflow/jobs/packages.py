@@ -1,4 +1,4 @@
-"""Where a job's process finds the packages, in whichever environment it runs."""
+"""Where a job's process finds the packages, and what to type where a library is missing."""
 
 import os
 from pathlib import Path
@@ -22,3 +22,15 @@ def folder_of_packages(links: Path) -> Path:
             made.symlink_to(FOLDER / name)
             made.replace(link)  # in one step, as other processes of the run read it
     return links.resolve()
+
+
+def not_installed(error: ModuleNotFoundError) -> str:
+    """A sentence that names the missing module and what to type."""
+    root = SCRIPTS.parent
+    install = "pip install 'tracecal[workflow]'"
+    if (root / "Makefile").exists():
+        install = (
+            f"`make .venv/installed` in {root} and use the programs in its .venv/bin, or `pip "
+            "install -r envs/requirements.txt`."
+        )
+    return f"{error.name} is not installed: type {install}"
