@@ -51,7 +51,6 @@ sys.path.insert(0, str(SCRIPTS))
 for name in ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"):
     os.environ.setdefault(name, str(512 << 20))
 
-from trace_workflow.config.frozen import config_files
 from trace_workflow.config.frozen import config_sources
 from tracecal.errors import InputError
 from tracecal.io.input_files import read_yaml
@@ -73,11 +72,15 @@ def or_stop(function, *arguments):
         raise WorkflowError(not_installed(error)) from None
 
 
-# Snakemake says neither where the configuration comes from nor that a key is given twice in it.
-CONFIG_FILES = config_files(sys.argv[1:])
-for file in filter(os.path.isfile, CONFIG_FILES):  # with --directory they lie elsewhere
+# Snakemake says neither where the configuration comes from nor that a key is given twice in it. A file
+# that the Snakefile names is among these, as Snakemake merges it with those of the command line.
+CONFIG_FILES = [
+    str(file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file)
+    for file in map(Path, workflow.configfiles)
+]
+for file in filter(os.path.isfile, CONFIG_FILES):  # a job of a cluster may lack them
     or_stop(read_yaml, file)
-RUN = or_stop(load_run, config, config_sources(sys.argv[1:]), ROOT)
+RUN = or_stop(load_run, config, config_sources(CONFIG_FILES, sys.argv[1:]), ROOT)
 CONFIG, TASKS, SELECTION = RUN.config, RUN.tasks, RUN.selection
 PLAN = or_stop(plan, RUN)
 FOLDER = f"results/{CONFIG.run}"

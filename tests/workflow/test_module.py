@@ -85,6 +85,22 @@ def test_the_outer_workflow_can_ask_for_all_that_the_module_makes(checkout, tmp_
     assert (jobs["control_risk"], jobs["write_table"], jobs["draw_figure"]) == ("3", "27", "10")
 
 
+def test_a_file_that_the_outer_workflow_names_is_merged_named_and_can_be_replaced(
+    checkout, tmp_path
+):
+    """The demo's encoders come from packages, and the smoke run's from folders."""
+    snakefile = repr(str(checkout.root / "Snakefile"))
+    outer = outer_workflow(tmp_path / "outer", snakefile)
+    (outer.root / "demo.yaml").write_bytes((REPOSITORY / "config/config.yaml").read_bytes())
+    path = outer.root / "Snakefile"
+    path.write_text('configfile: "demo.yaml"\n' + path.read_text())
+    process = outer.snakemake("--dry-run", config="config.yaml", check=False)
+    assert process.returncode == 1
+    assert "\nconfig.yaml, demo.yaml: encoders.similarity.source: give exactly" in process.stdout
+    replacing = ["--dry-run", "--replace-workflow-config"]
+    assert "This was a dry-run" in outer.snakemake(*replacing, config="config.yaml").stdout
+
+
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
     """A folder in which the package is installed."""

@@ -36,6 +36,15 @@ def test_a_setting_that_is_no_value(tmp_path, setting):
     assert ended.stderr.startswith("error: ") and "Traceback" not in ended.stderr
 
 
+def test_a_setting_that_yaml_reads_as_a_number(tmp_path):
+    ended = start(tmp_path, "--config", "run=2026_01")
+    where = f"error: {SMOKE}, --config run=2026_01: run: "
+    assert ended.stderr.startswith(f"{where}must be text; YAML reads 202601 otherwise: put it in")
+    snakefile = ["--snakefile", str(REPOSITORY / "Snakefile")]
+    ended = start(tmp_path, *snakefile, "--summary", "--config", 'run="2026_01"')
+    assert "results/2026_01/" in (tmp_path / "results/2026_01/logs/run.log").read_text(), ended
+
+
 @pytest.mark.parametrize(
     ("arguments", "install"),
     [

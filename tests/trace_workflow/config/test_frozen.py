@@ -6,7 +6,7 @@ import pytest
 import yaml
 from snakemake.utils import update_config
 
-from trace_workflow.config.frozen import config_files, freeze, merged
+from trace_workflow.config.frozen import freeze, merged
 from trace_workflow.config.run import load_run
 from tracecal.errors import InputError
 
@@ -25,7 +25,7 @@ def test_the_copies_resolve_to_the_same_settings(tmp_path, names):
     files = [str(ROOT / f"config/{name}.yaml") for name in names]
     value = merged(files)
     assert value == as_snakemake(files)
-    copies = freeze(files, value, ROOT, tmp_path)
+    copies = freeze(files, [], value, ROOT, tmp_path)
     assert [path.name for path in copies[:-1]] == [f"{name}.yaml" for name in names]
 
     def resolved(settings):
@@ -40,13 +40,22 @@ def test_settings_of_the_command_line_are_merged_last(tmp_path):
     assert value == {"seed": 2, "audit": {"answers": 5, "width": 2}, "run": "x"}
 
 
+def test_the_copies_hold_the_settings_of_the_command_line_as_yaml_reads_them(tmp_path):
+    """Snakemake would read `null` as a text, and take the quotes away that make a date one."""
+    files, settings = [str(ROOT / "config/smoke.yaml")], ['run="2026_01"', "beams=null"]
+    value = merged(files, settings)
+    copied = as_snakemake(freeze(files, settings, value, ROOT, tmp_path))
+    assert copied | {"tasks": value["tasks"]} == value
+    assert (value["run"], value["beams"]) == ("2026_01", None)
+
+
 def test_an_edit_of_the_original_leaves_the_copy(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     task, file = tmp_path / "mine.yaml", tmp_path / "config.yaml"
     task.write_text("label: One\n", encoding="utf-8")
     file.write_text("run: x\ntasks: [{slug: mine, file: mine.yaml}]\n", encoding="utf-8")
     first, second, third = (
-        freeze(["config.yaml"], merged(["config.yaml"]), tmp_path, "configs")
+        freeze(["config.yaml"], [], merged(["config.yaml"]), tmp_path, "configs")
         for text in ("label: One\n", "label: One\n", "label: Two\n")
         if task.write_text(text, encoding="utf-8")
     )
@@ -61,13 +70,7 @@ def test_two_files_of_one_name_are_refused(tmp_path):
         (tmp_path / folder / "c.yaml").write_text("tasks: []\n")
     files = [str(tmp_path / folder / "c.yaml") for folder in ("a", "b")]
     with pytest.raises(InputError, match=r"two have one name; rename one"):
-        freeze(files, {"tasks": []}, ROOT, tmp_path)
-
-
-@pytest.mark.parametrize("option", ["--configfile", "--configfiles"])
-def test_the_files_are_those_that_snakemake_is_given(option):
-    assert config_files(["all", option, "a.yaml", "b.yaml", "--cores", "2"]) == ["a.yaml", "b.yaml"]
-    assert config_files(["all", "--cores", "2"]) == []
+        freeze(files, [], {"tasks": []}, ROOT, tmp_path)
 
 
 def test_a_configuration_without_settings_is_named(tmp_path):

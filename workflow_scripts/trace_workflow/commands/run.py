@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TextIO
 
-from trace_workflow.config.frozen import OPTIONS, freeze, merged
+from trace_workflow.config.frozen import OPTIONS, config_sources, freeze, merged
 from trace_workflow.config.run import Run, load_run
 from trace_workflow.jobs.code_hash import SCRIPTS
 from tracecal.errors import InputError
@@ -33,7 +33,6 @@ SNAKEMAKE = [sys.executable, "-m", "snakemake"]
 SNAKEMAKES_EXECUTORS = ("local", "dryrun", "touch")
 # A file below a run's folder whose results may be those of another run.
 COPIED = "work/copied"
-CONFIG_OPTIONS = ("--config", "--configfile")  # in the order in which `frozen` gives them, last
 PLANNED = "Writing the resolved configuration"  # the message of the rule resolve_config
 EXECUTOR = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
 EXECUTOR.add_argument("--executor", "-e")
@@ -50,11 +49,10 @@ def frozen(arguments: Sequence[str]) -> tuple[list[str], Path, Run]:
     options, rest = OPTIONS.parse_known_args(arguments)
     files = options.configfile or ["config/config.yaml"]
     value = merged(files, options.config)
-    run = load_run(value, ", ".join(files), ROOT)
+    run = load_run(value, config_sources(files, arguments), ROOT)
     folder = Path("results") / run.config.run
-    copies = freeze(files, value, ROOT, folder / "work/configs")
-    settings = ["--config", *options.config] if options.config else []
-    return [*rest, *settings, "--configfile", *map(str, copies)], folder, run
+    copies = freeze(files, options.config, value, ROOT, folder / "work/configs")
+    return [*rest, "--configfile", *map(str, copies)], folder, run
 
 
 def require_executor(arguments: Sequence[str]) -> None:
@@ -98,7 +96,7 @@ def is_copied(arguments: Sequence[str], folder: Path, resolved: str) -> bool:
         return True
     if not config.is_file() or is_resolved(folder, resolved):
         return False
-    settings = arguments[arguments.index(next(filter(arguments.count, CONFIG_OPTIONS))) :]
+    settings = arguments[arguments.index("--configfile") :]  # the last option that `frozen` gives
     plan = subprocess.run(
         [*SNAKEMAKE, str(config), "--dry-run", *settings], capture_output=True, text=True
     )
