@@ -40,7 +40,12 @@ def require_columns(present: Sequence[str], needed: Sequence[str], path: str | P
 
 def here(path: str | Path) -> str:
     """Name in a sentence the folder that a relative path refers to."""
-    return "" if Path(path).is_absolute() else f" in {Path.cwd()}"
+    if Path(path).is_absolute():
+        return ""
+    try:
+        return f" in {Path.cwd()}"
+    except FileNotFoundError:
+        return " in a folder that was deleted"
 
 
 def listed(names: Sequence[str]) -> str:

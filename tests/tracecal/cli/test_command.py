@@ -557,10 +557,10 @@ def test_answers_that_are_kept_in_another_order_or_below_one_half_are_explained(
     assert explain_keeping(scores.drop("keep"), calibrator) == []
 
 
-def ended(arguments, shell):
+def ended(arguments, shell, **more):
     """The status and the errors of a command whose output goes where a shell sends it."""
     line = f"{sys.executable} -m tracecal.cli.main {arguments} {shell}"
-    environment = os.environ | {"PYTHONPATH": str(REPOSITORY / "workflow_scripts")}
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY / "workflow_scripts")} | more
     environment.pop("PYTHONUNBUFFERED", None)
     done = subprocess.run(
         ["bash", "-c", line], env=environment, capture_output=True, text=True, timeout=60
@@ -588,3 +588,26 @@ def test_a_report_is_written_though_the_reader_of_the_summary_is_gone(files):
     calibrate = " ".join([*CALIBRATE, "--report", "report.html"])
     assert ended(calibrate, gone)[0] == 141
     assert (files / "report.html").exists() and (files / "report.answers.html").exists()
+
+
+def test_names_that_a_terminals_encoding_lacks_are_written_out_and_rows_are_utf_8(files):
+    answers(120, model="ü✓").with_columns(example_id="é" + pl.col("example_id")).write_ndjson(
+        "labelled.jsonl"
+    )
+    terminal = {"PYTHONIOENCODING": "ascii"}
+    assert ended(" ".join(CALIBRATE), "> out", **terminal)[0] == 0
+    assert r"answers by \xfc\u2713 to" in (files / "out").read_text(encoding="ascii")
+    score = ["score", "--answers", "labelled.jsonl", *SCORE[3:]]
+    assert ended(" ".join(score), "> rows.jsonl", **terminal)[0] == 0
+    assert pl.read_ndjson("rows.jsonl")["example_id"].str.starts_with("é").all()
+
+
+def test_in_a_folder_that_was_deleted_a_relative_path_is_a_sentence(files):
+    line = f"cd {files} && mkdir gone && cd gone && rmdir ../gone"
+    code = (
+        f"{line}; {sys.executable} -m tracecal.cli.main calibrate --answers x --task t --output y"
+    )
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY / "workflow_scripts")}
+    done = subprocess.run(["bash", "-c", code], env=environment, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "error: x cannot be read in a folder that was deleted: No such file" in done.stderr

@@ -484,3 +484,20 @@ def test_an_export_becomes_a_file_of_verdicts(files, monkeypatch, caplog):
     assert main(command) == 1
     assert "another verdict on 'a0003'" in caplog.text
     assert Path("out.jsonl").read_bytes() == before
+
+
+def test_a_verdict_that_does_not_fit_on_the_disk_is_said_with_its_file(files):
+    rows = [{"example_id": example_id, "correct": True} for example_id in IDS]
+    (files / "labels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    label = f"{sys.executable} -m tracecal.cli.main label pick.jsonl --labels labels.jsonl"
+    done = subprocess.run(
+        ["bash", "-c", f"ulimit -f 1; {label} --output out.jsonl"],  # kilobytes
+        cwd=files,
+        env=os.environ | {"PYTHONPATH": str(REPOSITORY / "workflow_scripts")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert "error: out.jsonl: only a part of the line could be written" in done.stderr
+    whole = (files / "out.jsonl").read_text(encoding="utf-8")
+    assert whole == "" or whole.endswith("\n")

@@ -55,4 +55,8 @@ def is_same_file(path: str | Path, file: str | Path) -> bool:
     try:
         return Path(path).samefile(file)
     except OSError:  # one of them does not exist yet, or is no path
+        pass
+    try:
         return os.path.realpath(path) == os.path.realpath(file)
+    except FileNotFoundError:  # the current folder was deleted
+        return os.path.normpath(path) == os.path.normpath(file)

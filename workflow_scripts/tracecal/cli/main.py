@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -62,6 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     (141, as a shell says of programs that end by SIGPIPE).
     """
     _open_closed_streams()
+    if isinstance(sys.stdout, TextIOWrapper):  # an encoding may lack letters of a name
+        sys.stdout.reconfigure(errors="backslashreplace")
     # More threads spend more time waiting than they save on products as small as ours.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     handler = logging.StreamHandler(sys.stderr)
@@ -80,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError as error:
         raise SystemExit(READER_GONE) from error
     except OSError as error:  # a full disk, a missing permission
-        LOGGER.error("error: %s: %s.", error.filename or "the output", error.strerror)
+        LOGGER.error("error: %s: %s.", error.filename or "the output", error.strerror or error)
         return 1
     except MemoryError:
         LOGGER.error("error: the files that are read do not fit in memory: give fewer rows.")

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -147,7 +148,7 @@ def write_scores(scores: "pl.DataFrame", output: str | None) -> None:
     elif suffix not in (".jsonl", ".csv"):
         raise InputError(f"{output}: expected a name that ends in .jsonl, .csv or .parquet.")
     elif not output:
-        sys.stdout.write(scores.write_ndjson())
+        _print_rows(scores.write_ndjson())
     elif suffix == ".csv":
         if "parts" in scores.columns:
             answers = scores.rename({"reason": "without_parts"})
@@ -182,5 +183,12 @@ def write_beside(
     if output:
         write_text(text, output)
     else:
-        sys.stdout.write(text)
+        _print_rows(text)
     return confidences.count(None)
+
+
+def _print_rows(text: str) -> None:
+    """Write JSON Lines to stdout as UTF-8, whatever the encoding of the terminal."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors="strict")
+    sys.stdout.write(text)

@@ -138,7 +138,8 @@ class VerdictFile:
         try:
             written = self._file.write(content)
             if written != len(content):
-                raise OSError("only a part of the line was written: the disk may be full")
+                reason = "only a part of the line could be written: the disk may be full"
+                raise OSError(errno.ENOSPC, reason, str(self.path))
             os.fsync(self._file.fileno())
         except OSError:
             self._truncate()
