@@ -47,7 +47,7 @@ def draw(few_labels: pl.DataFrame, entries: Sequence[Entry]) -> Figure:
         style.panel_title(scores, "a", "Brier score ↓")
         _draw_differences(differences, means, lines)
         level = 100 * means["level"].max()
-        style.panel_title(differences, "b", f"Less TRACE+'s, {level:g} % interval")
+        style.panel_title(differences, "b", f"Minus TRACE+'s, {level:g} % interval")
         keys = [style.key(f" {each[0]}", *each[1:]) for each in lines.values()]
         style.legend(figure, keys)
         style.message(figure, message(means, {id: line.label for id, line in lines.items()}))

@@ -5,6 +5,7 @@ their tokens a shade each.
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -20,6 +21,9 @@ N_EXAMPLES = 10  # answers kept, and as many dropped
 MAX_TOKENS = 48  # of an answer, around its most surprising token
 MAX_QUESTION = 240  # characters, at the question's end
 ELLIPSIS = "…"
+# Tokens without a text, such as the one that ends an answer; they are shown as in the explorer.
+SPECIAL = re.compile(r"<[|｜][^<>]+[|｜]>|</?(s|bos|eos|pad|unk|(start|end)_of_turn)>")
+MARK = "∎"
 # A token's shade counts the probabilities that its own is below.
 SHADES = (0.9, 0.6, 0.3, 0.1)
 
@@ -125,9 +129,10 @@ def shade_tokens(
     """Tokens with their shades: of a long answer the `MAX_TOKENS` around the darkest, which are
     the first where several are.
 
-    >>> shade_tokens(["Par", "is"], [0.0, 3.0])
-    [('Par', 0), ('is', 4)]
+    >>> shade_tokens(["Par", "is", "</s>"], [0.0, 3.0, 0.0])
+    [('Par', 0), ('is', 4), ('∎', 0)]
     """
+    tokens = [MARK if SPECIAL.fullmatch(token) else token for token in tokens]
     values = surprisal if surprisal and len(surprisal) == len(tokens) else [None] * len(tokens)
     shades = [shade(value) for value in values]
     if len(tokens) <= MAX_TOKENS:
