@@ -40,7 +40,7 @@ def table(measured: list[Row], loads: list[float]) -> list[str]:
         if row.ratio and row.ours > SHORTEST and not row.work.endswith(("MB", "clock"))
     ]
     return [
-        "| work | tracecal | other | ratio | other |",
+        "| work | tracecal | other | ratio | against |",
         "|---|---|---|---|---|",
         *(
             f"| {row.work} | {row.ours:.3g} | {row.alternative:.3g} | {row.ratio:.2f} | {row.against} |"
