@@ -1,5 +1,6 @@
 """Files as the real programs wrote them: vLLM 0.32's server and `LLM`, llama.cpp's of llama-cpp-python
-0.3.36, Inspect AI 0.3.285 and lm-evaluation-harness 0.4.13, all of SmolLM2-135M-Instruct.
+0.3.36, Inspect AI 0.3.285 and lm-evaluation-harness 0.4.13, all of SmolLM2-135M-Instruct; and an
+export of Label Studio 1.23.2, as its server wrote it.
 """
 
 import json
@@ -10,6 +11,7 @@ import polars as pl
 import pytest
 
 from tracecal.answers.formats.registry import FORMATS
+from tracecal.answers.labels import read_labels
 from tracecal.answers.read import read_file
 from tracecal.answers.reading import FormatName, Reading
 
@@ -98,3 +100,8 @@ def test_times_are_those_that_the_programs_state():
     for name, first in began.items():
         assert read(name).frame["created"].min() == pytest.approx(first)
     assert read("samples_facts.jsonl", wrong_rows="skip").frame["created"].count() == 0
+
+
+def test_label_studios_export_counts_no_cancelled_annotation():
+    labels = read_labels(REAL / "label_studio.json")
+    assert labels.by_id == {"cities-404": True, "cities-406": False, "cities-440": None}
