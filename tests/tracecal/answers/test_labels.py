@@ -283,3 +283,12 @@ def test_a_column_whose_name_has_blanks_is_quoted_for_the_shell(tmp_path, monkey
     write(tmp_path / "a.jsonl", [{"id": "b", "answer": "x", "logprobs": [-0.1]}])
     with pytest.raises(InputError, match=r"--labels 'l.csv:ID:is it so\?', or"):
         answers_in("a.jsonl", Reading(labels="l.csv:id:is it so?"))
+
+
+def test_an_answer_whose_verdicts_contradict_each_other_is_left_out(tmp_path, caplog):
+    table = "id,correct\na,1\nb,1\na,0\na,1\nc,0\n"
+    (tmp_path / "l.csv").write_text(table)
+    with pytest.raises(InputError, match="its verdict on 'a' contradicts the one of row 1"):
+        read_labels(tmp_path / "l.csv")
+    assert read_labels(tmp_path / "l.csv", skip=True).by_id == {"b": True, "c": False}
+    assert "its verdict on 'a' contradicts the one of row 1" in caplog.text

@@ -72,7 +72,8 @@ def read_labels(
     question
         The question of an export that asks for the verdict, where there are several.
     skip
-        Whether to leave out rows that cannot be read, and those that contradict each other.
+        Whether to leave out rows that cannot be read, and answers whose verdicts contradict each
+        other.
 
     Raises
     ------
@@ -87,7 +88,7 @@ def read_labels(
     if columns is None and exported is None and objects:
         columns = _find_columns(objects, path)
     labels: dict[str, bool | None] = {}
-    errors, places = [], dict[str, str]()
+    errors, places, contradicted = [], dict[str, str](), set[str]()
     for location, row in rows:
         try:
             require_json(row)
@@ -103,6 +104,7 @@ def read_labels(
             if verdict is MISSING:
                 continue
             if labels.get(example_id, verdict) is not verdict:
+                contradicted.add(example_id)
                 raise WrongRow(
                     f"its verdict on {example_id!r} contradicts the one of {places[example_id]}"
                 )
@@ -115,6 +117,7 @@ def read_labels(
             f"{path}: {describe_wrong_rows(errors)}. Correct them, or leave them out with "
             "--wrong-rows skip."
         )
+    labels = {name: labels[name] for name in labels if name not in contradicted}
     if errors and labels:
         LOGGER.warning("%s: left out %s", path, describe_wrong_rows(errors))
     if not labels:
