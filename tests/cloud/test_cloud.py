@@ -25,11 +25,16 @@ def test_a_profile_plans_every_job_with_results_in_the_bucket(profile, checkout,
     assert (jobs["generate"], jobs["control_risk"], jobs["write_table"]) == ("3", "3", "27")
 
 
-def test_results_in_a_bucket_are_those_on_a_disk(checkout, endpoint):
+@pytest.mark.parametrize(
+    ("prefix", "copies"),
+    [("", []), ("results/today/", []), ("scratch/", ["--local-storage-prefix", "copies"])],
+)
+def test_results_in_a_bucket_are_those_on_a_disk(checkout, endpoint, prefix, copies):
     targets = [f"results/smoke/{name}" for name in ("tasks/arithmetic.parquet", "config.yaml")]
     checkout.snakemake(*targets)
     local = {target: (checkout.root / target).read_bytes() for target in targets}
-    options = ["--default-storage-provider", "s3", "--default-storage-prefix", f"s3://{BUCKET}"]
+    to = f"s3://{BUCKET}/{prefix}".rstrip("/")
+    options = ["--default-storage-provider", "s3", "--default-storage-prefix", to, *copies]
     options += ["--storage-s3-endpoint-url", endpoint]
     checkout.snakemake(*targets, *options)
     keys = {"aws_access_key_id": "key", "aws_secret_access_key": "secret"}
@@ -37,7 +42,8 @@ def test_results_in_a_bucket_are_those_on_a_disk(checkout, endpoint):
 
     client = boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1", **keys)
     stored = {
-        target: client.get_object(Bucket=BUCKET, Key=target)["Body"].read() for target in targets
+        target: client.get_object(Bucket=BUCKET, Key=prefix + target)["Body"].read()
+        for target in targets
     }
     assert stored == local
 

@@ -5,6 +5,7 @@ needs it, and a check that the code that runs is the code on record.
 import errno
 import logging
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -14,7 +15,7 @@ from typing import Any
 from trace_workflow.jobs.code_hash import RUNNING, require_code
 from trace_workflow.jobs.resource_usage import resource_usage
 from tracecal.errors import InputError
-from tracecal.io.checksums import MADE_WITH
+from tracecal.io.checksums import MADE_WITH, STORED_IN
 from tracecal.io.log import LOGGER
 
 
@@ -42,6 +43,9 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
     raising, logging.raiseExceptions = logging.raiseExceptions, False
     running = RUNNING.set(snakemake.params.code)
     made_with = MADE_WITH.set(snakemake.params.made_with)
+    # With results in a bucket the log, too, is below the folder of Snakemake's copies.
+    folder = re.match("((?:.*?/)?)results/[^/]+/logs/", log.as_posix())
+    stored_in = STORED_IN.set(folder[1] if folder else "")
     try:
         if torch := sys.modules.get("torch"):
             torch.set_num_threads(snakemake.threads)
@@ -63,6 +67,7 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
     finally:
         RUNNING.reset(running)
         MADE_WITH.reset(made_with)
+        STORED_IN.reset(stored_in)
         for handler in handlers:
             LOGGER.removeHandler(handler)
             with suppress(OSError):

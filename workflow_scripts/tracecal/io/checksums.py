@@ -15,22 +15,27 @@ MOST_BYTES = 2**16  # of a checksum's file
 
 # The hash of the settings and code of this process's job, which its results hold.
 MADE_WITH: ContextVar[str] = ContextVar("made_with", default="")
+# Where this process's job has copies of a bucket's files; empty where results are on a disk.
+STORED_IN: ContextVar[str] = ContextVar("stored_in", default="")
 
 
 def place_in_run(path: str | Path) -> str:
     """The path of a result within its run; outside of results/ the name of the file.
 
-    A folder that is still being written counts under its final name, and Snakemake's copy of a
-    file in a bucket under the file's.
+    A folder that is still being written counts under its final name, and a copy of a bucket's file
+    as if it were on a disk.
 
     >>> place_in_run("results/smoke/traces/m/t.arrow")
     'traces/m/t.arrow'
-    >>> place_in_run(".snakemake/storage/s3/bucket/results/smoke/traces/m/t.arrow")
+    >>> token = STORED_IN.set("/scratch/s3/bucket/")
+    >>> place_in_run("/scratch/s3/bucket/results/smoke/traces/m/t.arrow")
     'traces/m/t.arrow'
+    >>> STORED_IN.reset(token)
     """
-    parts = [re.sub(r"^\.(.+)\.part$", r"\1", part) for part in Path(path).parts]
-    if parts[:2] == [".snakemake", "storage"] and "results" in parts:
-        parts = parts[parts.index("results") :]
+    path = Path(path)
+    if path.is_relative_to(STORED_IN.get()):
+        path = path.relative_to(STORED_IN.get())
+    parts = [re.sub(r"^\.(.+)\.part$", r"\1", part) for part in path.parts]
     return "/".join(parts[2:]) if parts[:1] == ["results"] else parts[-1]
 
 
