@@ -17,7 +17,6 @@ from benchmarks.timing import Row
 PAGE = Path(__file__).resolve().parents[1] / "docs/background/speed.md"
 # Commands come first: once Torch is imported, a child's peak memory is at least this process's.
 AREAS = ("commands", "decoding", "polygraph")
-SHORTEST = 0.1  # CPU seconds
 
 
 def rows() -> Iterator[Row]:
@@ -32,13 +31,9 @@ def rows() -> Iterator[Row]:
 
 
 def table(measured: list[Row], loads: list[float]) -> list[str]:
-    """A line per work that has an alternative in CPU seconds and takes long enough to tell."""
-    busy = "busy, so read the ratios, not the seconds" if min(loads) > os.cpu_count() else "quiet"
-    compared = [
-        row
-        for row in measured
-        if row.ratio and row.ours > SHORTEST and not row.work.endswith(("MB", "clock"))
-    ]
+    """A line per work that has an alternative in CPU seconds, with the load of the machine."""
+    busy = "busy, so read the ratios, not the seconds" if max(loads) > os.cpu_count() else "quiet"
+    compared = [row for row in measured if row.ratio and not row.work.endswith(("MB", "clock"))]
     return [
         "| work | tracecal | other | ratio | against |",
         "|---|---|---|---|---|",

@@ -57,10 +57,10 @@ def test_the_page_of_speed_has_the_works_that_have_a_peer():
         timing.Row("score, peak MB", 90.0, 90.0, "a script", 1.0),
         timing.Row("explore", 3.0),
     ]
-    lines = peers.table(works, [0.5, 3.25])
+    lines = peers.table(works, [0.25, 0.75])
     assert [line for line in lines if "a script" in line] == ["| score | 2 | 4 | 0.50 | a script |"]
     assert not any("explore" in line for line in lines)
-    assert "a load of 0.5 to 3.2: quiet." in lines[-1]
+    assert "a load of 0.2 to 0.8: quiet." in lines[-1]
 
 
 @pytest.mark.parametrize(
