@@ -143,6 +143,24 @@ def test_what_continuous_integration_runs_is_named_by_commit():
     assert used and all(re.fullmatch(r"\S+@[0-9a-f]{40}", one) for one in used)
 
 
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        (
+            "docs/guides/evaluators.md",
+            {"Inspect": "inspect-ai", "lm-evaluation-harness": "lm-eval"},
+        ),
+        ("docs/guides/proxy.md", {"openai": "openai"}),
+        ("examples/README.md", {"LiteLLM": "litellm", "openai": "openai"}),
+    ],
+)
+def test_a_page_names_the_versions_of_evaluators_and_clients_that_are_run(page, names):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    tested = pinned("requirements-evaluators.txt")
+    said = {name: re.findall(rf"\b{name} (\d+(?:\.\d+)+)", text) for name in names}
+    assert said == {name: [tested[package]] for name, package in names.items()}
+
+
 def test_the_lowest_version_of_snakemake_is_the_one_that_is_run():
     lowest = pins((ROOT / "envs/requirements-lowest.txt").read_text().split("\n"))["snakemake"]
     asked = re.search(r'min_version\("(.+?)"\)', (ROOT / "Snakefile").read_text())[1]
