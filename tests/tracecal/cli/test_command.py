@@ -611,3 +611,16 @@ def test_in_a_folder_that_was_deleted_a_relative_path_is_a_sentence(files):
     done = subprocess.run(["bash", "-c", code], env=environment, capture_output=True, text=True)
     assert done.returncode == 1
     assert "error: x cannot be read in a folder that was deleted: No such file" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ([*CALIBRATE, "--largest-group", "9" * 20], "expected 1 or more, at most 1,000,000,000"),
+        (["explore", *SCORE[1:3], "--number", "0", "--output", "e.html"], "--number 0: expected 1"),
+        (["explore", *SCORE[1:3], "--number", "-3", "--output", "e.html"], "--number -3: expected"),
+    ],
+)
+def test_a_number_that_is_out_of_range_is_refused(files, caplog, command, said):
+    assert main(command) == 1
+    assert said in caplog.text

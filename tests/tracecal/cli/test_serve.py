@@ -242,6 +242,7 @@ def test_the_command_serves_on_loopback_and_writes_no_key(content, tmp_path, wor
         (["--upstream", "http://a:{key}@localhost:1"], "must not hold a password"),
         (["--upstream", "http://localhost:1/v1?key={key}"], "must not hold a password or query"),
         (["--upstream", "http://localhost:{key}"], "is not an address"),
+        (["--upstream", "http://a b"], "is not an address"),
         (["--upstream", "localhost/?key={key}"], "must not hold a password or query"),
         *[
             (["--upstream", "http://localhost:1", f"--{name}", value], name.replace("-", "_"))

@@ -275,6 +275,7 @@ def test_a_score_is_needed():
         ({"confidence": 1}, "--confidence 1"),
         ({"largest_group": 3}, "--largest-group is for --population further"),
         ({"largest_group": 0, "population": "further"}, "--largest-group 0: expected 1 or more"),
+        ({"largest_group": 10**20, "population": "further"}, "at most 1,000,000,000"),
     ],
 )
 def test_settings_out_of_range_are_refused(changed, message):

@@ -11,6 +11,9 @@ from pydantic import Field, PositiveInt, field_validator
 from tracecal.errors import InputError
 from tracecal.io.settings import Strict
 
+LARGEST_GROUP = 10**9  # answers that a limit on groups may allow
+GroupSize = Annotated[int, Field(gt=0, le=LARGEST_GROUP)]
+
 
 class Splits(Strict):
     count: PositiveInt = Field(
@@ -42,6 +45,14 @@ def require_shares(options: Mapping[str, float]) -> None:
             raise InputError(
                 f"{option} {value:g}: expected a number from {SMALLEST_RATE:g} to below 1."
             )
+
+
+def require_group_size(largest_group: int | None) -> None:
+    """Raise `InputError` for a limit on groups that is below 1 or above LARGEST_GROUP."""
+    if largest_group is not None and not 1 <= largest_group <= LARGEST_GROUP:
+        raise InputError(
+            f"--largest-group {largest_group}: expected 1 or more, at most {LARGEST_GROUP:,}."
+        )
 
 
 class CascadeGuarantees(Strict):
@@ -81,7 +92,7 @@ class RiskControl(Strict):
     )
     largest_group: PositiveInt | None = Field(
         None,
-        le=10**9,
+        le=LARGEST_GROUP,
         description="answers of larger groups (variants of a question, parts of an answer) are "
         "never kept; null: the smallest size for which these are at most a fifth of the answers. "
         "Cascades: how many answers a group counts with at most; null: as many as the largest that "

@@ -28,6 +28,7 @@ from pydantic import (
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.raw_answer import Known, Reasoning, StopToken
 from tracecal.calibration.estimator_fits import Coefficients, EstimatorFits, require_width
+from tracecal.calibration.settings import GroupSize
 from tracecal.errors import InputError
 from tracecal.estimators.registry import LOG_RIDGE_ALSO, OF_FILES
 from tracecal.estimators.trace_inputs import ENTROPY_INPUTS
@@ -306,7 +307,7 @@ class RecallControl(_Extensible):
 class GroupChoice(_Extensible):
     """A choice of the largest group to keep answers of, and the shares that it keeps."""
 
-    largest_group: PositiveInt
+    largest_group: GroupSize
     larger_groups: Share = Field(description="share of answers in larger groups")
     coverage: tuple[Share, ...] = Field(description="share kept at each target error rate")
 
@@ -326,7 +327,7 @@ class ErrorRateControl(_Extensible):
         None, description="with which the guarantees of all error rates hold at once"
     )
     groups: int = Field(ge=0, description="tested")
-    largest_group: PositiveInt = Field(description="answers of larger groups are never kept")
+    largest_group: GroupSize = Field(description="answers of larger groups are never kept")
     larger_groups: Share = Field(0.0, description="share of answers in larger groups")
     group_choices: tuple[GroupChoice, ...] = Field(
         (), description="other sizes, where answers are in groups"
@@ -382,7 +383,7 @@ class CascadeThreshold(_Extensible):
     threshold: Share | None
     n: int = Field(ge=0, description="questions tested")
     groups: int = Field(ge=0, description="tested")
-    largest_group: PositiveInt = Field(description="with how many answers a group counts at most")
+    largest_group: GroupSize = Field(description="with how many answers a group counts at most")
     escalated: Share
     accuracy: Share | None
     small_accuracy: Share | None

@@ -11,9 +11,9 @@ from tracecal.calibration.settings import (
     Calibration,
     RiskControl,
     Splits,
+    require_group_size,
     require_shares,
 )
-from tracecal.errors import InputError
 from tracecal.io.input_files import read_yaml
 from tracecal.io.settings import Strict, parse
 
@@ -33,8 +33,7 @@ class FitSettings(Strict):
         """The settings with these target error rates and largest group, where they are given."""
         for rate in error_rates:
             require_shares({"--error-rate": rate})
-        if largest_group is not None and largest_group < 1:
-            raise InputError(f"--largest-group {largest_group}: expected 1 or more.")
+        require_group_size(largest_group)
         targets = {"error_rates": tuple(sorted({*error_rates})), "largest_group": largest_group}
         control = self.risk_control.model_copy(
             update={name: value for name, value in targets.items() if value}

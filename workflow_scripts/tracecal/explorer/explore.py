@@ -11,6 +11,7 @@ from tracecal.answers.reading import Reading
 from tracecal.answers.sources import Answers
 from tracecal.calibrator.calibrator import Calibrator
 from tracecal.calibrator.settings import SEED
+from tracecal.errors import InputError
 from tracecal.explorer.confidences import with_held_out
 from tracecal.explorer.page import page
 from tracecal.explorer.page_answers import load_page_answers
@@ -58,13 +59,15 @@ def explore(
     Raises
     ------
     InputError
-        If the answers are not of the calibrator's kind.
+        If the answers are not of the calibrator's kind, or ``number`` is below 1.
 
     Examples
     --------
     >>> import tracecal
     >>> tracecal.explore("new.jsonl", "answers.html", calibrator="C.json")
     """
+    if number < 1:
+        raise InputError(f"--number {number}: expected 1 or more answers.")
     loaded = load_page_answers(answers, calibrator, task, parts, reading)
     write_text(page(loaded.page_data(number, seed, error_rate)), output)
 

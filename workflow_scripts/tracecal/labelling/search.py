@@ -20,7 +20,7 @@ from tracecal.answers.reading import Reading
 from tracecal.answers.sources import Answers
 from tracecal.calibration.bets import significance_level
 from tracecal.calibration.groups import group_answers
-from tracecal.calibration.settings import require_shares
+from tracecal.calibration.settings import require_group_size, require_shares
 from tracecal.calibrator.calibrator import Calibrator
 from tracecal.calibrator.settings import SEED
 from tracecal.errors import InputError
@@ -61,8 +61,7 @@ class SearchSettings:
                 "--largest-group is for --population further: how the answers of this file are "
                 "grouped does not matter to a guarantee about them."
             )
-        if self.largest_group is not None and self.largest_group < 1:
-            raise InputError(f"--largest-group {self.largest_group}: expected 1 or more.")
+        require_group_size(self.largest_group)
 
 
 class LabelSearch:

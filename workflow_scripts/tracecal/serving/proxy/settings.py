@@ -91,7 +91,8 @@ class ProxySettings(MonitorSettings):
             raise ValueError("is not an address such as http://localhost:8000") from None
         if parts.username or parts.password or parts.query or parts.fragment:
             raise ValueError("must not hold a password or query: keys are sent in headers")
-        if parts.scheme not in ("http", "https") or not host:
+        is_host = bool(host) and not any(letter.isspace() for letter in value)
+        if parts.scheme not in ("http", "https") or not is_host:
             raise ValueError("is not an address such as http://localhost:8000")
         return value
 
