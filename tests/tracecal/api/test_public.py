@@ -1,6 +1,7 @@
 """What `import tracecal` offers: names, docstrings and their examples, and what it costs."""
 
 import inspect
+import math
 import re
 import subprocess
 import sys
@@ -216,3 +217,30 @@ def test_long_work_shows_a_bar_where_it_is_wanted(files, capsys):
     assert "Reading labelled.jsonl: 120 rows" in capsys.readouterr().err
     tracecal.Calibrator.load("C.json").score(answers(3).to_dicts(), progress=True)
     assert "3/3" in capsys.readouterr().err
+
+
+CHANGES = {
+    "an id twice": (pl.lit("a").alias("example_id"), "example_id does not name each row"),
+    "no id": (pl.lit(None, pl.String).alias("example_id"), "example_id does not name each row"),
+    "half right": (pl.lit(0.5).alias("correct"), "correct holds another number than 0 and 1"),
+    "a word": (pl.lit("yes").alias("correct"), "read the answers again"),
+    "a text": (pl.lit("x").alias("surprisal"), "read the answers again"),
+    "negative": (pl.lit([-0.5]).alias("surprisal"), "surprisal holds a number that is not finite"),
+    "infinite": (pl.lit([math.inf]).alias("entropy"), "entropy holds a number that is not finite"),
+}
+
+
+@pytest.mark.parametrize(("change", "said"), CHANGES.values(), ids=CHANGES)
+def test_a_frame_that_was_changed_after_it_was_read_is_a_sentence(change, said):
+    frame = tracecal.read_answers(answers(30))
+    with pytest.raises(tracecal.InputError, match=said):
+        tracecal.read_answers(frame.with_columns(change))
+
+
+def test_scalars_of_numpy_are_ids_and_verdicts():
+    rows = [
+        {"id": np.int64(n), "answer": "a", "surprisal": np.array([0.5]), "correct": np.bool_(n)}
+        for n in range(2)
+    ]
+    frame = tracecal.read_answers(rows)
+    assert frame.select("example_id", "correct").rows() == [("0", False), ("1", True)]

@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+import numpy as np
 from pydantic import ValidationError
 
 from tracecal.answers.column_paths import describe_unknown
@@ -324,6 +325,8 @@ def _example_id(row: Row, body: Row, reading: Reading) -> str:
             source.get(key) for keys in (IDS, OTHER_IDS) for source in (row, body) for key in keys
         )
         value = next((value for value in values if value not in ("", None)), None)
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, float):
         value = None if math.isnan(value) else whole_id(value)
     if value in ("", None):

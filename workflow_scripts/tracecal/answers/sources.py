@@ -180,7 +180,7 @@ def _with_own_columns(frame: pl.DataFrame, also: Mapping[str, str]) -> pl.DataFr
 
 def _answers_of_frame(frame: pl.DataFrame, keep_rows: read.KeepRows) -> read.Answers:
     """The answers of a frame of `read_answers`, which may have further columns."""
-    records = frame.select(*RECORDS).cast(SCHEMA)
+    records = _records_of_frame(frame)
     metadata = {}
     for name in {*STATED} & {*frame.columns}:
         values = frame[name].drop_nulls().unique().sort().to_list()
@@ -201,6 +201,35 @@ def _answers_of_frame(frame: pl.DataFrame, keep_rows: read.KeepRows) -> read.Ans
         if keep_rows is not True:
             rows = [keep_rows(row["example_id"], row) for row in rows]
     return read.Answers(records, [], metadata, part_labels, rows)
+
+
+def _records_of_frame(frame: pl.DataFrame) -> pl.DataFrame:
+    """The columns of `RECORDS`; raises `InputError` where they are not as `read_answers` made them.
+
+    A frame may have been changed since.
+    """
+    try:
+        records = frame.select(*RECORDS).cast(SCHEMA)
+    except pl.exceptions.PolarsError as error:
+        raise _changed(str(error).splitlines()[0]) from error
+    ids = records["example_id"]
+    if ids.null_count() or ids.n_unique() < len(ids):
+        raise _changed("example_id does not name each row by itself")
+    correct = frame["correct"].drop_nulls()
+    if correct.dtype.is_numeric() and not ((correct == 0) | (correct == 1)).all():
+        raise _changed("correct holds another number than 0 and 1")
+    for name in ("surprisal", "entropy"):
+        values = records[name].explode().drop_nulls()
+        if not (values.is_finite() & (values >= 0)).all():
+            raise _changed(f"{name} holds a number that is not finite and at least 0")
+    return records
+
+
+def _changed(what: str) -> InputError:
+    return InputError(
+        f"the frame is not as read_answers returned it ({what}): read the answers again, or change "
+        "the rows before they are read."
+    )
 
 
 def _labels_of_row(row: Mapping[str, Any]) -> PartLabels:

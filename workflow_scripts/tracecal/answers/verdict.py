@@ -7,6 +7,8 @@ answer that nobody can confirm must not help a guarantee.
 import math
 from typing import Any
 
+import numpy as np
+
 from tracecal.errors import WrongRow
 
 # In any case.
@@ -76,6 +78,8 @@ def agreed_verdict(right_from: float | None = None, /, **values: Any) -> bool | 
 
 def _word(value: Any) -> str | None:
     """A value in small letters, '' for None; None for what is no text, number or truth value."""
+    if isinstance(value, np.generic):
+        value = value.item()
     if value is None:
         return ""
     return str(value).strip().casefold() if isinstance(value, bool | int | float | str) else None
