@@ -52,8 +52,8 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
 
     A link stays: the file that it points to is written, and keeps its mode. After an error, such
     as a full disk, the temporary file is gone and `path` unchanged. The temporary name is fixed, so
-    that the next attempt overwrites what a killed job left. Raises
-    `InputError` while another process writes the same file.
+    that the next attempt overwrites what a killed job left. Raises `InputError` while another
+    process writes the same file.
     """
     path = Path(path)
     if path.exists() and not path.is_file():
