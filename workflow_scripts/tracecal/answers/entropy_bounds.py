@@ -4,6 +4,9 @@ The listed tokens are the head of a distribution. Its tail adds least entropy wh
 as possible share it, each as likely as the least likely listed one, and most where all other
 tokens of the vocabulary share it evenly. Logs may round log-probabilities: `detect_rounding` says
 how, and bounds allow for it.
+
+`bound_entropies` bounds those of an answer's steps, and says where they have none; `entropy_bounds`
+is the formula.
 """
 
 from collections.abc import Sequence
@@ -11,6 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from tracecal.answers.reading import Reading
+from tracecal.answers.step import SLACK, UNLISTED, Step, generated_entries, is_same_logprob
+from tracecal.errors import WrongRow
 
 # Log-probabilities are normalised in single precision over a vocabulary: the probability of the
 # tail is accurate to about this much.
@@ -48,6 +55,73 @@ class EntropyBounds:
     lower: np.ndarray
     middle: np.ndarray | None
     upper: np.ndarray | None
+
+
+def bound_entropies(
+    steps: Sequence[Step], logprobs: np.ndarray, reading: Reading
+) -> tuple[EntropyBounds | None, str | None]:
+    """Bound the entropy of each step; or return None and the reason. Raises `WrongRow`.
+
+    `reading` says how many tokens the vocabulary has, whether decoding was greedy, so that the
+    generated token is the likeliest one, and how log-probabilities were rounded (else detected).
+    """
+    vocabulary = reading.vocabulary
+    if not any(step.top for step in steps):
+        return None, "no top log-probabilities are given"
+    listed = logprobs > -np.inf
+    finite, n_listed = np.where(listed, logprobs, 0.0), listed.sum(1)
+    if vocabulary is not None and n_listed.max() > vocabulary:
+        t = (n_listed > vocabulary).argmax()
+        excess = f"{n_listed[t]} tokens are listed for token {t + 1}"
+        raise WrongRow(f"{excess}, more than the vocabulary's {vocabulary}")
+    if reading.rounding is None:
+        rounding = detect_rounding(logprobs[listed])
+    else:
+        rounding = Rounding(reading.rounding)
+    slack = SLACK + np.expm1(rounding.errors(finite).max(1))
+    total = np.exp(logprobs).sum(1)
+    if (total > 1 + slack).any():
+        t = (total > 1 + slack).argmax()
+        raise WrongRow(f"the probabilities listed for token {t + 1} sum to {total[t]:.4g}, above 1")
+    for t, step in enumerate(steps, 1):
+        if reason := _contradiction(step):
+            return None, f"token {t} {reason}"
+    if not n_listed.all():
+        return None, f"no top log-probabilities are given for token {n_listed.argmin() + 1}"
+    smallest, generated = finite.min(1), logprobs[:, 0]
+    if not reading.greedy:  # the generated token may be listed only because it was generated
+        smallest_alternative = finite[:, 1:].min(1, initial=0.0)
+        alone = listed[:, 0] & (generated <= smallest)
+        smallest = np.where(alone, smallest_alternative, smallest)
+    cap = np.where([step.merged for step in steps], 1.0, np.exp(smallest))
+    return entropy_bounds(logprobs, vocabulary, cap, rounding), None
+
+
+def _contradiction(step: Step) -> str | None:
+    """Say why the listed tokens contradict a step's generated token; None if they do not.
+
+    A generated token that is likelier than the least likely listed one is listed, too. Where no
+    entry is known to be it, it would count twice.
+    """
+    if step.logprob is None or step.merged or generated_entries(step):
+        return None
+    listed = [logprob for _, logprob in step.top if logprob is not None and logprob > UNLISTED]
+    if not listed or step.logprob <= UNLISTED:
+        return None
+    least = min(listed)
+    if step.logprob <= least or is_same_logprob(step.logprob, least):
+        return None
+    return (
+        f"has the log-probability {step.logprob:g}, above the least of the likeliest tokens listed "
+        f"for it ({least:g}), but is not among them"
+    )
+
+
+def largest_top_k(steps: Sequence[Step], logprobs: np.ndarray) -> int:
+    """Return the largest number of distinct tokens that a step lists."""
+    listed = logprobs > -np.inf
+    listed[:, 0] &= [bool(generated_entries(step)) for step in steps]
+    return int(listed.sum(1).max())
 
 
 def entropy_bounds(

@@ -14,6 +14,7 @@ SLACK = 1e-3
 # How far apart two log-probabilities of one token may lie: programs round one of them, or compute
 # both in single precision.
 SAME = 1e-4
+UNLISTED = -9999.0  # what servers write for a token that is not among the likeliest ones
 # Tokenizers' marks of a blank and of a new line, where a program does not decode tokens.
 MARKS = str.maketrans({"▁": " ", "Ġ": " ", "Ċ": "\n"})
 
@@ -78,6 +79,27 @@ def is_same_logprob(logprob: float, other: float) -> bool:
     True
     """
     return abs(logprob - other) <= SAME * max(1.0, -logprob)
+
+
+def generated_entries(step: Step) -> list[tuple[Hashable, float | None]]:
+    """Return the pairs of `top` that stand for the generated token.
+
+    Programs name it by bytes on one side only, lose its blank, round one of its log-probabilities,
+    or list it twice. Different tokens may share a text, but differ in log-probability.
+
+    >>> generated_entries(Step("Oslo", None, -0.25, [("Oslo", -0.25), ("Rome", -2.0)], "Oslo"))
+    [('Oslo', -0.25)]
+    """
+    logprob = step.logprob
+    if logprob is None:
+        return [pair for pair in step.top if pair == (step.key, None)]
+    allowance = SAME * max(1.0, -logprob)  # as `is_same_logprob`, which is slow for thousands
+    low, high = logprob - allowance, logprob + allowance
+    return [
+        pair
+        for pair in step.top
+        if pair[1] is not None and low <= pair[1] <= high and is_same_token(pair[0], step.key)
+    ]
 
 
 def step_token_ids(steps: Sequence[Step]) -> list[int] | None:

@@ -4,23 +4,22 @@
 """
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
-from tracecal.answers.entropy_bounds import EntropyBounds, Rounding, detect_rounding, entropy_bounds
+from tracecal.answers.entropy_bounds import bound_entropies, largest_top_k
 from tracecal.answers.raw_answer import Details, RawAnswer, is_finish
 from tracecal.answers.reading import Reading
 from tracecal.answers.reasoning import with_traced_tokens
 from tracecal.answers.record import TRACE, Record
-from tracecal.answers.step import SAME, SLACK, Step, is_same_logprob, is_same_token
+from tracecal.answers.step import SLACK, UNLISTED, Step, generated_entries
 from tracecal.answers.vocabulary import ASSUMED, vocabulary_of
 from tracecal.errors import WrongRow
 
 DETAILS = tuple(field.name for field in fields(Details))
-UNLISTED = -9999.0  # what servers write for a token that is not among the likeliest ones
 # Reasons why decoding ended, in the words of programs and of traces.
 FINISHES = {
     "stop": "stop",
@@ -89,7 +88,7 @@ def _entropies(
                 "vocabulary allows: entropies must be in nats"
             )
         return trace, None
-    bounds, reason = _bound_entropies(steps, logprobs, reading)
+    bounds, reason = bound_entropies(steps, logprobs, reading)
     if bounds is None:
         return trace, reason
     trace["entropy_lower"] = bounds.lower.tolist()
@@ -158,27 +157,6 @@ def _distinct_logprobs(step: Step) -> list[float | None]:
     return [step.logprob, *[logprob for _, logprob in alternatives]]
 
 
-def generated_entries(step: Step) -> list[tuple[Hashable, float | None]]:
-    """Return the pairs of `top` that stand for the generated token.
-
-    Programs name it by bytes on one side only, lose its blank, round one of its log-probabilities,
-    or list it twice. Different tokens may share a text, but differ in log-probability.
-
-    >>> generated_entries(Step("Oslo", None, -0.25, [("Oslo", -0.25), ("Rome", -2.0)], "Oslo"))
-    [('Oslo', -0.25)]
-    """
-    logprob = step.logprob
-    if logprob is None:
-        return [pair for pair in step.top if pair == (step.key, None)]
-    allowance = SAME * max(1.0, -logprob)  # as `is_same_logprob`, which is slow for thousands
-    low, high = logprob - allowance, logprob + allowance
-    return [
-        pair
-        for pair in step.top
-        if pair[1] is not None and low <= pair[1] <= high and is_same_token(pair[0], step.key)
-    ]
-
-
 def surprisals(logprobs: np.ndarray) -> tuple[list[float] | None, str | None]:
     """Compute -ln p of each generated token (nats), or return None and the reason."""
     if not len(logprobs):
@@ -186,70 +164,3 @@ def surprisals(logprobs: np.ndarray) -> tuple[list[float] | None, str | None]:
     if len(missing := np.flatnonzero(logprobs[:, 0] == -np.inf)):
         return None, f"the log-probability of token {missing[0] + 1} is not given"
     return (0.0 - logprobs[:, 0]).tolist(), None
-
-
-def _bound_entropies(
-    steps: Sequence[Step], logprobs: np.ndarray, reading: Reading
-) -> tuple[EntropyBounds | None, str | None]:
-    """Bound the entropy of each step; or return None and the reason. Raises `WrongRow`.
-
-    `reading` says how many tokens the vocabulary has, whether decoding was greedy, so that the
-    generated token is the likeliest one, and how log-probabilities were rounded (else detected).
-    """
-    vocabulary = reading.vocabulary
-    if not any(step.top for step in steps):
-        return None, "no top log-probabilities are given"
-    listed = logprobs > -np.inf
-    finite, n_listed = np.where(listed, logprobs, 0.0), listed.sum(1)
-    if vocabulary is not None and n_listed.max() > vocabulary:
-        t = (n_listed > vocabulary).argmax()
-        excess = f"{n_listed[t]} tokens are listed for token {t + 1}"
-        raise WrongRow(f"{excess}, more than the vocabulary's {vocabulary}")
-    if reading.rounding is None:
-        rounding = detect_rounding(logprobs[listed])
-    else:
-        rounding = Rounding(reading.rounding)
-    slack = SLACK + np.expm1(rounding.errors(finite).max(1))
-    total = np.exp(logprobs).sum(1)
-    if (total > 1 + slack).any():
-        t = (total > 1 + slack).argmax()
-        raise WrongRow(f"the probabilities listed for token {t + 1} sum to {total[t]:.4g}, above 1")
-    for t, step in enumerate(steps, 1):
-        if reason := _contradiction(step):
-            return None, f"token {t} {reason}"
-    if not n_listed.all():
-        return None, f"no top log-probabilities are given for token {n_listed.argmin() + 1}"
-    smallest, generated = finite.min(1), logprobs[:, 0]
-    if not reading.greedy:  # the generated token may be listed only because it was generated
-        smallest_alternative = finite[:, 1:].min(1, initial=0.0)
-        alone = listed[:, 0] & (generated <= smallest)
-        smallest = np.where(alone, smallest_alternative, smallest)
-    cap = np.where([step.merged for step in steps], 1.0, np.exp(smallest))
-    return entropy_bounds(logprobs, vocabulary, cap, rounding), None
-
-
-def _contradiction(step: Step) -> str | None:
-    """Say why the listed tokens contradict a step's generated token; None if they do not.
-
-    A generated token that is likelier than the least likely listed one is listed, too. Where no
-    entry is known to be it, it would count twice.
-    """
-    if step.logprob is None or step.merged or generated_entries(step):
-        return None
-    listed = [logprob for _, logprob in step.top if logprob is not None and logprob > UNLISTED]
-    if not listed or step.logprob <= UNLISTED:
-        return None
-    least = min(listed)
-    if step.logprob <= least or is_same_logprob(step.logprob, least):
-        return None
-    return (
-        f"has the log-probability {step.logprob:g}, above the least of the likeliest tokens listed "
-        f"for it ({least:g}), but is not among them"
-    )
-
-
-def largest_top_k(steps: Sequence[Step], logprobs: np.ndarray) -> int:
-    """Return the largest number of distinct tokens that a step lists."""
-    listed = logprobs > -np.inf
-    listed[:, 0] &= [bool(generated_entries(step)) for step in steps]
-    return int(listed.sum(1).max())
