@@ -81,12 +81,30 @@ def score_answer(
     True
     """
     predictor.require_parts(part is not None)
-    if entropy is None and not ENTROPY_INPUTS.isdisjoint(predictor.inputs):
-        return Confidence(None, reason=NO_ENTROPIES)
+    trace = {"surprisal": surprisal, "entropy": entropy}
+    bounds = {"entropy_lower": lower, "entropy_upper": upper, "top_k": top_k}
+    columns = [{"name": name, "value": value} for name, value in also.items()]
+    record = Record("answer", **trace, **bounds, lacks=NO_ENTROPIES, also=columns)
+    return confidence_and_inputs(predictor, record, target, part)[0]
+
+
+def confidence_and_inputs(
+    predictor: Predictor, record: Record, target: Target | None = None, part: str | None = None
+) -> tuple[Confidence, np.ndarray | None]:
+    """Score a record's trace, or the trace of the `part` of this name.
+
+    The inputs are those of `answer_inputs`; None if the record has no probability. Raises the
+    errors of `score_answer`.
+    """
+    needs_entropy = not ENTROPY_INPUTS.isdisjoint(predictor.inputs)
+    if record.surprisal is None or (record.entropy is None and needs_entropy):
+        return Confidence(None, reason=record.lacks), None
+    also = {column["name"]: column["value"] for column in record.also or ()}
     if missing := [name for name in predictor.also if also.get(name) is None]:
-        return Confidence(None, reason=WITHOUT.format(missing[0]))
-    x = answer_inputs(predictor, surprisal, entropy, lower, upper, part, also)
-    return confidence_of(predictor, x, target, top_k)
+        return Confidence(None, reason=WITHOUT.format(missing[0])), None
+    bounds = record.entropy_lower, record.entropy_upper
+    x = answer_inputs(predictor, record.surprisal, record.entropy, *bounds, part, also)
+    return confidence_of(predictor, x, target, record.top_k), x
 
 
 def answer_inputs(
@@ -159,26 +177,10 @@ def trace_confidence(
     predictor: Predictor, record: Record, target: Target | None = None
 ) -> Confidence:
     """Score a record as a file of answers: unknown facts do not change `keep`."""
-    needs_entropy = not ENTROPY_INPUTS.isdisjoint(predictor.inputs)
-    if record.surprisal is None or (record.entropy is None and needs_entropy):
-        return Confidence(None, reason=record.lacks)
-    confidence = score_answer(
-        predictor,
-        record.surprisal,
-        record.entropy,
-        target,
-        record.entropy_lower,
-        record.entropy_upper,
-        record.top_k,
-        also=values_of(record),
-    )
-    doubt = other_decoding(record.decoding, predictor.fitted_on)
+    predictor.require_parts(False)
+    confidence, x = confidence_and_inputs(predictor, record, target)
+    doubt = None if x is None else other_decoding(record.decoding, predictor.fitted_on)
     return doubted(confidence, [doubt] if doubt else [])
-
-
-def values_of(record: Record) -> dict[str, float | None]:
-    """Return the values of the user's own columns, by name."""
-    return {column["name"]: column["value"] for column in record.also or ()}
 
 
 def doubted(confidence: Confidence, doubts: Sequence[str]) -> Confidence:

@@ -52,7 +52,7 @@ from tracecal.calibrator.catalogue import (
     SURPRISAL_RIDGE,
     describe_dependence,
 )
-from tracecal.calibrator.recommendation import MIN_ENTROPY_SHARE, count_traces
+from tracecal.calibrator.recommendation import MIN_ENTROPY_SHARE, count_smaller_class, count_traces
 from tracecal.calibrator.schema import (
     BothThreshold,
     CalibrationData,
@@ -153,7 +153,7 @@ def choose_ranking(
         return _fixed_ranking(training, frame, frame.clear())
     tested, fitted = (frame.filter(side=side) for side in ("test", "fit"))
     complete = fitted.drop_nulls(training.estimators[name])
-    if estimator is None and _smaller_class(complete) < MIN_OF_CLASS:
+    if estimator is None and count_smaller_class(complete) < MIN_OF_CLASS:
         return _fixed_ranking(training, tested, fitted)
     fit = training.select(name).fit("fit")[name].splits[0]
     return Ranking(name, training.estimators[name], fit, tested, fitted, True)
@@ -196,11 +196,6 @@ def _fixed_ranking(training: TrainingSet, tested: pl.DataFrame, untested: pl.Dat
         unlabelled = untested.select(AMOUNTS)
     fixed = fit_fixed_score(unlabelled)
     return Ranking(FIXED_SCORE, [*fixed.inputs], fixed.fit, tested, untested, False)
-
-
-def _smaller_class(rows: pl.DataFrame) -> int:
-    n_right = int(rows["correct"].sum())
-    return min(n_right, rows.height - n_right)
 
 
 @dataclass(frozen=True)

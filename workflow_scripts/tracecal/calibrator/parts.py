@@ -1,6 +1,7 @@
 """Confidence of the parts of answers."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -10,10 +11,9 @@ from tracecal.answers.parts.parts import Parts
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import RECORDS, TRACE, Record
 from tracecal.calibration.part_answers import NO_TOKENS, part_answers
-from tracecal.calibrator.confidence import Confidence, read_response, score_answer, values_of
+from tracecal.calibrator.confidence import Confidence, confidence_and_inputs, read_response
 from tracecal.calibrator.predictor import Predictor, Target
 from tracecal.calibrator.scoring import score_answers
-from tracecal.estimators.trace_inputs import need_entropy
 
 UNFITTED = "the calibrator was not fitted on this part: calibrate with --parts that name it"
 SCORE = ("probability", "lower", "upper", "keep", "reason")
@@ -92,16 +92,13 @@ def record_parts(
             scored_parts.append(ScoredPart(*location, Confidence(None, reason=UNFITTED)))
             continue
         tokens = slice(part["start"], part["end"])
-        surprisal, entropy, lower, upper = (
-            None if values is None or None in values[tokens] else values[tokens]
-            for values in lists.values()
+        trace = {
+            name: None if values is None or None in values[tokens] else values[tokens]
+            for name, values in lists.items()
+        }
+        confidence, _ = confidence_and_inputs(
+            predictor, replace(record, **trace), target, part["part"]
         )
-        if surprisal is None or (entropy is None and need_entropy(predictor.inputs)):
-            scored_parts.append(ScoredPart(*location, Confidence(None, reason=record.lacks)))
-            continue
-        bounds = lower, upper, record.top_k
-        of_part = {"part": part["part"], "also": values_of(record)}
-        confidence = score_answer(predictor, surprisal, entropy, target, *bounds, **of_part)
         scored_parts.append(ScoredPart(*location, confidence))
     return scored_parts, None
 

@@ -90,7 +90,7 @@ def recommend(
         best == default
         or best not in varied
         or paired.height < MIN_COMPARED
-        or _smaller_class(training) < MIN_CLASS
+        or count_smaller_class(training.frame) < MIN_CLASS
     ):
         return Recommendation(ranking, default)
     level = 1 - (1 - settings.bootstrap.level) / max(len(varied - {default}), 1)
@@ -110,7 +110,7 @@ def describe_labels(training: TrainingSet, fits: Mapping[str, EstimatorFits]) ->
             "estimators apart: none is recommended, and the probability of each answer is "
             f"{(n_right + 1) / (n + 2):.1%}."
         )
-    if (count := _smaller_class(training)) < MIN_CLASS:
+    if (count := count_smaller_class(training.frame)) < MIN_CLASS:
         verb = "is" if count == 1 else "are"
         return (
             f"Only {count} of {n} labelled answers {verb} "
@@ -146,9 +146,10 @@ def describe_log(training: TrainingSet) -> list[str]:
     return sentences
 
 
-def _smaller_class(training: TrainingSet) -> int:
-    n_right = int(training.frame["correct"].sum())
-    return min(n_right, training.frame.height - n_right)
+def count_smaller_class(labelled: pl.DataFrame) -> int:
+    """Count the right or the wrong answers, whichever are fewer."""
+    n_right = int(labelled["correct"].sum())
+    return min(n_right, labelled.height - n_right)
 
 
 def _by_brier_score(errors: pl.DataFrame) -> list[str]:

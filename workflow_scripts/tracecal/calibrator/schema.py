@@ -128,11 +128,6 @@ class CalibrationData(Strict):
         return {column.name: column.path for column in self.also}
 
     @property
-    def model_names(self) -> set[str]:
-        """The model's names in small letters; empty where it is not known."""
-        return {name.lower() for name in (self.model, *self.known_as) if name}
-
-    @property
     def n_missing(self) -> int:
         """How many labelled answers have no probability."""
         return sum(n for _, n in self.without_probability)

@@ -71,8 +71,9 @@ def require_same_kind(
 def _require_model(models: list[str], fitted_on: CalibrationData) -> None:
     if fitted_on.model is None:
         return
+    fitted_names = {name.lower() for name in (fitted_on.model, *fitted_on.known_as) if name}
     for model in models:
-        if fitted_on.model_names.isdisjoint(model_spellings(model)):
+        if fitted_names.isdisjoint(model_spellings(model)):
             raise InputError(
                 f"the calibrator was fitted on answers of {fitted_on.model!r}, but some answers "
                 f"are by {model!r}: calibrate on that model's answers. If both names mean the "

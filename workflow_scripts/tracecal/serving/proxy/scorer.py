@@ -19,7 +19,7 @@ from tracecal.answers.raw_answer import UNDECODED, Known, Reasoning, StopToken
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record, as_frame
 from tracecal.answers.row import read_row
-from tracecal.calibrator.confidence import Confidence, answer_inputs, confidence_of, doubted
+from tracecal.calibrator.confidence import Confidence, confidence_and_inputs, doubted
 from tracecal.calibrator.parts import ScoredPart, record_parts
 from tracecal.calibrator.predictor import Predictor, Target
 from tracecal.calibrator.schema import CalibrationData
@@ -30,7 +30,6 @@ from tracecal.calibrator.trace_kinds import (
     require_same_kind,
 )
 from tracecal.errors import InputError, WrongRow
-from tracecal.estimators.trace_inputs import ENTROPY_INPUTS
 from tracecal.io.log import LOGGER
 from tracecal.serving.proxy.json_bodies import Object
 
@@ -139,22 +138,15 @@ class Scorer(Unscored):
             questions = [*questions, doubt]
         if refusal:
             return self.unknown(refusal), None
-        is_of_parts = predictor.fitted_on.parts is not None
-        needs_entropy = not ENTROPY_INPUTS.isdisjoint(predictor.inputs)
-        is_complete = has_trace and not (record.entropy is None and needs_entropy)
-        if not is_complete and not (is_of_parts and record.partial):
-            return self.unknown(record.lacks), None
         doubts = [*token_doubts(answer, record, request), *questions]
-        if is_of_parts:
+        if predictor.fitted_on.parts is not None:
             parts, reason = self._score_parts(record, request, doubts)
             return self._as_json(Confidence(None, reason=reason), parts), None
-        bounds = record.entropy_lower, record.entropy_upper
-        x = answer_inputs(predictor, record.surprisal, record.entropy, *bounds)
-        confidence = confidence_of(predictor, x, self.target, record.top_k)
-        if doubts:
-            confidence = doubted(confidence, doubts)
+        confidence, x = confidence_and_inputs(predictor, record, self.target)
+        if x is None:
+            return self._as_json(confidence), None
         parts, _ = self._score_parts(record, request, doubts)
-        return self._as_json(confidence, parts), (x[0], len(record.surprisal))
+        return self._as_json(doubted(confidence, doubts), parts), (x[0], len(record.surprisal))
 
     def _score_parts(
         self, record: Record, request: Object, doubts: Sequence[str]
