@@ -1,8 +1,8 @@
 """Means over splits, then over tasks, then over models, comparable between estimators.
 
 A task counts for a metric where any estimator has a value on it. An estimator that lacks a value on
-one of these tasks has no average. The s.d. over splits of such an average is that of the averages
-of single splits, which the frame keeps as `values`.
+one of these tasks has no average. The standard deviation of an average over tasks or models is
+taken over the averages of single splits, which the frame keeps as `values`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,20 +29,21 @@ AVERAGES = {name: pl.String for name in KEYS} | SUMMARY
 def analysis(
     files: StudyFiles, studies: Mapping[str, Mapping], by: Sequence[str] = ()
 ) -> pl.DataFrame:
-    """`averages` of the file `measured`."""
+    """Average the metrics of the file `measured` (see `averages`)."""
     return averages(read_parquet(files["measured"], [*by, *METRICS]), studies, by)
 
 
 def averages(
     metrics: pl.DataFrame, studies: Mapping[str, Mapping], by: Sequence[str] = ()
 ) -> pl.DataFrame:
-    """Averages of `metrics` (METRICS, and the columns `by` that divide it further).
+    """Average `metrics` (columns METRICS) over splits, tasks and models, separately for each `by`.
 
     Rows of a (model, task) pair have no `study`. Rows of a study ('main', 'cross') have no `task`
     and are means over its tasks, some of which may have no rows yet; rows of 'cross' without a
-    `model` are means over its models. Columns `by`, KEYS, then `mean` and `sd` over `splits`, how
-    many of these are `undefined` and left out of the mean, `n` answers in a split (summed over
-    tasks), and `values`, the list of the splits' values. None means undefined.
+    `model` are means over its models. The columns are `by`, KEYS and SUMMARY: `mean` and `sd` over
+    the number of `splits`; how many splits are `undefined` and left out of the mean; the number
+    `n` of answers in a split, summed over tasks; and `values`, one per split. None means
+    undefined.
     """
     pairs = average_over_splits(metrics, [*by, "model", "task", "estimator", "metric"])
     frames = [pairs.with_columns(study=pl.lit(None, pl.String))]

@@ -43,11 +43,11 @@ def analysis(
     bootstrap: Sequence[float],
     prices: Mapping[str, Mapping[str, float]],
 ) -> pl.DataFrame:
-    """`cascade_table` of a small and a large model, from the files of the pairs.
+    """Compute the `cascade_table` of a small and a large model, from the files of the pairs.
 
-    `estimators` of the small model route, `baselines` are rivals among them. `prices` are by model;
-    the files `models` are the folders of those that have one. There are no rows without a task that
-    both have answered.
+    The small model's `estimators` route; TRACE+ is compared with the `baselines` among them.
+    `prices` holds each model's prices, and the files `models` are the folders of local models. The
+    table is empty if both models share no task.
     """
     kinds = ("labels", "traces", "predictions", "splits", "questions")
     by_pair = {(model, task): paths for model, task, paths in files.by_pair(*kinds)}

@@ -29,7 +29,7 @@ COMPARISONS = dict.fromkeys((*SCOPE, "baseline"), pl.String) | {
 def analysis(
     files: StudyFiles, baselines: Sequence[str], studies: Mapping[str, Mapping], level: float
 ) -> pl.DataFrame:
-    """`comparisons` from each pair's resamples."""
+    """Compare TRACE+ with each baseline, from the resamples of all pairs (see `comparisons`)."""
     resampled = pl.concat(read_parquet(path, list(RESAMPLES)) for path in files["resamples"])
     return comparisons(resampled, baselines, studies, level)
 
@@ -40,10 +40,10 @@ def comparisons(
     studies: Mapping[str, Mapping],
     level: float,
 ) -> pl.DataFrame:
-    """A row per metric, scope and baseline with a defined difference; columns COMPARISONS.
+    """Compute the COMPARISONS, a row per metric, scope and baseline with a defined difference.
 
-    `resampled` has the rows of `resample_metrics` of all pairs; `difference` is by how much TRACE+
-    is better.
+    `resampled` holds the rows of `resample_metrics` of all pairs. A positive `difference` means
+    that TRACE+ is better.
     """
     rows = []
     for metric in resampled["metric"].unique().sort():

@@ -45,10 +45,10 @@ def measure_on_targets(
     seed: int,
     resamples: int,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """`all_metrics` and `resample_metrics`, with every task of `answers` in turn as the target.
+    """Measure every task of `answers` as the target: `all_metrics` and `resample_metrics`.
 
-    Both frames have a column `task`; an `example_id` need be unique only within it. The resamples
-    are those of the main comparison. With a single task there is no row.
+    Both frames have a column `task`; an `example_id` need be unique only within a task. The
+    resamples are those of the main comparison. With a single task there is no row.
     """
     answers, splits = (frame.with_columns(example_id=ID) for frame in (answers, splits))
     grouped = splits.join(answers.select("example_id", "group_id"), on="example_id")

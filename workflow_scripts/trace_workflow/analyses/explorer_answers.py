@@ -38,9 +38,9 @@ class AnswerFiles(NamedTuple):
 def read_parents(
     answers: pl.DataFrame, traces: Mapping[tuple[str, str], str]
 ) -> pl.DataFrame | None:
-    """ANSWER, OF_PARENT and `peak` of the answers that parts among `answers` belong to.
+    """Read ANSWER, OF_PARENT and `peak` of the whole answers that some `answers` are parts of.
 
-    `traces` are the files of those answers, by (model, task); None without any.
+    `traces` holds the trace files of the whole answers by (model, task). None if there are none.
     """
     frames = []
     for (model, task), path in traces.items():
@@ -56,12 +56,12 @@ def read_parents(
 def read_explorer_answers(
     files: AnswerFiles, estimators: Sequence[str], parent: str | None = None
 ) -> pl.DataFrame:
-    """A row per evaluated answer of a pair, sorted by `example_id`.
+    """Read a row per evaluated answer of a pair, sorted by `example_id`.
 
-    `parent` is the task whose answers these are parts of, None for whole answers. The columns of
-    TRACE, PLACE, TASK and LABEL; `peak`, the first token of the peak window, from 0; and of
-    every estimator `probability.<id>`, the mean over the splits that evaluate the answer,
-    `held_out.<id>`, that of the one split SPLIT, and `score.<id>`, all None where there is none.
+    `parent` is the task whose answers these are parts of, None for whole answers. The columns are
+    those of TRACE, PLACE, TASK and LABEL; `peak`, the first token of the peak window, from 0; and
+    three per estimator, None where undefined: `probability.<id>`, the mean over the splits that
+    evaluate the answer; `held_out.<id>`, the probability in the split SPLIT; and `score.<id>`.
     Every pair has the same columns in the same order.
     Raises `InputError` where a file is unreadable, lacks a column or has other examples.
     """

@@ -4,8 +4,8 @@ How often a pointer hits a wrong part, in answers with right and wrong parts:
 
 window            the window of peak risk, TRACE's operator M; it points at the part that has the
                   largest share of the window's entropy
-max_surprisal,    the first token of the largest surprisal or entropy; it points at the part that it
-max_entropy       spells, at each of several by halves and so on
+max_surprisal,    the first token of the largest surprisal or entropy; it points at the part that
+max_entropy       holds the token, or at several in equal shares
 
 and the same by chance, in expectation:
 

@@ -31,7 +31,7 @@ from tracecal.io.input_files import read_yaml
 
 SCHEMA_VERSION = "0.3.0"
 UNBOUNDED = "-Infinity", "Infinity"
-# Whether less is better, the least and the largest value; of `prr` 1 is an oracle's.
+# Whether lower is better, the smallest and the largest value; an oracle's `prr` is 1.
 METRICS: dict[str, tuple[bool, float | str, float | str]] = {
     "accuracy": (False, 0.0, 1.0),
     "aurc": (True, 0.0, 1.0),

@@ -1,4 +1,4 @@
-"""Whether risk lies where an answer is wrong, beside pointers that need no trace."""
+"""How often risk peaks in a wrong part of an answer, compared with pointers without a trace."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ from trace_workflow.tables.localisation import POINTER_NAMES
 from trace_workflow.tables.study_results import rows_by
 from tracecal.pages import figure_style as style
 
-ROW, HEIGHT = 0.24, 1.3  # inches: of a pointer, and besides
+ROW, HEIGHT = 0.24, 1.3  # inches: for each pointer, and for the rest of a panel
 NOTHING = "No answer holds right and wrong parts."
 NO_TRACE = ("failing_name", *CHANCE)  # pointers that need no trace
 

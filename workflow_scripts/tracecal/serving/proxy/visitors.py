@@ -1,7 +1,8 @@
-"""Requests that a page of another site may have made a browser send.
+"""Refuse cross-site requests: those that a page of another site made a browser send.
 
-Such a request would spend the user's keys, or read what is watched. Its `Origin` gives it away, or
-its ``Host`` where the site's name was pointed at this machine; and no page sends JSON unasked.
+They would spend the user's keys, or read the monitored answers. Their ``Origin`` names the other
+site; after DNS rebinding their ``Host`` does. Browsers send JSON to another site only where it
+agrees, and forms have other types.
 """
 
 from ipaddress import ip_address
