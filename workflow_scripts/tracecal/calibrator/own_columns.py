@@ -8,6 +8,7 @@ import polars as pl
 
 from tracecal.answers.record import ALSO, own_column_paths
 from tracecal.calibration.ranking import single_auroc
+from tracecal.calibrator.recommendation import count_smaller_class
 from tracecal.calibrator.training_set import TrainingSet
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
@@ -34,8 +35,7 @@ def require_no_label(training: TrainingSet, label: str | None = None) -> None:
         column = f"{ALSO}{name}"
         rows = training.frame.select("correct", value=pl.col(column)).drop_nulls()
         correct, value = rows["correct"], rows["value"]
-        n_right = int(correct.sum())
-        if min(n_right, rows.height - n_right) < MIN_OF_CLASS:
+        if count_smaller_class(rows) < MIN_OF_CLASS:
             continue
         if (value == correct.cast(pl.Float64)).all():
             what = f"equals the label in all {rows.height} labelled answers"
