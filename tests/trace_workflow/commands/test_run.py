@@ -1,6 +1,7 @@
 """The command `run` says in one sentence why a run cannot start."""
 
 import fcntl
+import os
 import shutil
 import subprocess
 import sys
@@ -14,11 +15,15 @@ from trace_workflow.commands.run import COPIED, is_copied, opened_log
 from tracecal.errors import InputError
 
 SMOKE = str(REPOSITORY / "config/smoke.yaml")
+SLURM = str(REPOSITORY / "profiles/slurm")
 
 
-def start(folder, *more):
+def start(folder, *more, **variables):
     command = [sys.executable, str(REPOSITORY / "workflow_scripts"), "run", "--configfile", SMOKE]
-    return subprocess.run([*command, *more], cwd=folder, capture_output=True, text=True)
+    environment = {**os.environ, **variables}
+    return subprocess.run(
+        [*command, *more], cwd=folder, capture_output=True, text=True, env=environment
+    )
 
 
 def test_results_that_cannot_be_written(tmp_path):
@@ -42,23 +47,28 @@ def test_a_setting_that_yaml_reads_as_a_number(tmp_path):
     assert ended.stderr.startswith(f"{where}must be text; YAML reads 202601 otherwise: put it in")
     snakefile = ["--snakefile", str(REPOSITORY / "Snakefile")]
     ended = start(tmp_path, *snakefile, "--summary", "--config", 'run="2026_01"')
-    assert "results/2026_01/" in (tmp_path / "results/2026_01/logs/run.log").read_text(), ended
+    assert "results/2026_01/config.yaml\t" in ended.stdout, "what it was to list is shown, too"
+
+
+def test_help_is_shown_and_starts_nothing(tmp_path):
+    ended = start(tmp_path, "--help")
+    assert ended.returncode == 0
+    assert "--verify looks at every" in ended.stdout
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    ("arguments", "install"),
+    ("arguments", "variables", "install"),
     [
-        (
-            ["--workflow-profile", str(REPOSITORY / "profiles/slurm")],
-            "-r envs/requirements-slurm.txt",
-        ),
-        (["--executor", "no-such-cluster"], "snakemake-executor-plugin-no-such-cluster"),
+        (["--workflow-profile", SLURM], {}, "-r envs/requirements-slurm.txt"),
+        ([], {"SNAKEMAKE_PROFILE": SLURM}, "-r envs/requirements-slurm.txt"),
+        (["--executor", "no-such-cluster"], {}, "snakemake-executor-plugin-no-such-cluster"),
     ],
 )
-def test_an_executor_whose_plugin_is_missing(tmp_path, arguments, install):
+def test_an_executor_whose_plugin_is_missing(tmp_path, arguments, variables, install):
     if "slurm" in install and find_spec("snakemake_executor_plugin_slurm"):
         pytest.skip("SLURM's plugin is installed here")
-    ended = start(tmp_path, *arguments)
+    ended = start(tmp_path, *arguments, **variables)
     assert ended.returncode == 1
     assert ended.stderr.startswith("error: Snakemake's plugin for the executor ")
     assert ended.stderr.endswith(f"is not installed here: pip install {install}\n")

@@ -33,11 +33,12 @@ SNAKEMAKE = [sys.executable, "-m", "snakemake"]
 SNAKEMAKES_EXECUTORS = ("local", "dryrun", "touch")
 # A file below a run's folder whose results may be those of another run.
 COPIED = "work/copied"
+JOBS = "Job stats:"  # what Snakemake prints before it starts jobs
 PLANNED = "Writing the resolved configuration"  # the message of the rule resolve_config
 EXECUTOR = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
 EXECUTOR.add_argument("--executor", "-e")
-EXECUTOR.add_argument("--profile", dest="profiles", action="append", default=[])
-EXECUTOR.add_argument("--workflow-profile", dest="profiles", action="append")
+EXECUTOR.add_argument("--profile", action="append")
+EXECUTOR.add_argument("--workflow-profile", action="append", default=[])
 
 
 def frozen(arguments: Sequence[str]) -> tuple[list[str], Path, Run]:
@@ -59,7 +60,8 @@ def require_executor(arguments: Sequence[str]) -> None:
     """Raise `InputError` where the plugin of the executor that arguments or a profile name is not
     installed: Snakemake would print all of its options."""
     options, _ = EXECUTOR.parse_known_args(arguments)
-    profiles = [Path(profile) / "config.yaml" for profile in options.profiles]
+    named = options.profile or [os.getenv("SNAKEMAKE_PROFILE", "none")]
+    profiles = [Path(name) / "config.yaml" for name in [*named, *options.workflow_profile]]
     of_profiles = [read_yaml(path).get("executor") for path in profiles if path.is_file()]
     for executor in filter(None, [options.executor, *of_profiles]):
         plugin = f"snakemake_executor_plugin_{executor.replace('-', '_')}"
@@ -151,13 +153,20 @@ def run(arguments: Sequence[str], log: Path, model: str) -> int:
         for line in lines:
             printed = True
             print(printable(line), end="", flush=True)
-    if process.wait():
-        output = "" if printed else log.read_text(encoding="utf-8")
-        print(f"{printable(output)}The run did not finish; its whole output is in {log}.")
+    process.wait()
+    said = log.read_text(encoding="utf-8")
+    # It failed at once, had nothing to do, or was to list something.
+    if not printed and (process.returncode or JOBS not in said):
+        print(printable(said), end="")
+    if process.returncode:
+        print(f"The run did not finish; its whole output is in {log}.")
     return process.returncode
 
 
 if __name__ == "__main__":
+    if {"-h", "--help"}.intersection(sys.argv):
+        print(f"{__doc__}\n`snakemake --help` lists its arguments.")
+        sys.exit()
     verify = "--verify" in sys.argv
     try:
         require_executor(sys.argv[1:])
