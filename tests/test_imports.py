@@ -103,7 +103,7 @@ def test_a_start_of_the_workflow_loads_no_other_library():
 
 # Beyond directives, functions and command line: what Snakemake's documentation does not name.
 UNDOCUMENTED = re.compile(
-    r"\bworkflow\.(?!smk|rst|source_path\b)\w+|\brules\.\w+\.params|\b_workflow\b|"
+    r"\bworkflow\.(?!smk|rst|source_path\b|configfiles\b)\w+|\brules\.\w+\.params|\b_workflow\b|"
     r"snakemake\.(?!input|output|params|wildcards|resources|threads|log|config|logging|utils)[a-z_]+\b|"
     r"sys\.(meta_path|path_hooks)"
 )
