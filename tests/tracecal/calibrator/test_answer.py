@@ -118,7 +118,7 @@ def test_neither_torch_nor_snakemake_nor_transformers_is_imported():
 
 @pytest.mark.parametrize(
     ("surprisal", "entropy"),
-    [([], []), ([0.1], [0.1, 0.2]), ([-0.1], [0.1]), ([0.1], [float("nan")])],
+    [(None, None), ([], []), ([0.1], [0.1, 0.2]), ([-0.1], [0.1]), ([0.1], [float("nan")])],
 )
 def test_lists_that_are_no_trace_are_refused(calibrator, surprisal, entropy):
     with pytest.raises(InputError):

@@ -81,6 +81,8 @@ def score_answer(
     True
     """
     predictor.require_parts(part is not None)
+    if surprisal is None:
+        raise InputError("an answer's surprisals are None; give one number per token, in nats")
     trace = {"surprisal": surprisal, "entropy": entropy}
     bounds = {"entropy_lower": lower, "entropy_upper": upper, "top_k": top_k}
     columns = [{"name": name, "value": value} for name, value in also.items()]
