@@ -364,7 +364,7 @@ def _verdicts(row: Row, body: Row, reading: Reading, raw: RawAnswer) -> dict[str
     """Return the raw verdicts of the first of these sources in a row; they must agree.
 
     1. The verdict of `tracecal label`, which may be unsure.
-    2. With `label`, the verdict at that path, or else the format's.
+    2. With `label`, the verdict at that path alone.
     3. Without `label`, the format's verdicts, and the columns `LABELS` of the row and the answer.
     """
     if isinstance(labelled := row.get("labelled"), dict):
@@ -377,7 +377,7 @@ def _verdicts(row: Row, body: Row, reading: Reading, raw: RawAnswer) -> dict[str
             for name, source in (("row", row), ("answer", body))
             if (value := value_at(source, reading.label)) is not None
         }
-        return at_path or of_format
+        return at_path
     if raw.verdicts:
         of_format |= _harness_verdict(raw.verdicts)
     # Columns that are named, and a harness's own metrics, are not second-guessed.
