@@ -66,8 +66,8 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
     with _named(path, part), _locked(path, part):
         try:
             yield part
-            if path.exists():
-                part.chmod(stat.S_IMODE(path.stat().st_mode))
+            if path.exists() and (mode := path.stat().st_mode) != part.stat().st_mode:
+                part.chmod(stat.S_IMODE(mode))
             with part.open("rb") as handle:
                 os.fsync(handle.fileno())
             part.replace(path)
