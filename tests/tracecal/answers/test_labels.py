@@ -250,7 +250,9 @@ def test_a_label_path_that_no_row_has_is_named(caplog):
 
 
 def test_a_named_path_is_the_only_source_of_verdicts():
-    rows = [{"id": "a", "answer": "5", "logprobs": [-0.2], "correct": True, "judged": {"ok": False}}]
+    rows = [
+        {"id": "a", "answer": "5", "logprobs": [-0.2], "correct": True, "judged": {"ok": False}}
+    ]
     rows += [{"id": "b", "answer": "6", "logprobs": [-0.4], "correct": True}]
     reading = tracecal.Reading(label="judged.ok")
     assert tracecal.read_answers(rows, reading=reading)["correct"].to_list() == [False, None]
