@@ -206,6 +206,19 @@ def test_what_cannot_be_is_listed(read, changed, reason):
     assert reason in found.wrong_rows[0]
 
 
+@pytest.mark.parametrize(
+    "entropies",
+    [
+        {"entropy": [0.5, 1e308]},
+        {"entropy": [None, 21.0]},
+        {"entropy": [0.5, 0.5], "entropy_upper": [0.5, 1e308]},
+    ],
+)
+def test_no_vocabulary_allows_such_entropies(read, entropies):
+    (reason,) = read(ROW | {"example_id": "b"}, ROW | entropies, wrong_rows="skip").wrong_rows
+    assert "above 20.72, the most that any vocabulary allows: entropies must be in nats" in reason
+
+
 def test_rounding_is_no_error(read):
     row = ROW | {"surprisal": None, "probabilities": [1.0000001, 0.5], "entropy": [-1e-9, 0.5]}
     found = read(row).frame.row(0, named=True)

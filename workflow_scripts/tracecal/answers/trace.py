@@ -16,7 +16,7 @@ from tracecal.answers.reading import Reading
 from tracecal.answers.reasoning import with_traced_tokens
 from tracecal.answers.record import TRACE, Record
 from tracecal.answers.step import SLACK, UNLISTED, Step, generated_entries
-from tracecal.answers.vocabulary import ASSUMED, vocabulary_of
+from tracecal.answers.vocabulary import ASSUMED, LARGEST, vocabulary_of
 from tracecal.errors import WrongRow
 
 DETAILS = tuple(field.name for field in fields(Details))
@@ -39,6 +39,7 @@ def make_record(example_id: str, raw: RawAnswer, reading: Reading) -> Record:
     raw = with_traced_tokens(raw, reading.reasoning)
     logprobs = listed_logprobs(raw.steps)
     surprisal, reason = surprisals(logprobs)
+    _require_possible(raw.exact, reading.vocabulary)
     exact = {name: values for name, values in raw.exact.items() if None not in values}
     if reading.vocabulary is None and not exact.get("entropy"):  # which no assumption contradicts
         n_listed = (logprobs > -np.inf).sum(1).max(initial=1)
@@ -73,6 +74,18 @@ def make_record(example_id: str, raw: RawAnswer, reading: Reading) -> Record:
     return Record(example_id, surprisal, **trace, **details)
 
 
+def _require_possible(exact: Mapping[str, Sequence[float | None]], vocabulary: int | None) -> None:
+    """Raise `WrongRow` for a stated entropy that exceeds the logarithm of the vocabulary's size."""
+    highest = math.log(vocabulary or LARGEST)
+    for name, values in exact.items():
+        stated = max((value for value in values if value is not None), default=0.0)
+        if stated > highest + SLACK:
+            raise WrongRow(
+                f"it has the {name} {stated:g}, above {highest:.4g}, the most that "
+                f"{'the' if vocabulary else 'any'} vocabulary allows: entropies must be in nats"
+            )
+
+
 def _entropies(
     steps: Sequence[Step], logprobs: np.ndarray, exact: Mapping[str, Any], reading: Reading
 ) -> tuple[dict[str, Any], str | None]:
@@ -81,12 +94,7 @@ def _entropies(
     Entropies that the row states (`exact`) count, or else the bounds from `listed_logprobs`.
     """
     trace = dict(exact)
-    if entropy := trace.get("entropy"):
-        if max(entropy) > (highest := math.log(reading.vocabulary or math.inf)) + SLACK:
-            raise WrongRow(
-                f"it has the entropy {max(entropy):g}, above {highest:.4g}, the most that the "
-                "vocabulary allows: entropies must be in nats"
-            )
+    if "entropy" in trace:
         return trace, None
     bounds, reason = bound_entropies(steps, logprobs, reading)
     if bounds is None:
