@@ -5,7 +5,6 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, NonNegativeFloat, PositiveInt
 
-from tracecal.answers.vocabulary import LARGEST
 from tracecal.io.settings import Strict, with_parameters
 
 # The names in `formats.registry`, in its order, where type checkers see them; a test compares both.
@@ -29,6 +28,7 @@ FormatName = Literal[
     "decision",
     "columns",
 ]
+LARGEST_VOCABULARY = 10**9  # tokens
 
 OF_LABELLED = ("label", "labels", "question", "right_from", "requests")
 
@@ -49,7 +49,7 @@ class Reading(Strict):
     format: FormatName = Field(default="auto", description="auto: recognise each row")
     vocabulary: PositiveInt | None = Field(
         default=None,
-        le=LARGEST,
+        le=LARGEST_VOCABULARY,
         description="size of the model's vocabulary, for entropies from top-k; by default as its "
         "name or folder says, else 200,000",
     )

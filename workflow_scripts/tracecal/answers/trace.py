@@ -12,11 +12,11 @@ import numpy as np
 
 from tracecal.answers.entropy_bounds import bound_entropies, largest_top_k
 from tracecal.answers.raw_answer import Details, RawAnswer, is_finish
-from tracecal.answers.reading import Reading
+from tracecal.answers.reading import LARGEST_VOCABULARY, Reading
 from tracecal.answers.reasoning import with_traced_tokens
 from tracecal.answers.record import TRACE, Record
 from tracecal.answers.step import SLACK, UNLISTED, Step, generated_entries
-from tracecal.answers.vocabulary import ASSUMED, LARGEST, vocabulary_of
+from tracecal.answers.vocabulary import ASSUMED, vocabulary_of
 from tracecal.errors import WrongRow
 
 DETAILS = tuple(field.name for field in fields(Details))
@@ -76,7 +76,7 @@ def make_record(example_id: str, raw: RawAnswer, reading: Reading) -> Record:
 
 def _require_possible(exact: Mapping[str, Sequence[float | None]], vocabulary: int | None) -> None:
     """Raise `WrongRow` for a stated entropy that exceeds the logarithm of the vocabulary's size."""
-    highest = math.log(vocabulary or LARGEST)
+    highest = math.log(vocabulary or LARGEST_VOCABULARY)
     for name, values in exact.items():
         stated = max((value for value in values if value is not None), default=0.0)
         if stated > highest + SLACK:

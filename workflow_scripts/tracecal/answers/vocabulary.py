@@ -17,7 +17,6 @@ from tracecal.io.log import LOGGER
 from tracecal.io.regular_files import read_regular
 
 ASSUMED = 200_000
-LARGEST = 10**9  # tokens that a vocabulary may have
 MAX_CONFIG_BYTES = 2**20
 # `vocab_size` of config.json, or the tokens of the tokenizer of models that have none to read
 # (tiktoken's o200k_base and cl100k_base); the first that a name begins with, after its owner.
