@@ -15,8 +15,8 @@ from tracecal.calibration.guarantees.error_rate import GroupedScores, find_thres
 from tracecal.calibration.guarantees.fixed_score import AMOUNTS, fit_fixed_score
 from tracecal.calibrator import population
 from tracecal.calibrator.catalogue import FIXED_SCORE, MEAN_OF_THREE, SURPRISAL_RIDGE
-from tracecal.calibrator.guarantee import choose_ranking
 from tracecal.calibrator.predictor import make_predictor
+from tracecal.calibrator.ranking import choose_ranking
 from tracecal.calibrator.scoring import score_answers
 from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.training_set import make_training_set

@@ -17,7 +17,21 @@ def fingerprints(answers: pl.DataFrame) -> pl.Series:
 
     Ids do not count: different files use the same numbers for different answers.
     """
-    rows = answers.select(question_keys(answers), "answer", "surprisal").iter_rows()
+    return _digests(answers, question_keys(answers))
+
+
+def are_among(answers: pl.DataFrame, labelled: Iterable[str]) -> pl.Series:
+    """Find the answers with one of the fingerprints `labelled`, bool [n].
+
+    An answer to an unknown question counts only if its trace is too long for a match by chance.
+    """
+    questions = question_keys(answers)
+    is_certain = questions.is_not_null() | has_distinctive_trace(answers)
+    return _digests(answers, questions).is_in(list(labelled)).fill_null(False) & is_certain
+
+
+def _digests(answers: pl.DataFrame, questions: pl.Series) -> pl.Series:
+    rows = answers.select(questions, "answer", "surprisal").iter_rows()
     digests = [None if row[-1] is None else _digest(*row) for row in rows]
     return pl.Series(digests, dtype=pl.String)
 
@@ -26,12 +40,3 @@ def _digest(question: str | None, answer: str | None, surprisal: list[float]) ->
     trace = np.asarray(surprisal, dtype=np.float32).tobytes()
     content = b"\0".join([(question or "").encode(), (answer or "").encode(), trace])
     return hashlib.blake2b(content, digest_size=6).hexdigest()
-
-
-def are_among(answers: pl.DataFrame, labelled: Iterable[str]) -> pl.Series:
-    """Find the answers with one of the fingerprints `labelled`, bool [n].
-
-    An answer to an unknown question counts only if its trace is too long for a match by chance.
-    """
-    is_certain = question_keys(answers).is_not_null() | has_distinctive_trace(answers)
-    return fingerprints(answers).is_in(list(labelled)).fill_null(False) & is_certain

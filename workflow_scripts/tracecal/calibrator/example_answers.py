@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 
-from tracecal.calibrator.guarantee import ranking_scores
+from tracecal.calibrator.ranking import ranking_scores
 from tracecal.calibrator.schema import ErrorRateControl
 from tracecal.calibrator.training_set import TrainingSet
 

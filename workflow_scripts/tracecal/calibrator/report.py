@@ -26,7 +26,6 @@ from tracecal.calibrator.decision import (
     rate_text,
 )
 from tracecal.calibrator.example_answers import SHADES, ExampleAnswers, choose_examples
-from tracecal.calibrator.guarantee import count_reordered
 from tracecal.calibrator.guarantee_text import (
     describe_errors_by_column,
     describe_group_choices,
@@ -38,6 +37,7 @@ from tracecal.calibrator.guarantee_text import (
 )
 from tracecal.calibrator.next_commands import SCORED_FILE, next_commands
 from tracecal.calibrator.quality import measure_quality
+from tracecal.calibrator.ranking import count_reordered
 from tracecal.calibrator.recommendation import choose_default, describe_labels, describe_log
 from tracecal.calibrator.report_pictures import (
     QUARTERS,

@@ -1,0 +1,242 @@
+"""The ranking of answers that thresholds are tested on.
+
+1. `ranking = choose_ranking(training, largest_group)` fixes it by the kind of log and the number of
+   labels.
+2. `rank_answers(training, data, ranking)` gives all answers of the training set their scores.
+3. `ranking_scores` and `count_reordered` apply the ranking that a calibrator holds.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from tracecal.calibration.fingerprints import are_among
+from tracecal.calibration.fits import Fit, probabilities
+from tracecal.calibration.guarantees.error_rate import GroupedScores
+from tracecal.calibration.guarantees.fixed_score import (
+    AMOUNTS,
+    MEAN_SURPRISAL,
+    MIN_UNLABELLED,
+    fit_fixed_score,
+)
+from tracecal.calibration.guarantees.ranked_answers import RankedAnswers
+from tracecal.calibration.guarantees.sides import MIN_FITTED
+from tracecal.calibration.pooled import PART, part_codes
+from tracecal.calibrator.catalogue import FIXED_SCORE, MEAN_OF_THREE, SURPRISAL_RIDGE
+from tracecal.calibrator.recommendation import MIN_ENTROPY_SHARE, count_smaller_class, count_traces
+from tracecal.calibrator.schema import (
+    CalibrationData,
+    CalibratorFile,
+    ErrorRateControl,
+    Reference,
+)
+from tracecal.calibrator.trace_kinds import undecided
+from tracecal.calibrator.training_set import TrainingSet
+from tracecal.errors import InputError
+from tracecal.estimators.registry import LOG_RIDGE_ALSO
+from tracecal.estimators.trace_inputs import compute_inputs
+from tracecal.io.randomness import seeded
+
+MIN_OF_CLASS = 3  # right and wrong labels that a ranking is fitted on, at least
+MAX_REFERENCE = 500
+
+
+class Ranking(NamedTuple):
+    """The ranking of answers that thresholds are tested on.
+
+    Attributes
+    ----------
+    ranked_by : str
+        The id of an estimator, or 'fixed_score'.
+    columns : list of str
+        The fit's inputs.
+    fit : Fit
+        Maps the inputs to the score.
+    tested : polars.DataFrame
+        The rows of the training set's `frame` that test thresholds.
+    fitted : polars.DataFrame
+        The other rows: their labels fit the ranking, or they stand for unlabelled answers.
+    is_fitted : bool
+        Whether the fit uses labels of this training set.
+    like : str, optional
+        The calibrator of other answers that the fit comes from.
+    """
+
+    ranked_by: str
+    columns: list[str]
+    fit: Fit
+    tested: pl.DataFrame
+    fitted: pl.DataFrame
+    is_fitted: bool
+    like: str | None = None
+
+    def score(self, rows: pl.DataFrame) -> np.ndarray:
+        """Compute the scores [n] of `rows`; NaN where an input is missing."""
+        return probabilities(rows.select(self.columns), [self.fit])[0]
+
+    def reference(self) -> Reference:
+        """The scores, lengths and groups of answers that tested, at most MAX_REFERENCE.
+
+        Answers are drawn as traffic comes: they stand in the order of their groups, which is
+        random, and at random within a group.
+        """
+        rows = self.tested.sort("example_id").drop_nulls(self.columns)
+        order = pl.Series("order", seeded("reference").permutation(rows.height))
+        rows = rows.with_columns(order).sort("rank", "order").head(MAX_REFERENCE)
+        length = rows["features.log_length"].exp().round()
+        values = self.score(rows).tolist(), length.to_list(), rows["rank"].to_list()
+        return Reference(*map(tuple, values))
+
+
+def choose_ranking(
+    training: TrainingSet,
+    largest_group: int,
+    estimator: str | None = None,
+    like: CalibratorFile | None = None,
+) -> Ranking:
+    """Fix the ranking, without the labels that test it.
+
+    The fit of a calibrator that is `like` this one ranks, and all labels test. An `estimator` that
+    is named ranks, fitted on a fifth of the labels. Otherwise with fewer than MIN_FITTED groups the
+    fixed score ranks and all labels test, and so they do for one-token answers without entropies;
+    with more the default fit ranks, or the fixed score where the fifth has fewer than MIN_OF_CLASS
+    right or wrong answers.
+
+    Raises `InputError` where the training set lacks the estimator.
+    """
+    frame = training.frame
+    if like is not None:
+        return _borrowed_ranking(training, like)
+    if estimator is not None and estimator not in training.estimators:
+        raise InputError(
+            f"--estimator {estimator}: it cannot be computed for these answers; choose one of "
+            f"{', '.join(training.estimators)}."
+        )
+    testable = frame.filter(pl.col("size") <= largest_group).drop_nulls(MEAN_SURPRISAL)
+    name = estimator
+    if name is None and testable["group_id"].n_unique() >= MIN_FITTED:
+        name = default_ranking(training)
+    if name is None:
+        return _fixed_ranking(training, frame, frame.clear())
+    tested, fitted = (frame.filter(side=side) for side in ("test", "fit"))
+    complete = fitted.drop_nulls(training.estimators[name])
+    if estimator is None and count_smaller_class(complete) < MIN_OF_CLASS:
+        return _fixed_ranking(training, tested, fitted)
+    fit = training.select(name).fit("fit")[name].splits[0]
+    return Ranking(name, training.estimators[name], fit, tested, fitted, True)
+
+
+def _borrowed_ranking(training: TrainingSet, like: CalibratorFile) -> Ranking:
+    """Rank by the recommended fit of a calibrator of other answers."""
+    name, data = like.recommended(), like.fitted_on
+    fits = like.estimators[name]
+    columns = training.estimators.get(name, [])
+    if [column.split(".", 1)[1] for column in columns] != [*fits.features]:
+        raise InputError(
+            f"--like: its fit {name} takes {', '.join(fits.features)}, which these answers lack."
+        )
+    if n_shared := int(are_among(training.records, data.answers).sum()):
+        raise InputError(
+            f"--like: it was fitted on {n_shared} of these labelled answers, which then could not "
+            "test what it ranks; give a calibrator of other answers."
+        )
+    words = f"{data.model or 'an unnamed model'} for {data.task}"
+    frame = training.frame
+    return Ranking(name, columns, fits.final, frame, frame.clear(), False, words)
+
+
+def default_ranking(training: TrainingSet) -> str | None:
+    """The estimator that ranks a log of this kind from MIN_FITTED groups on; None: no fit does."""
+    names, (n_traces, n_entropies) = training.estimators, count_traces(training)
+    if LOG_RIDGE_ALSO.id in names:
+        return LOG_RIDGE_ALSO.id
+    if MEAN_OF_THREE in names and n_entropies >= MIN_ENTROPY_SHARE * n_traces:
+        return MEAN_OF_THREE
+    longest = training.frame["features.log_length"].max()
+    return SURPRISAL_RIDGE if SURPRISAL_RIDGE in names and longest else None
+
+
+def _fixed_ranking(training: TrainingSet, tested: pl.DataFrame, untested: pl.DataFrame) -> Ranking:
+    """Rank by the fixed score, standardised on unlabelled answers or else on `untested` ones."""
+    unlabelled = compute_inputs(training.unlabelled, AMOUNTS)
+    if unlabelled[MEAN_SURPRISAL].count() < MIN_UNLABELLED and untested.height:
+        unlabelled = untested.select(AMOUNTS)
+    fixed = fit_fixed_score(unlabelled)
+    return Ranking(FIXED_SCORE, [*fixed.inputs], fixed.fit, tested, untested, False)
+
+
+def rank_answers(training: TrainingSet, data: CalibrationData, ranking: Ranking) -> RankedAnswers:
+    """Compute the ranking scores of a training set's answers."""
+    records = training.records
+    # Whether a threshold decides about an answer follows from its trace alone.
+    tested, fitted, labelled, unlabelled = (
+        _grouped_scores(rows, traces, ranking, data)
+        for rows, traces in (
+            (ranking.tested, records),
+            (ranking.fitted, records),
+            (training.frame, records),
+            (_inputs_of_unlabelled(training, ranking), training.unlabelled),
+        )
+    )
+    is_enough = np.isfinite(unlabelled.score).sum() >= MIN_UNLABELLED
+    return RankedAnswers(
+        labelled=tested,
+        wrong=~ranking.tested["correct"].to_numpy(),
+        unlabelled=unlabelled if is_enough or not ranking.fitted.height else fitted,
+        fitted=(fitted.score, ~ranking.fitted["correct"].to_numpy()) if ranking.is_fitted else None,
+        counted=unlabelled if is_enough else labelled,
+    )
+
+
+def _inputs_of_unlabelled(training: TrainingSet, ranking: Ranking) -> pl.DataFrame:
+    """The unlabelled answers with `rank` (of the group), `size` and the inputs of the ranking."""
+    records, columns = training.unlabelled, [name for name in ranking.columns if name != PART]
+    rank = pl.col("group_id").rank("dense").cast(pl.Int64) - 1
+    rows = records.select("example_id", "size", rank=rank).join(
+        compute_inputs(records, columns, training.custom), on="example_id", validate="1:1"
+    )
+    if PART not in ranking.columns:
+        return rows
+    codes = part_codes(records, training.part_names)
+    return rows.join(codes, on="example_id", validate="1:1")
+
+
+def _grouped_scores(
+    rows: pl.DataFrame, records: pl.DataFrame, ranking: Ranking, data: CalibrationData
+) -> GroupedScores:
+    """The scores of `rows`, whose traces are among the `records`."""
+    kinds = records.join(rows.select("example_id"), on="example_id", how="right")
+    is_undecided = [reason is not None for reason in undecided(kinds, ranking.columns, data)]
+    score = np.where(is_undecided, np.nan, ranking.score(rows)) if rows.height else np.empty(0)
+    return GroupedScores(score, rows["rank"].to_numpy(), rows["size"].to_numpy())
+
+
+def ranking_scores(
+    training: TrainingSet, rows: pl.DataFrame, control: ErrorRateControl
+) -> np.ndarray:
+    """The scores that guarantees compare with thresholds, of `rows` with the inputs of the training
+    set, [n]; NaN where an input is missing.
+    """
+    usual = [f"features.{name}" for name in control.features]
+    columns = training.estimators.get(control.ranked_by, usual)
+    return probabilities(rows.select(columns), [control.fit])[0]
+
+
+def count_reordered(
+    training: TrainingSet, predictions: pl.DataFrame, control: ErrorRateControl
+) -> dict[float, tuple[int, int]]:
+    """How many labelled answers each guarantee keeps, and how many the probability would not.
+
+    `predictions` are the shown estimator's cross-fitted probabilities; as many of the most probable
+    answers are compared with those kept.
+    """
+    rows = training.frame.join(predictions, on="example_id").sort("probability", descending=True)
+    score = ranking_scores(training, rows, control)
+    counts = {}
+    for entry in control.thresholds:
+        if entry.threshold is not None:
+            is_kept = score >= entry.threshold
+            n_kept = int(is_kept.sum())
+            counts[entry.error_rate] = n_kept, n_kept - int(is_kept[:n_kept].sum())
+    return counts
