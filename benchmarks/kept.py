@@ -10,6 +10,7 @@ from benchmarks.real_sets import AnswerSet
 from tracecal.calibration.fits import probabilities
 from tracecal.calibrator.calibration_data import describe_answers
 from tracecal.calibrator.guarantee import find_guarantees
+from tracecal.calibrator.ranking import default_ranking
 from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.trace_kinds import undecided
 from tracecal.calibrator.training_set import make_training_set
@@ -34,9 +35,11 @@ def keep(labelled: pl.DataFrame, new: pl.DataFrame, rates: Sequence[float]) -> l
     `AnswerSet.with_inputs`.
     """
     training = make_training_set(labelled, TASK, FitSettings())
-    data, masks = describe_answers(training.records, TASK), []
+    data, masks = describe_answers(training, TASK), []
+    ranking = default_ranking(training)
+    fits = training.select(ranking).fit_estimators().estimators if ranking else {}
     for rate in rates:
-        control, _ = find_guarantees(training, data, FitSettings().with_targets([rate]))
+        control, _ = find_guarantees(training, fits, data, FitSettings().with_targets([rate]))
         columns = [f"features.{name}" for name in control.features]
         columns = training.estimators.get(control.ranked_by, columns)
         score = probabilities(new.select(columns), [control.fit])[0]

@@ -43,7 +43,8 @@ def fitted_file(frame=None, estimator=None, **settings):
     """A calibrator's file, fitted on made-up answers; an estimator that is named ranks them."""
     fit = FitSettings(**({"splits": {"count": 3}} | settings))
     training = make_training_set(answers() if frame is None else frame, "t", fit)
-    return fit_calibrator(training, "t", fit, vocabulary=1000, estimator=estimator)
+    fits = training.fit_estimators()
+    return fit_calibrator(training, fits, "t", fit, vocabulary=1000, estimator=estimator)
 
 
 def ranked_by(estimator, **settings):

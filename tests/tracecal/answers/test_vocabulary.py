@@ -11,6 +11,8 @@ from tracecal.answers.read import read_rows
 from tracecal.answers.reading import Reading
 from tracecal.answers.vocabulary import ASSUMED, vocabulary_of, vocabulary_used
 from tracecal.calibrator.calibration_data import describe_answers
+from tracecal.calibrator.settings import FitSettings
+from tracecal.calibrator.training_set import make_training_set
 
 
 def listed(model=None, k=2, **more):
@@ -77,6 +79,6 @@ def test_more_tokens_than_assumed_may_be_listed():
 )
 def test_the_calibrator_keeps_whence_the_vocabulary_is(vocabulary, model, expected):
     frame = answers(20, model=model).with_columns(vocabulary=pl.lit(vocabulary, pl.Int32))
-    data = describe_answers(frame, "t")
+    data = describe_answers(make_training_set(frame, "t", FitSettings()), "t")
     assert (data.vocabulary, data.vocabulary_from) == (vocabulary, expected)
     assert ("vocabulary_from" in data.model_dump()) == (expected != "stated")

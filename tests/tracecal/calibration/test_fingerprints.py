@@ -6,7 +6,7 @@ from scipy.stats import binom
 
 from support.labelled_answers import answers, fitted_file
 from tracecal.answers.reading import Reading
-from tracecal.answers.record import Record, as_frame, question_keys
+from tracecal.answers.record import QUESTION, Record, as_frame
 from tracecal.answers.row import read_row
 from tracecal.calibration.fingerprints import are_among, fingerprints
 from tracecal.calibrator.predictor import make_predictor
@@ -69,7 +69,8 @@ def test_a_question_in_a_column_of_its_own_identifies_an_answer(column, sent):
 
     def keys(first, second):
         rows = [ROW | sent | {column: question} for question in (first, second)]
-        return question_keys(as_frame([read_row(row, Reading()) for row in rows]))
+        frame = as_frame([read_row(row, Reading()) for row in rows])
+        return frame.select(QUESTION).to_series()
 
     city, river = MESSAGES, [{"role": "user", "content": "Which river?"}]
     if column != "messages":
@@ -112,7 +113,7 @@ def short_answers(rng, n):
 def test_a_guarantee_holds_for_another_file_that_numbers_its_answers_alike(monkeypatch):
     """Without the surest answers that both files number alike, more than a fifth of those kept would be wrong."""
     few = [entry for entry in ESTIMATORS if entry.id in ("min_prob", "seq_logp")]
-    monkeypatch.setattr("tracecal.calibrator.training_set.ESTIMATORS", few)
+    monkeypatch.setattr("tracecal.calibrator.catalogue.ESTIMATORS", few)
     n_draws, n_broken = 12, 0
     for seed in range(n_draws):
         rng = np.random.default_rng(seed)

@@ -13,6 +13,7 @@ def make_answers(n, seed=0, group_size=1):
     return pl.DataFrame(
         {
             "example_id": [f"q{number}" for number in range(n)],
+            "asked": pl.Series([None] * n, dtype=pl.String),
             "prompt": [f"Which is number {number // group_size}?" for number in range(n)],
             "answer": [f"This one: {number}" for number in range(n)],
             "surprisal": rng.exponential(size=(n, 4)).tolist(),

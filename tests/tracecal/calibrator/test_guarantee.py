@@ -31,6 +31,12 @@ def training(frame, **settings):
     return make_training_set(frame, "t", FitSettings(**settings))
 
 
+def ranking_of(frame):
+    """What ranks single answers."""
+    known = training(frame)
+    return choose_ranking(known, known.fit_estimators().estimators, 1)
+
+
 def without_entropies(frame):
     return frame.with_columns(entropy=pl.lit(None, pl.List(pl.Float32)))
 
@@ -55,7 +61,7 @@ def control_of(file):
     ids=["few", "enough", "no alternatives", "a number each", "one token each"],
 )
 def test_the_number_of_labels_and_the_kind_of_log_decide_what_ranks(frame, name, tests_all):
-    ranking = choose_ranking(training(frame), 1)
+    ranking = ranking_of(frame)
     assert ranking.ranked_by == name
     assert (ranking.tested.height == frame.height) == tests_all
     assert ranking.tested.height + ranking.fitted.height == frame.height
@@ -64,12 +70,12 @@ def test_the_number_of_labels_and_the_kind_of_log_decide_what_ranks(frame, name,
 
 def test_labels_of_the_tests_change_no_score_and_a_fifth_of_one_class_fits_none():
     frame = answers(200)
-    ranking = choose_ranking(training(frame), 1)
+    ranking = ranking_of(frame)
     tested = pl.col("example_id").is_in(ranking.tested["example_id"].implode())
     flipped = frame.with_columns(correct=pl.col("correct") ^ tested)
-    again = choose_ranking(training(flipped), 1)
+    again = ranking_of(flipped)
     assert again.fit == ranking.fit and again.ranked_by == ranking.ranked_by
-    sure = choose_ranking(training(frame.with_columns(correct=pl.col("correct") | ~tested)), 1)
+    sure = ranking_of(frame.with_columns(correct=pl.col("correct") | ~tested))
     assert (sure.ranked_by, sure.tested.height) == (FIXED_SCORE, ranking.tested.height)
 
 
@@ -187,7 +193,7 @@ def test_a_recall_is_an_order_statistic_of_the_right_answers_alone_and_with_an_e
     frame, new = answers(), as_new(answers(300, seed=8))
     calibrator = tracecal.calibrate(frame, "t", recall=0.9, error_rates=[0.4])
     recall = calibrator.report().control.recall
-    ranking = choose_ranking(training(frame), 1)
+    ranking = ranking_of(frame)
     right = np.sort(ranking.score(ranking.tested.filter("correct")))
     n_dropped = int((binom.cdf(np.arange(len(right)), len(right), 0.1) <= 0.1).sum())
     assert recall.alone.threshold == pytest.approx(right[n_dropped - 1], abs=1e-9)
@@ -225,7 +231,7 @@ def test_errors_are_counted_by_the_values_of_a_column(tmp_path):
     frame.write_parquet(path)
     calibrator = tracecal.calibrate(path, "t", by="language", error_rates=[0.5])
     control = calibrator.report().control
-    tested = choose_ranking(training(frame.drop("language")), 1).tested.join(
+    tested = ranking_of(frame.drop("language")).tested.join(
         frame.select("example_id", "language"), on="example_id"
     )
     score = control.fit.predict(

@@ -19,7 +19,7 @@ from tracecal.calibration.fits import Identity
 from tracecal.calibration.groups import group_answers
 from tracecal.calibration.guarantees.sides import assign_sides
 from tracecal.calibration.predictions import calibrate_all
-from tracecal.calibrator import recommendation, training_set
+from tracecal.calibrator import catalogue, recommendation
 from tracecal.calibrator.calibration_data import describe_traces
 from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
 from tracecal.calibrator.predictor import load_predictor
@@ -368,9 +368,7 @@ def few_estimators(monkeypatch):
         "mean_token_entropy",
     )
     kept = {*names, "last_k_entropy", "entropy_slope", "entropy_variance"}
-    monkeypatch.setattr(
-        training_set, "ESTIMATORS", [e for e in registry.ESTIMATORS if e.id in kept]
-    )
+    monkeypatch.setattr(catalogue, "ESTIMATORS", [e for e in registry.ESTIMATORS if e.id in kept])
 
 
 def test_the_file_recommends_the_estimator_that_scores_and_is_planned_with(

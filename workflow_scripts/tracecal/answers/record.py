@@ -78,6 +78,8 @@ class Record(Details):
     also: Sequence[Mapping[str, str | float | None]] | None = None
 
 
+# What identifies the question of an answer; None where nothing says what was asked.
+QUESTION = pl.coalesce("asked", "prompt")
 # Whether an answer has exact entropies, midpoints of top-k bounds, or none.
 ENTROPY_KIND = (
     pl.when(pl.col("entropy").is_null())
@@ -86,12 +88,6 @@ ENTROPY_KIND = (
     .then(pl.lit("exact"))
     .otherwise(pl.lit("top-k"))
 )
-
-
-def question_keys(answers: pl.DataFrame) -> pl.Series:
-    """What identifies the question of each answer; None where nothing says what was asked."""
-    columns = [name for name in ("asked", "prompt") if name in answers.columns]
-    return answers.select(question=pl.coalesce(columns)).to_series()
 
 
 def entropy_kind(answers: pl.DataFrame) -> str:

@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from tracecal.answers.record import FLOATS, question_keys
+from tracecal.answers.record import FLOATS, QUESTION
 from tracecal.errors import InputError
 
 # A trace with fewer distinct numbers may equal another question's by chance. Numbers of one or two
@@ -23,7 +23,7 @@ def group_answers(answers: pl.DataFrame) -> pl.DataFrame:
     first answer by id. Raises `InputError` if equal answers to one question differ in `correct`.
     """
     answers = answers.sort("example_id")
-    answers = answers.with_columns(question=question_keys(answers), trace=_trace_keys(answers))
+    answers = answers.with_columns(question=QUESTION, trace=_trace_keys(answers))
     for key in (["question", "answer"], ["trace"]):
         _require_agreement(answers.drop_nulls(key), key)
     n = answers.height

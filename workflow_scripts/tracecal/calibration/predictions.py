@@ -66,11 +66,14 @@ def calibrate_all(
     An estimator's fit and predictions leave out rows with a None among its columns. `own_fits`
     prescribes the fits of some estimators; `method` with `fit_all`'s `penalty` fits the others.
     'mixture' and 'log_odds_mean' need the column `rank` of `splits`, and 'pooled' the `part_names`
-    (see `calibration.pooled`). Returns the predictions by estimator, split and example, and each
-    estimator's fits.
+    (see `calibration.pooled`). An answer whose `part` of a split is None is not predicted there.
+    Returns the predictions by estimator, split and example, and each estimator's fits.
     """
     answers = answers.sort("example_id")
-    calibration = _calibration_masks(answers["example_id"], splits)
+    ids = answers["example_id"]
+    is_calibration = pl.col("part") == "calibration"
+    calibration = _masks(ids, splits, is_calibration)
+    unpredicted = _masks(ids, splits, is_calibration | pl.col("part").is_null())
     correct, own_fits = answers["correct"].to_numpy(), own_fits or {}
     masks = [*calibration.values(), np.ones_like(correct)]  # the last for the final fit
     jobs = {
@@ -84,7 +87,7 @@ def calibrate_all(
     fits: dict[Job, list[Fit]] = {}
     for way in dict.fromkeys(job.way for job in inputs if job not in means):
         of_way = [job for job in inputs if job.way == way]
-        groups = _groups(answers["example_id"], splits) if way == "mixture" else []
+        groups = _groups(ids, splits) if way == "mixture" else []
         fitted = iter(
             _fit([inputs[job] for job in of_way], correct, masks, groups, way, penalty, part_names)
         )
@@ -102,7 +105,7 @@ def calibrate_all(
         for name, job in jobs.items()
     }
     by_name = {name: inputs[job] for name, job in jobs.items()}
-    return _predict(answers["example_id"], calibration, by_name, calibrators), calibrators
+    return _predict(ids, unpredicted, by_name, calibrators), calibrators
 
 
 def mean_probabilities(predictions: pl.DataFrame, *keys: str) -> pl.DataFrame:
@@ -151,10 +154,9 @@ def with_picked(predictions: pl.DataFrame, picked: pl.DataFrame) -> pl.DataFrame
     return pl.concat([predictions, renamed])
 
 
-def _calibration_masks(ids: pl.Series, splits: pl.DataFrame) -> dict[int, np.ndarray]:
-    """Return by split a mask [n] of the `ids` in the calibration part."""
-    calibration = pl.col("example_id").filter(part="calibration")
-    members = splits.group_by("split").agg(calibration).sort("split")
+def _masks(ids: pl.Series, splits: pl.DataFrame, condition: pl.Expr) -> dict[int, np.ndarray]:
+    """Return by split a mask [n] of the `ids` whose row there meets a condition."""
+    members = splits.group_by("split").agg(pl.col("example_id").filter(condition)).sort("split")
     return {split: ids.is_in(group).to_numpy() for split, group in members.iter_rows()}
 
 
@@ -215,15 +217,15 @@ def _fit(
 
 def _predict(
     ids: pl.Series,
-    calibration: Mapping[int, np.ndarray],
+    unpredicted: Mapping[int, np.ndarray],
     inputs: Mapping[str, Inputs],
     calibrators: Mapping[str, EstimatorFits],
 ) -> pl.DataFrame:
-    """Predict each split's complete answers outside its calibration part (`PREDICTIONS`)."""
-    keys = [(name, split) for name in inputs for split in calibration]
+    """Predict each split's complete answers but those of a mask [n] (`PREDICTIONS`)."""
+    keys = [(name, split) for name in inputs for split in unpredicted]
     if not keys:
         return pl.DataFrame(schema=PREDICTIONS)
-    rows = [np.flatnonzero(inputs[name].complete & ~calibration[split]) for name, split in keys]
+    rows = [np.flatnonzero(inputs[name].complete & ~unpredicted[split]) for name, split in keys]
     predicted = [
         calibrators[name].splits[split].predict(inputs[name].x[places])
         for (name, split), places in zip(keys, rows, strict=True)

@@ -6,12 +6,11 @@ from datetime import UTC, datetime
 import polars as pl
 
 from tracecal.answers.parts.parts import Parts
-from tracecal.answers.record import ENTROPY_KIND, own_column_paths
-from tracecal.answers.tasks import task_names
+from tracecal.answers.record import ENTROPY_KIND
 from tracecal.answers.vocabulary import vocabulary_used
-from tracecal.calibration.fingerprints import fingerprints
 from tracecal.calibrator.schema import CalibrationData, FurtherColumn
 from tracecal.calibrator.trace_kinds import QUESTIONS, model_spellings
+from tracecal.calibrator.training_set import TrainingSet
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 
@@ -20,16 +19,14 @@ METADATA += ("vocabulary_from",)
 
 
 def describe_answers(
-    answers: pl.DataFrame,
+    training: TrainingSet,
     task: str,
     revision: str | None = None,
     vocabulary: int | None = None,
     parts: Parts | None = None,
 ) -> CalibrationData:
-    """Describe labelled answers, sorted by id (columns of `RECORDS`).
-
-    Raises `InputError` if models or kinds of trace are mixed.
-    """
+    """Describe labelled answers; raises `InputError` if models or kinds of trace are mixed."""
+    answers = training.records
     vocabulary, vocabulary_from = vocabulary_used(answers, vocabulary)
     entropy, top_k = usual_entropies(answers)
     model, *known_as = _models(answers)
@@ -39,7 +36,7 @@ def describe_answers(
         known_as=known_as,
         revision=revision,
         task=task,
-        row_tasks=tuple(sorted(task_names(answers))),
+        row_tasks=training.row_tasks,
         stop_token=_known_value(with_stop, "stop_token", "none"),
         processed=_known_value(answers, "processed", "unknown"),
         decodings=tuple(answers["decoding"].drop_nulls().unique().sort()),
@@ -49,12 +46,13 @@ def describe_answers(
         vocabulary=vocabulary,
         vocabulary_from=vocabulary_from,
         n=answers.height,
+        groups=training.n_groups,
         base_rate=float(answers["correct"].mean()),
-        answers=tuple(fingerprints(answers).drop_nulls()),
+        answers=tuple(answers["fingerprint"].drop_nulls()),
         dates=_days(answers["created"]),
         parts=parts,
         also=tuple(
-            FurtherColumn(name=name, path=path) for name, path in own_column_paths(answers).items()
+            FurtherColumn(name=name, path=path) for name, path in training.own_columns.items()
         ),
     )
 

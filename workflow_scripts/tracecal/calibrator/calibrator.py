@@ -19,7 +19,6 @@ from tracecal.answers.reading import Reading
 from tracecal.answers.record import with_partial
 from tracecal.answers.row import value_at
 from tracecal.answers.sources import Answers, answers_in
-from tracecal.calibration.fingerprints import are_among, fingerprints
 from tracecal.calibration.part_answers import labelled_parts, part_answers
 from tracecal.calibration.settings import require_shares
 from tracecal.calibrator.card import Card, compare
@@ -43,11 +42,12 @@ from tracecal.io.log import LOGGER
 
 
 class Training(NamedTuple):
-    """How a calibrator was fitted."""
+    """How a calibrator was fitted; without `predictions` the report makes them."""
 
     answers: TrainingSet
     settings: FitSettings
     error_rates: Sequence[float] = ()
+    predictions: pl.DataFrame | None = None
 
 
 class Calibrator:
@@ -83,14 +83,14 @@ class Calibrator:
     ) -> None:
         """Make a calibrator from a file's content; messages call the file `where`.
 
-        `custom` maps custom estimators to their scores. Raises the errors of `load`.
+        `custom` maps custom estimators to their scores.
         """
         self.file, self.where = file, where
         self._custom, self._training = custom, training
         self._predictors: dict[str, Predictor] = {}
         self.recommended: str = file.recommended()
         self.estimators: tuple[str, ...] = tuple(file.estimators)
-        self.fitted_on: CalibrationData = self.predictor().fitted_on
+        self.fitted_on: CalibrationData = file.fitted_on
 
     def __repr__(self) -> str:
         data = self.fitted_on
@@ -125,7 +125,9 @@ class Calibrator:
         >>> tracecal.Calibrator.load("C.json").recommended
         'mean_of_three'
         """
-        return cls(CalibratorFile.read(path), str(path), custom_scores(estimators))
+        calibrator = cls(CalibratorFile.read(path), str(path), custom_scores(estimators))
+        calibrator.predictor()  # refuses a file that cannot be used
+        return calibrator
 
     def save(self, path: str | Path) -> None:
         """Write the calibrator to a JSON file, completely or not at all.
@@ -516,7 +518,7 @@ class Calibrator:
             frame, _ = part_answers(frame, parts, source.part_labels)
         settings, task = read_fit_settings(config), self.fitted_on.task
         training = make_training_set(frame, task, settings, parts, self._custom)
-        if tuple(fingerprints(training.records).drop_nulls()) != self.fitted_on.answers:
+        if tuple(training.records["fingerprint"].drop_nulls()) != self.fitted_on.answers:
             raise InputError(
                 f"{self.where} was not fitted on these labelled answers: a report is of those "
                 "that it was fitted on."
@@ -621,13 +623,14 @@ def calibrate(
         if warning := describe_run_on(source.frame):
             LOGGER.warning("%s", warning)
         frame, stated_parts = labelled_parts(source, None if parts is None else _text_of(parts))
-        if unlabelled is not None:
-            frame = _with_unlabelled(frame, unlabelled, stated_parts, reading)
-        training = make_training_set(frame, task, settings, stated_parts, custom)
+        new = None if unlabelled is None else _read_unlabelled(unlabelled, stated_parts, reading)
+        training = make_training_set(frame, task, settings, stated_parts, custom, new)
         if not trust_also:
             require_no_label(training, reading.label if reading else None)
+        fits = training.fit_estimators()
         file = fit_calibrator(
             training,
+            fits,
             task,
             settings,
             revision=revision or source.metadata.get("revision"),
@@ -639,7 +642,8 @@ def calibrate(
             like=None if like is None else _alike(like, estimator, training),
         )
         bar.update()
-    return Calibrator(file, custom=custom, training=Training(training, settings, error_rates))
+    made_by = Training(training, settings, error_rates, fits.predictions)
+    return Calibrator(file, custom=custom, training=made_by)
 
 
 def _alike(
@@ -675,26 +679,13 @@ def _column(path: str, source: AnswersRead, frame: pl.DataFrame) -> AnswerColumn
     return AnswerColumn(path, {name: values[row_id] for name, row_id in pairs if row_id in values})
 
 
-def _with_unlabelled(
-    answers: pl.DataFrame, unlabelled: Answers, parts: Parts | None, reading: Reading | None
+def _read_unlabelled(
+    answers: Answers, parts: Parts | None, reading: Reading | None
 ) -> pl.DataFrame:
-    """Add the answers of `unlabelled` without their labels, except for duplicates.
-
-    Duplicates have equal questions, texts and traces. Ids that occur twice get a mark.
-    """
+    """Read further answers, or parts of answers, whose labels are not wanted."""
     reading = (reading or Reading()).model_copy(update={"labels": None})
-    frame = answers_in(unlabelled, reading).frame
-    if parts:
-        frame, _ = part_answers(frame, parts)
-    is_known = are_among(frame, fingerprints(answers).drop_nulls())
-    if n_known := int(is_known.sum()):
-        LOGGER.info("%d of %d unlabelled answers are among the others", n_known, frame.height)
-    is_taken = pl.col("example_id").is_in(answers["example_id"].implode())
-    renamed = pl.when(is_taken).then(pl.col("example_id") + "+").otherwise("example_id")
-    rows = frame.filter(~is_known).with_columns(
-        example_id=renamed, correct=pl.lit(None, pl.Boolean)
-    )
-    return pl.concat([answers, rows], how="diagonal_relaxed")
+    frame = answers_in(answers, reading).frame
+    return part_answers(frame, parts)[0] if parts else frame
 
 
 def _text_of(parts: str | Path | Mapping[str, Any]) -> str:

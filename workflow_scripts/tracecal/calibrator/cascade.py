@@ -251,7 +251,9 @@ def fit_cascade(
         )
     training = make_training_set(both, task, settings)
     pairs = _pair_answers(training, small, large, prices)
-    file = fit_calibrator(training, task, settings, vocabulary=vocabulary)
+    file = fit_calibrator(
+        training, training.fit_estimators(), task, settings, vocabulary=vocabulary
+    )
     router, share = file.recommended(), settings.splits.calibration_share
     groups = training.frame.select("example_id", "group_id")
     splits = make_splits(groups, task, settings.seed, settings.splits.count, share)

@@ -4,7 +4,6 @@ import polars as pl
 
 from tracecal.answers.parts.parts import Parts
 from tracecal.calibration.estimator_fits import EstimatorFits
-from tracecal.calibration.fingerprints import fingerprints
 from tracecal.calibrator.calibration_data import describe_answers
 from tracecal.calibrator.guarantee import AnswerColumn, find_guarantees
 from tracecal.calibrator.population import with_forecasts
@@ -18,7 +17,7 @@ from tracecal.calibrator.schema import (
 from tracecal.calibrator.scoring import UNDEFINED
 from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.trace_kinds import describe_other_kinds
-from tracecal.calibrator.training_set import TrainingSet
+from tracecal.calibrator.training_set import TrainingFits, TrainingSet
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import parse
 
@@ -27,6 +26,7 @@ MOST_REASONS = 3  # why labelled answers have no probability
 
 def fit_calibrator(
     training: TrainingSet,
+    fits: TrainingFits,
     task: str,
     settings: FitSettings,
     revision: str | None = None,
@@ -37,31 +37,30 @@ def fit_calibrator(
     by: AnswerColumn | None = None,
     like: CalibratorFile | None = None,
 ) -> CalibratorFile:
-    """Fit all estimators that need only a trace, recommend one and find guaranteed error rates.
+    """Recommend one of the `fits` of a training set and find guaranteed error rates.
 
     One calibrator serves all names of `parts` (rows of `part_answers`). Custom estimators are
-    fitted but never recommended, since a reader of the file may not have them. The recommended
-    estimator takes the further columns of the answers (`also`) as inputs. A named `estimator` gives
+    never recommended, since a reader of the file may not have them. The recommended estimator takes
+    the further columns of the answers (`also`) as inputs. A named `estimator` gives
     the probabilities and ranks the answers to keep; `recall` is the target share of right answers
     to keep, `by` a column to count errors by, and `like` a calibrator of other answers whose fit
     ranks. Raises `InputError` if the estimator cannot be computed, or the answers mix models or
     kinds of trace.
     """
-    records = training.records
-    data = describe_answers(records, task, revision, vocabulary, parts)
-    if warning := describe_other_kinds(records, data):
+    data = describe_answers(training, task, revision, vocabulary, parts)
+    if warning := describe_other_kinds(training.records, data):
         LOGGER.warning("%s", warning)
-    control, reference = find_guarantees(training, data, settings, estimator, recall, by, like)
-    fits = training.fit()
+    control, reference = find_guarantees(
+        training, fits.estimators, data, settings, estimator, recall, by, like
+    )
     recommendation = recommend(training, fits, settings)
     if estimator is not None:
         recommendation = recommendation._replace(estimator=estimator, gain=None)
-    held_out = _hold_out(training, recommendation.estimator)
+    held_out = _hold_out(training, fits.predictions.filter(estimator=recommendation.estimator))
     control = with_forecasts(control, held_out)
     missing = _count_missing(training, recommendation.estimator)
-    stated = {"groups": training.n_groups, "without_probability": missing}
-    data = data.model_copy(update=stated | recommendation._asdict())
-    estimators = {name: _final_fit(training, name, fit) for name, fit in fits.items()}
+    data = data.model_copy(update={"without_probability": missing} | recommendation._asdict())
+    estimators = {name: _final_fit(training, name, fit) for name, fit in fits.estimators.items()}
     # Refuse now what `read` would refuse.
     parse(CalibrationData, data.model_dump(mode="json", by_alias=True), "the calibrator")
     return CalibratorFile.of(data, estimators).with_keys(
@@ -94,14 +93,12 @@ def _count_missing(training: TrainingSet, estimator: str) -> tuple[tuple[str, in
     return (*reasons[:MOST_REASONS], *others)
 
 
-def _hold_out(training: TrainingSet, estimator: str) -> HeldOut:
-    """Predict each answer with fits on the other folds, for `tracecal plan` and `explore`."""
+def _hold_out(training: TrainingSet, predictions: pl.DataFrame) -> HeldOut:
+    """Describe labelled answers by their cross-fitted `predictions`, for `plan` and `explore`."""
     labels = training.frame.select("example_id", "correct", "group_id")
-    answers = training.records.select("example_id", answer=fingerprints(training.records))
+    answers = training.records.select("example_id", answer="fingerprint")
     rows = (
-        training.select(estimator)
-        .cross_fitted()
-        .join(labels, on="example_id", validate="1:1")
+        predictions.join(labels, on="example_id", validate="1:1")
         .join(answers, on="example_id", validate="1:1")
         .sort("example_id")
         .with_columns(

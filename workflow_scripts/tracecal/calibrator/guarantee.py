@@ -1,7 +1,7 @@
 """The error rates that a calibrator guarantees.
 
-`find_guarantees(training, data, settings)` chooses what ranks the answers to keep, tests thresholds
-on the labels that have not fitted it, and returns what the calibrator's file holds.
+`find_guarantees(training, fits, data, settings)` chooses what ranks the answers to keep, tests
+thresholds on the labels that have not fitted it, and returns what the calibrator's file holds.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from tracecal.calibration.bets import significance_level
+from tracecal.calibration.estimator_fits import EstimatorFits
 from tracecal.calibration.groups import group_size_choices
 from tracecal.calibration.groups import largest_group as choose_largest_group
 from tracecal.calibration.guarantees.by_value import (
@@ -56,6 +57,7 @@ class AnswerColumn(NamedTuple):
 
 def find_guarantees(
     training: TrainingSet,
+    fits: Mapping[str, EstimatorFits],
     data: CalibrationData,
     settings: FitSettings,
     estimator: str | None = None,
@@ -69,6 +71,8 @@ def find_guarantees(
     ----------
     training : TrainingSet
         The labelled and unlabelled answers.
+    fits : mapping
+        The fits of its estimators, of which one may rank.
     data : CalibrationData
         Description of the labelled answers. If the ranking takes entropies, answers with unusual
         entropies neither test nor are kept.
@@ -94,7 +98,7 @@ def find_guarantees(
     level, rates = significance_level(control.confidence), control.error_rates
     sizes = _group_sizes(training)
     largest_group = control.largest_group or choose_largest_group(sizes)
-    ranking = choose_ranking(training, largest_group, estimator, like)
+    ranking = choose_ranking(training, fits, largest_group, estimator, like)
     answers = rank_answers(training, data, ranking)
     tests = answers.test(rates, level, largest_group)
     content = describe_tests(tests, answers.labelled, answers.wrong, sizes, largest_group)

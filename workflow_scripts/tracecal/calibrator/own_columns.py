@@ -6,7 +6,7 @@ A column that repeats the label makes any guarantee look easy and says nothing a
 
 import polars as pl
 
-from tracecal.answers.record import ALSO, own_column_paths
+from tracecal.answers.record import ALSO
 from tracecal.calibration.ranking import single_auroc
 from tracecal.calibrator.recommendation import count_smaller_class
 from tracecal.calibrator.training_set import TrainingSet
@@ -29,7 +29,7 @@ def require_no_label(training: TrainingSet, label: str | None = None) -> None:
         The path that their labels were read from.
     """
     label_paths = LABEL_PATHS if label is None else (label,)
-    for name, path in own_column_paths(training.records).items():
+    for name, path in training.own_columns.items():
         if path in label_paths:
             raise InputError(_refusal(name, path, "is the path of the label"))
         column = f"{ALSO}{name}"

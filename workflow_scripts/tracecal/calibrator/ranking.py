@@ -1,16 +1,18 @@
 """The ranking of answers that thresholds are tested on.
 
-1. `ranking = choose_ranking(training, largest_group)` fixes it by the kind of log and the number of
-   labels.
+1. `ranking = choose_ranking(training, fits, largest_group)` fixes it by the kind of log and the
+   number of labels.
 2. `rank_answers(training, data, ranking)` gives all answers of the training set their scores.
 3. `ranking_scores` and `count_reordered` apply the ranking that a calibrator holds.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
+from tracecal.calibration.estimator_fits import EstimatorFits
 from tracecal.calibration.fingerprints import are_among
 from tracecal.calibration.fits import Fit, probabilities
 from tracecal.calibration.guarantees.error_rate import GroupedScores
@@ -22,7 +24,6 @@ from tracecal.calibration.guarantees.fixed_score import (
 )
 from tracecal.calibration.guarantees.ranked_answers import RankedAnswers
 from tracecal.calibration.guarantees.sides import MIN_FITTED
-from tracecal.calibration.pooled import PART, part_codes
 from tracecal.calibrator.catalogue import FIXED_SCORE, MEAN_OF_THREE, SURPRISAL_RIDGE
 from tracecal.calibrator.recommendation import MIN_ENTROPY_SHARE, count_smaller_class, count_traces
 from tracecal.calibrator.schema import (
@@ -32,10 +33,9 @@ from tracecal.calibrator.schema import (
     Reference,
 )
 from tracecal.calibrator.trace_kinds import undecided
-from tracecal.calibrator.training_set import TrainingSet
+from tracecal.calibrator.training_set import SIDE_SPLIT, TrainingSet
 from tracecal.errors import InputError
 from tracecal.estimators.registry import LOG_RIDGE_ALSO
-from tracecal.estimators.trace_inputs import compute_inputs
 from tracecal.io.randomness import seeded
 
 MIN_OF_CLASS = 3  # right and wrong labels that a ranking is fitted on, at least
@@ -91,6 +91,7 @@ class Ranking(NamedTuple):
 
 def choose_ranking(
     training: TrainingSet,
+    fits: Mapping[str, EstimatorFits],
     largest_group: int,
     estimator: str | None = None,
     like: CalibratorFile | None = None,
@@ -123,7 +124,7 @@ def choose_ranking(
     complete = fitted.drop_nulls(training.estimators[name])
     if estimator is None and count_smaller_class(complete) < MIN_OF_CLASS:
         return _fixed_ranking(training, tested, fitted)
-    fit = training.select(name).fit("fit")[name].splits[0]
+    fit = fits[name].splits[SIDE_SPLIT]
     return Ranking(name, training.estimators[name], fit, tested, fitted, True)
 
 
@@ -159,7 +160,7 @@ def default_ranking(training: TrainingSet) -> str | None:
 
 def _fixed_ranking(training: TrainingSet, tested: pl.DataFrame, untested: pl.DataFrame) -> Ranking:
     """Rank by the fixed score, standardised on unlabelled answers or else on `untested` ones."""
-    unlabelled = compute_inputs(training.unlabelled, AMOUNTS)
+    unlabelled = training.unlabelled.select(AMOUNTS)
     if unlabelled[MEAN_SURPRISAL].count() < MIN_UNLABELLED and untested.height:
         unlabelled = untested.select(AMOUNTS)
     fixed = fit_fixed_score(unlabelled)
@@ -176,7 +177,7 @@ def rank_answers(training: TrainingSet, data: CalibrationData, ranking: Ranking)
             (ranking.tested, records),
             (ranking.fitted, records),
             (training.frame, records),
-            (_inputs_of_unlabelled(training, ranking), training.unlabelled),
+            (training.unlabelled, training.unlabelled),
         )
     )
     is_enough = np.isfinite(unlabelled.score).sum() >= MIN_UNLABELLED
@@ -187,19 +188,6 @@ def rank_answers(training: TrainingSet, data: CalibrationData, ranking: Ranking)
         fitted=(fitted.score, ~ranking.fitted["correct"].to_numpy()) if ranking.is_fitted else None,
         counted=unlabelled if is_enough else labelled,
     )
-
-
-def _inputs_of_unlabelled(training: TrainingSet, ranking: Ranking) -> pl.DataFrame:
-    """The unlabelled answers with `rank` (of the group), `size` and the inputs of the ranking."""
-    records, columns = training.unlabelled, [name for name in ranking.columns if name != PART]
-    rank = pl.col("group_id").rank("dense").cast(pl.Int64) - 1
-    rows = records.select("example_id", "size", rank=rank).join(
-        compute_inputs(records, columns, training.custom), on="example_id", validate="1:1"
-    )
-    if PART not in ranking.columns:
-        return rows
-    codes = part_codes(records, training.part_names)
-    return rows.join(codes, on="example_id", validate="1:1")
 
 
 def _grouped_scores(

@@ -14,7 +14,7 @@ from scipy.special import stdtrit
 from tracecal.calibration.estimator_fits import EstimatorFits
 from tracecal.calibrator.catalogue import LABELS, LOG_RIDGE, MEAN_OF_THREE, SURPRISAL_RIDGE
 from tracecal.calibrator.settings import FitSettings
-from tracecal.calibrator.training_set import MIN_CHOOSING, TrainingSet
+from tracecal.calibrator.training_set import MIN_CHOOSING, TrainingFits, TrainingSet
 from tracecal.estimators.registry import LOG_RIDGE_ALSO
 from tracecal.estimators.trace_inputs import ENTROPY_INPUTS
 
@@ -57,9 +57,7 @@ def count_traces(training: TrainingSet) -> tuple[int, int]:
     return traced.height, traced[columns[1]].count()
 
 
-def recommend(
-    training: TrainingSet, fits: Mapping[str, EstimatorFits], settings: FitSettings
-) -> Recommendation:
+def recommend(training: TrainingSet, fits: TrainingFits, settings: FitSettings) -> Recommendation:
     """Recommend the default, unless another's Brier score is lower by more than its interval.
 
     The scores are of cross-fits among the labels of side 'fit', so that the choice sees none of the
@@ -67,20 +65,22 @@ def recommend(
     taken. The interval holds for all estimators at once (Bonferroni). Custom and uncalibrated
     estimators are not considered, nor are those whose probabilities hardly vary.
     """
-    default, own_fits = choose_default(training), training.own_fits()
-    if not training.chooses:
+    default = choose_default(training)
+    if fits.side_predictions.is_empty():
         return Recommendation((), default)
     considered = {
         name: columns
         for name, columns in training.estimators.items()
-        if name in LABELS and own_fits.get(name) != "identity"
+        if name in LABELS and training.own_fits.get(name) != "identity"
     }
     labels = training.frame.select("example_id", "correct", "group_id")
-    predicted = training.select(*considered).cross_fitted("fit")
+    predicted = fits.side_predictions.filter(pl.col("estimator").is_in([*considered]))
     squared = (pl.col("probability") - pl.col("correct")) ** 2
     errors = predicted.join(labels, on="example_id").with_columns(squared=squared)
     rows = training.frame.filter(side="fit")
-    varied = {name for name, columns in considered.items() if varies(rows, columns, fits[name])}
+    varied = {
+        name for name, columns in considered.items() if varies(rows, columns, fits.estimators[name])
+    }
     ranking = tuple(sorted(_by_brier_score(errors), key=lambda name: name not in varied))
     best = ranking[0] if ranking else default
     paired = errors.filter(estimator=default).join(

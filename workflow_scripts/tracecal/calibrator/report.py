@@ -308,16 +308,19 @@ def make_report(
     training: TrainingSet,
     settings: FitSettings,
     asked: Sequence[float] = (),
+    predictions: pl.DataFrame | None = None,
     all_estimators: bool = True,
 ) -> Report:
     """Measure a calibrator on its labelled answers, each held out in turn.
 
-    `asked` are the error rates that the user named. Without `all_estimators` only the recommended
-    estimator is measured, in a third of the time.
+    `asked` are the error rates that the user named, and `predictions` those of `TrainingFits`.
+    Without `all_estimators` only the recommended estimator is measured, in a third of the time.
     """
     estimator = file.recommended()
     measured = training if all_estimators else training.select(estimator)
-    predictions = measured.cross_fitted()
+    if predictions is None:
+        predictions = measured.cross_fitted()
+    predictions = predictions.filter(pl.col("estimator").is_in([*measured.estimators]))
     control = file.estimators[estimator].risk_control
     guarantees = guarantee_table(control)
     return Report(

@@ -2,36 +2,59 @@
 
 1. `training = make_training_set(answers, task, settings)` groups the answers, takes the labelled
    ones and computes all inputs.
-2. `TrainingSet.fit` fits on one side of the labels or on all.
-3. `TrainingSet.cross_fitted` predicts each labelled answer by fits that have not seen it.
+2. `TrainingSet.fit_estimators` fits all estimators, on one side of the labels and on all, and
+   predicts each labelled answer by fits that have not seen it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
 
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.record import own_column_paths
-from tracecal.answers.tasks import answers_of_task, of_their_tasks
+from tracecal.answers.tasks import answers_of_task, of_their_tasks, task_names
 from tracecal.calibration.estimator_fits import EstimatorFits
+from tracecal.calibration.fingerprints import fingerprints, with_unlabelled
 from tracecal.calibration.fits import Method
 from tracecal.calibration.groups import sized_groups
-from tracecal.calibration.guarantees.sides import MIN_FITTED, Side, assign_sides
+from tracecal.calibration.guarantees.sides import MIN_FITTED, assign_sides
 from tracecal.calibration.pooled import by_part, part_codes
 from tracecal.calibration.predictions import calibrate_all
-from tracecal.calibrator.catalogue import INPUTS, LOG_RIDGE, inputs_with_columns
+from tracecal.calibrator.catalogue import MIN_LABELS, choose_inputs, inputs_with_columns
 from tracecal.calibrator.settings import FitSettings
 from tracecal.errors import InputError
 from tracecal.estimators.estimator import OwnFit
-from tracecal.estimators.registry import ESTIMATORS, LOG_RIDGE_ALSO, OF_FILES
+from tracecal.estimators.registry import OF_FILES
 from tracecal.estimators.trace_inputs import NO_CUSTOM, TRACE_INPUTS, Custom, compute_inputs
-from tracecal.features.features import FEATURES
 from tracecal.io.log import LOGGER
 
-MIN_LABELS = 20
 MIN_CHOOSING = 30  # labels of side 'fit' that may choose an estimator
 FOLDS = 5
+SIDE_SPLIT = 0  # the split of `TrainingFits` whose fits are on the labels of side 'fit'
+IS_FITTED = pl.col("side") == "fit"
+NO_OWN_FITS: Mapping[str, OwnFit] = {}
+NO_COLUMNS: Mapping[str, str] = {}
+FOLD = {"split": "fold"}  # how predictions name the split that left an answer out
+
+
+class TrainingFits(NamedTuple):
+    """The fits of all estimators on a training set, and their predictions of unseen answers.
+
+    Attributes
+    ----------
+    estimators : dict
+        By estimator: `final` on all labels, and split SIDE_SPLIT on those of side 'fit'.
+    predictions : polars.DataFrame
+        `estimator`, `example_id`, `fold` and `probability` of each labelled answer, by fits on the
+        other folds, which hold whole groups.
+    side_predictions : polars.DataFrame
+        The same among the labels of side 'fit'; none where these choose no estimator.
+    """
+
+    estimators: dict[str, EstimatorFits]
+    predictions: pl.DataFrame
+    side_predictions: pl.DataFrame
 
 
 class TrainingSet(NamedTuple):
@@ -40,7 +63,7 @@ class TrainingSet(NamedTuple):
     Attributes
     ----------
     records : polars.DataFrame
-        The labelled answers as read, sorted by id.
+        The labelled answers as read, sorted by id, with their `fingerprint`.
     frame : polars.DataFrame
         Their `example_id`, `correct`, `group_id`, `size` (of the group, unlabelled answers among
         them), `side` ('fit' or 'test'), `rank` (of the group in an order that the answers' contents
@@ -48,9 +71,15 @@ class TrainingSet(NamedTuple):
     estimators : dict
         The inputs of each estimator.
     unlabelled : polars.DataFrame
-        The answers without a label as read, with `group_id` and `size`.
+        The answers without a label as read, with `group_id`, `size`, `rank` and all inputs.
     method : str
         How to fit the estimators that prescribe no fit.
+    own_fits : mapping
+        How to fit the others.
+    own_columns : mapping
+        The path of each of the user's own columns, by name.
+    row_tasks : sequence of str
+        The tasks that the rows of the labelled answers name.
     part_names : sequence of str
         The names of pooled parts.
     custom : mapping
@@ -62,6 +91,9 @@ class TrainingSet(NamedTuple):
     estimators: dict[str, list[str]]
     unlabelled: pl.DataFrame
     method: Method
+    own_fits: Mapping[str, OwnFit] = NO_OWN_FITS
+    own_columns: Mapping[str, str] = NO_COLUMNS
+    row_tasks: Sequence[str] = ()
     part_names: Sequence[str] = ()
     custom: Custom = NO_CUSTOM
 
@@ -78,8 +110,7 @@ class TrainingSet(NamedTuple):
     @property
     def chooses(self) -> bool:
         """Whether the labels of side 'fit' may choose an estimator; these labels test nothing."""
-        n_fit = self.frame.filter(side="fit").height
-        return self.n_groups >= MIN_FITTED and n_fit >= MIN_CHOOSING
+        return self.n_groups >= MIN_FITTED and self.frame.filter(IS_FITTED).height >= MIN_CHOOSING
 
     @property
     def compared(self) -> pl.DataFrame:
@@ -87,55 +118,63 @@ class TrainingSet(NamedTuple):
         rows = self.frame.filter(side="test") if self.chooses else self.frame
         return rows.select("example_id")
 
-    def own_fits(self) -> dict[str, OwnFit]:
-        """Return the estimators with a prescribed fit, and which."""
-        fits = {e.id: e.fit for e in OF_FILES if e.id in self.estimators and e.fit}
-        return by_part(self.estimators, fits)[1] if self.part_names else fits
-
-    def fit(self, side: Side | None = None) -> dict[str, EstimatorFits]:
-        """Fit all estimators: `final` on all labels and, given a `side`, split 0 on its labels."""
-        part = pl.lit("evaluation") if side is None else _part_of(pl.col("side") == side)
-        return self._calibrate(self.frame, self._split(self.frame, 0, part))[1]
-
     def select(self, *estimators: str) -> "TrainingSet":
         """Return the training set with some of the estimators only."""
         return self._replace(estimators={name: self.estimators[name] for name in estimators})
 
-    def cross_fitted(self, side: Side | None = None) -> pl.DataFrame:
-        """Predict each answer with fits on the other folds, which hold whole groups.
+    def fit_estimators(self) -> TrainingFits:
+        """Fit all estimators: on all labels, on those of side 'fit', and on all folds but one."""
+        part = pl.when(IS_FITTED).then(pl.lit("calibration"))
+        of_side = self._folds(IS_FITTED, SIDE_SPLIT + 1) if self.chooses else []
+        of_all = self._folds(pl.lit(True), SIDE_SPLIT + 1 + len(of_side))
+        predictions, fits = self.calibrate(
+            pl.concat([self._split(SIDE_SPLIT, part), *of_side, *of_all])
+        )
+        fold, is_of_side = pl.col("split") - SIDE_SPLIT - 1, pl.col("split") <= len(of_side)
+        return TrainingFits(
+            fits,
+            predictions.filter(~is_of_side).with_columns(split=fold - len(of_side)).rename(FOLD),
+            predictions.filter(is_of_side).with_columns(split=fold).rename(FOLD),
+        )
 
-        `estimator`, `example_id`, `fold` and `probability`; `side` restricts all to its answers.
-        """
-        frame = self.frame if side is None else self.frame.filter(side=side)
-        index = frame["rank"].rank("dense") - 1
-        frame = frame.with_columns(fold=index % min(FOLDS, index.n_unique()))
-        folds = [
-            self._split(frame, fold, _part_of(pl.col("fold") != fold))
-            for fold in frame["fold"].unique().sort()
-        ]
-        predictions, _ = self._calibrate(frame, pl.concat(folds))
-        return predictions.rename({"split": "fold"})
+    def cross_fitted(self) -> pl.DataFrame:
+        """The `predictions` of `TrainingFits` alone."""
+        predictions, _ = self.calibrate(pl.concat(self._folds(pl.lit(True), 0)))
+        return predictions.rename(FOLD)
 
     def calibrate(self, splits: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, EstimatorFits]]:
         """Fit all estimators on `splits` of the labelled answers, and predict (`calibrate_all`)."""
-        return self._calibrate(self.frame, splits)
-
-    def _split(self, frame: pl.DataFrame, number: int, part: pl.Expr) -> pl.DataFrame:
-        """Make a split of the rows of `frame` for `calibrate_all`."""
-        split = pl.lit(number, pl.Int64)
-        return frame.select("example_id", "rank", split=split, part=part)
-
-    def _calibrate(
-        self, frame: pl.DataFrame, splits: pl.DataFrame
-    ) -> tuple[pl.DataFrame, dict[str, EstimatorFits]]:
-        own_fits, names = self.own_fits(), self.part_names
         return calibrate_all(
-            frame, splits, self.estimators, self.method, own_fits, part_names=names
+            self.frame,
+            splits,
+            self.estimators,
+            self.method,
+            self.own_fits,
+            part_names=self.part_names,
         )
 
+    def _folds(self, among: pl.Expr, first: int) -> list[pl.DataFrame]:
+        """Make a split for each fold of the answers `among` these, which is predicted by the rest.
 
-def _part_of(calibrates: pl.Expr) -> pl.Expr:
-    return pl.when(calibrates).then(pl.lit("calibration")).otherwise(pl.lit("evaluation"))
+        The splits are numbered from `first`; other answers are on neither part.
+        """
+        index = self.frame.select(pl.when(among).then("rank").rank("dense") - 1).to_series()
+        n_folds = min(FOLDS, index.max() + 1)
+        fold = pl.lit(index % n_folds)
+        return [
+            self._split(
+                first + number,
+                pl.when(fold == number)
+                .then(pl.lit("evaluation"))
+                .when(among)
+                .then(pl.lit("calibration")),
+            )
+            for number in range(n_folds)
+        ]
+
+    def _split(self, number: int, part: pl.Expr) -> pl.DataFrame:
+        """Make a split for `calibrate_all`."""
+        return self.frame.select("example_id", "rank", split=pl.lit(number, pl.Int64), part=part)
 
 
 def make_training_set(
@@ -144,12 +183,17 @@ def make_training_set(
     settings: FitSettings,
     parts: Parts | None = None,
     custom: Custom = NO_CUSTOM,
+    unlabelled: pl.DataFrame | None = None,
 ) -> TrainingSet:
     """Group `answers` (columns of `RECORDS`), or `parts` of answers, and take the labelled ones.
 
-    Parts of one answer share its group. Raises `InputError` if there are too few labels, equal
-    answers have different labels, or all answers form one group.
+    The answers of `unlabelled` are added without their labels, except for duplicates. Parts of one
+    answer share its group. Raises `InputError` if there are too few labels, equal answers have
+    different labels, or all answers form one group.
     """
+    answers = answers.with_columns(fingerprint=fingerprints(answers))
+    if unlabelled is not None:
+        answers = with_unlabelled(answers, unlabelled)
     labelled = answers_of_task(answers.filter(pl.col("correct").is_not_null()), task)
     labelled = labelled.sort("example_id")
     if labelled.height < MIN_LABELS:
@@ -163,21 +207,22 @@ def make_training_set(
             "no answer names its model, so that the calibrator is used for answers of any: name it "
             "with --model"
         )
-    unlabelled = of_their_tasks(answers.filter(pl.col("correct").is_null()), labelled)
-    groups = sized_groups(pl.concat([labelled, unlabelled]))
-    own_columns = [*own_column_paths(labelled)]
+    others = of_their_tasks(answers.filter(pl.col("correct").is_null()), labelled)
+    row_tasks = tuple(sorted(task_names(labelled)))
+    own_columns = own_column_paths(labelled)
+    groups = sized_groups(pl.concat([labelled, others]))
+    others = others.drop("group_id").join(groups, on="example_id", validate="1:1")
+    frame = labelled.select("example_id", "correct").join(groups, on="example_id", validate="1:1")
+    sides = assign_sides(labelled, frame.select("example_id", "group_id")).select(
+        "example_id", "side", rank=pl.col("order").rank("dense").cast(pl.Int64) - 1
+    )
     names = (
         *TRACE_INPUTS,
         *(f"scores.{name}" for name in custom),
         *inputs_with_columns((), own_columns),
     )
-    rows = labelled.select("example_id", "correct").join(groups, on="example_id", validate="1:1")
-    sides = assign_sides(labelled, rows.select("example_id", "group_id")).select(
-        "example_id", "side", rank=pl.col("order").rank("dense").cast(pl.Int64) - 1
-    )
-    inputs = compute_inputs(labelled, names, custom)
-    frame = rows.join(sides, on="example_id", validate="1:1").join(
-        inputs, on="example_id", validate="1:1"
+    frame = frame.join(sides, on="example_id", validate="1:1").join(
+        compute_inputs(labelled, names, custom), on="example_id", validate="1:1"
     )
     if frame["group_id"].n_unique() == 1:
         raise InputError(
@@ -185,61 +230,27 @@ def make_training_set(
             "by the labels of others. Give answers that are not variants of each other group ids "
             "of their own."
         )
-    estimators = _computable(frame, labelled, custom)
-    if own_columns:
-        estimators |= {LOG_RIDGE_ALSO.id: _with_columns(frame, own_columns)}
-    grouped = unlabelled.drop("group_id").join(groups, on="example_id", validate="1:1")
+    inputs = compute_inputs(others, names, custom).drop("example_id")
+    others = others.with_columns(*inputs, rank=pl.col("group_id").rank("dense").cast(pl.Int64) - 1)
+    estimators = choose_inputs(frame, labelled["lacks"], own_columns, custom)
+    own_fits = {e.id: e.fit for e in OF_FILES if e.id in estimators and e.fit}
     method = settings.calibration.method
-    training = TrainingSet(labelled, frame, estimators, grouped, method, custom=custom)
     part_names = parts.pooled if parts and method == "platt" else ()
-    if not part_names:
-        return training
-    return training._replace(
-        frame=frame.join(part_codes(labelled, part_names), on="example_id", validate="1:1"),
-        estimators=by_part(estimators, training.own_fits())[0],
-        part_names=part_names,
+    if part_names:
+        frame, others = (
+            rows.join(part_codes(records, part_names), on="example_id", validate="1:1")
+            for rows, records in ((frame, labelled), (others, others))
+        )
+        estimators, own_fits = by_part(estimators, own_fits)
+    return TrainingSet(
+        labelled,
+        frame,
+        estimators,
+        others,
+        method,
+        own_fits,
+        own_columns,
+        row_tasks,
+        part_names,
+        custom,
     )
-
-
-def _computable(
-    frame: pl.DataFrame, labelled: pl.DataFrame, custom: Custom
-) -> dict[str, list[str]]:
-    """Return the inputs of each estimator that enough answers allow to compute."""
-    columns = set(frame.columns)
-    estimators = {
-        entry.id: INPUTS[entry.id] for entry in ESTIMATORS if columns.issuperset(INPUTS[entry.id])
-    }
-    estimators |= {name: [f"scores.{name}"] for name in custom}
-    counts = {name: _count_complete(frame, needed) for name, needed in estimators.items()}
-    left_out = [name for name, count in counts.items() if count < MIN_LABELS]
-    if left_out:
-        reasons = labelled["lacks"].drop_nulls().unique().sort().to_list() or ["undefined"]
-        names = ", ".join(left_out) if len(left_out) <= 3 else f"{len(left_out)} estimators"
-        LOGGER.warning("%s left out: %s", names, "; ".join(reasons[:3]))
-    if len(left_out) == len(estimators):
-        raise InputError("no answer has log-probabilities: there is nothing to calibrate.")
-    return {name: needed for name, needed in estimators.items() if name not in left_out}
-
-
-def _with_columns(frame: pl.DataFrame, own_columns: Sequence[str]) -> list[str]:
-    """Return the inputs of the fit with own columns: log ridge's common inputs, then the columns.
-
-    Raises `InputError` if too few answers have the columns, or a feature has a column's name.
-    """
-    if clashing := [name for name in own_columns if name in FEATURES]:
-        raise InputError(
-            f"--also {clashing[0]}: a feature of traces has this name; choose another."
-        )
-    of_trace = [name for name in INPUTS[LOG_RIDGE] if frame[name].count() >= MIN_LABELS]
-    columns = inputs_with_columns(of_trace, own_columns)
-    if (count := _count_complete(frame, columns)) < MIN_LABELS:
-        raise InputError(
-            f"{count} of {frame.height} labelled answers have a trace and "
-            f"{' and '.join(own_columns)}; at least {MIN_LABELS} are needed. Give the path of each "
-            f"in a row (--also {own_columns[0]}=PATH)."
-        )
-    return columns
-
-
-def _count_complete(frame: pl.DataFrame, columns: Sequence[str]) -> int:
-    return frame.select(pl.all_horizontal(pl.col(columns).is_not_null()).sum()).item()
