@@ -66,7 +66,7 @@ def strictest(path: Path, reading: Reading | None = None) -> tuple[float, float]
     """The strictest guaranteed error rate, and the share kept; 1 and 1 without one."""
     settings = FitSettings()
     training = make_training_set(read_file(path, reading).frame, TASK, settings)
-    file = fit_calibrator(training, TASK, settings)
+    file = fit_calibrator(training, training.fit_estimators(), TASK, settings)
     for row in file.estimators[file.recommended()].risk_control.thresholds:
         if row.threshold is not None:
             return row.error_rate, row.coverage

@@ -78,6 +78,8 @@ class Record(Details):
     also: Sequence[Mapping[str, str | float | None]] | None = None
 
 
+# The lists of a trace; where they are missing those of `partial`, which have gaps.
+PARTIAL_TRACE = [pl.coalesce(name, pl.col("partial").struct.field(name)) for name in TRACE]
 # What identifies the question of an answer; None where nothing says what was asked.
 QUESTION = pl.coalesce("asked", "prompt")
 # Whether an answer has exact entropies, midpoints of top-k bounds, or none.
@@ -94,12 +96,6 @@ def entropy_kind(answers: pl.DataFrame) -> str:
     """The `ENTROPY_KIND` of answers (columns of `RECORDS`): top-k where one answer's is."""
     kinds = set(answers.select(ENTROPY_KIND).to_series())
     return next((kind for kind in ("top-k", "exact") if kind in kinds), "none")
-
-
-def with_partial(answers: pl.DataFrame) -> pl.DataFrame:
-    """Fill missing lists from `partial`, whose lists have gaps."""
-    partial = pl.col("partial").struct
-    return answers.with_columns(pl.coalesce(name, partial.field(name)) for name in TRACE)
 
 
 def own_column(name: str) -> pl.Expr:

@@ -13,7 +13,7 @@ from tracecal.answers.parts.cutter import CUT, cut_parts
 from tracecal.answers.parts.labels import PartLabels
 from tracecal.answers.parts.parts import Parts, read_parts
 from tracecal.answers.read import Answers
-from tracecal.answers.record import RECORDS, TRACE, with_partial
+from tracecal.answers.record import PARTIAL_TRACE, RECORDS, TRACE
 from tracecal.calibration.groups import group_answers
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
@@ -58,10 +58,10 @@ def part_answers(
         The answers without parts: `example_id` and `why`.
     """
     labels = labels or {}
-    answers = with_partial(answers)
+    answers = answers.with_columns(PARTIAL_TRACE)
+    groups = group_answers(answers.with_columns(correct=pl.lit(None, pl.Boolean)))
     is_traced = pl.col("surprisal").is_not_null() & pl.col("tokens").is_not_null()
     cut, without = cut_parts(answers.filter(is_traced).drop("partial"), parts)
-    groups = group_answers(answers.with_columns(correct=pl.lit(None, pl.Boolean)))
     rows = cut.drop("group_id").join(
         groups, left_on="parent_id", right_on="example_id", how="left", maintain_order="left"
     )

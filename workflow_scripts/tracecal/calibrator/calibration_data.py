@@ -27,20 +27,24 @@ def describe_answers(
 ) -> CalibrationData:
     """Describe labelled answers; raises `InputError` if models or kinds of trace are mixed."""
     answers = training.records
-    vocabulary, vocabulary_from = vocabulary_used(answers, vocabulary)
     entropy, top_k = usual_entropies(answers)
     model, *known_as = _models(answers)
     with_stop = answers.filter(pl.col("stop_token") != "none")
+    stop_token = _known_value(with_stop, "stop_token", "none")
+    processed = _known_value(answers, "processed", "unknown")
+    reasoning = _single_value(answers, "reasoning", "kinds") or "none"
+    dates = _days(answers["created"])
+    vocabulary, vocabulary_from = vocabulary_used(answers, vocabulary)
     return CalibrationData(
         model=model,
         known_as=known_as,
         revision=revision,
         task=task,
         row_tasks=training.row_tasks,
-        stop_token=_known_value(with_stop, "stop_token", "none"),
-        processed=_known_value(answers, "processed", "unknown"),
+        stop_token=stop_token,
+        processed=processed,
         decodings=tuple(answers["decoding"].drop_nulls().unique().sort()),
-        reasoning=_single_value(answers, "reasoning", "kinds") or "none",
+        reasoning=reasoning,
         entropy=entropy,
         top_k=top_k,
         vocabulary=vocabulary,
@@ -49,7 +53,7 @@ def describe_answers(
         groups=training.n_groups,
         base_rate=float(answers["correct"].mean()),
         answers=tuple(answers["fingerprint"].drop_nulls()),
-        dates=_days(answers["created"]),
+        dates=dates,
         parts=parts,
         also=tuple(
             FurtherColumn(name=name, path=path) for name, path in training.own_columns.items()

@@ -16,7 +16,7 @@ from tqdm import tqdm
 from tracecal.answers.parts.parts import Parts, read_parts
 from tracecal.answers.read import Answers as AnswersRead
 from tracecal.answers.reading import Reading
-from tracecal.answers.record import with_partial
+from tracecal.answers.record import PARTIAL_TRACE
 from tracecal.answers.row import value_at
 from tracecal.answers.sources import Answers, answers_in
 from tracecal.calibration.part_answers import labelled_parts, part_answers
@@ -259,7 +259,7 @@ class Calibrator:
         stated_parts = parts_in(parts) or self.fitted_on.parts
         if by is not None and stated_parts:
             raise InputError("--each keeps whole answers, not parts of them: leave it out.")
-        frame = with_partial(source.frame) if stated_parts else source.frame
+        frame = source.frame.with_columns(PARTIAL_TRACE) if stated_parts else source.frame
         predictor = self._choose_predictor(estimator, frame["entropy"].count() > 0)
         task = task or source.metadata.get("task")
         if stated_parts:

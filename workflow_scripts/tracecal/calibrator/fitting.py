@@ -56,11 +56,11 @@ def fit_calibrator(
     recommendation = recommend(training, fits, settings)
     if estimator is not None:
         recommendation = recommendation._replace(estimator=estimator, gain=None)
-    held_out = _hold_out(training, fits.predictions.filter(estimator=recommendation.estimator))
-    control = with_forecasts(control, held_out)
     missing = _count_missing(training, recommendation.estimator)
     data = data.model_copy(update={"without_probability": missing} | recommendation._asdict())
     estimators = {name: _final_fit(training, name, fit) for name, fit in fits.estimators.items()}
+    held_out = _hold_out(training, fits.predictions.filter(estimator=recommendation.estimator))
+    control = with_forecasts(control, held_out)
     # Refuse now what `read` would refuse.
     parse(CalibrationData, data.model_dump(mode="json", by_alias=True), "the calibrator")
     return CalibratorFile.of(data, estimators).with_keys(

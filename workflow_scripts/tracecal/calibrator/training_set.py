@@ -12,7 +12,7 @@ from typing import NamedTuple
 import polars as pl
 
 from tracecal.answers.parts.parts import Parts
-from tracecal.answers.record import own_column_paths
+from tracecal.answers.record import ALSO, own_column_paths
 from tracecal.answers.tasks import answers_of_task, of_their_tasks, task_names
 from tracecal.calibration.estimator_fits import EstimatorFits
 from tracecal.calibration.fingerprints import fingerprints, with_unlabelled
@@ -21,7 +21,7 @@ from tracecal.calibration.groups import sized_groups
 from tracecal.calibration.guarantees.sides import MIN_FITTED, assign_sides
 from tracecal.calibration.pooled import by_part, part_codes
 from tracecal.calibration.predictions import calibrate_all
-from tracecal.calibrator.catalogue import MIN_LABELS, choose_inputs, inputs_with_columns
+from tracecal.calibrator.catalogue import MIN_LABELS, choose_inputs
 from tracecal.calibrator.settings import FitSettings
 from tracecal.errors import InputError
 from tracecal.estimators.estimator import OwnFit
@@ -219,7 +219,7 @@ def make_training_set(
     names = (
         *TRACE_INPUTS,
         *(f"scores.{name}" for name in custom),
-        *inputs_with_columns((), own_columns),
+        *(f"{ALSO}{name}" for name in own_columns),
     )
     frame = frame.join(sides, on="example_id", validate="1:1").join(
         compute_inputs(labelled, names, custom), on="example_id", validate="1:1"
