@@ -1,9 +1,15 @@
-"""The commands that are a function of the API as it is: `pick`, `agree`, `explore` and `replay`."""
+"""The commands that call a function of the API and print or save what it returns.
+
+`pick`, `agree` and `plan` are about labels, `check` about a guarantee, `cascade` about two models;
+`explore` makes a page, and `replay` traces answers.
+"""
 
 from typing import Any
 
+import typer
+
 import tracecal
-from tracecal.cli.command import command, require_installed
+from tracecal.cli.command import ModelOptions, command, require_installed
 from tracecal.io.log import LOGGER, printable
 
 
@@ -48,3 +54,91 @@ def explore(**options: Any) -> None:
 def replay(*, answers: str, weights: str, output: str, **options: Any) -> None:
     require_installed("'tracecal replay'", "replay", "torch", "transformers", "safetensors")
     tracecal.replay(answers, weights, output=output, **options)
+
+
+@command(
+    "know how many labels a guarantee needs",
+    "tracecal plan --calibrator C.json --error-rate 0.05 --picture plan.svg",
+    options_of="plan",
+    endings={"picture": (".svg",)},
+    panels={"Without a calibrator": ("accuracy", "auroc"), "Simulation": ("most", "draws", "seed")},
+)
+def plan(
+    *,
+    error_rate: float,
+    calibrator: str | None = None,
+    confidence: float = 0.9,
+    picture: str | None = None,
+    **options: Any,
+) -> None:
+    """
+    Parameters
+    ----------
+    picture : path, optional
+        An .svg of the table.
+    """
+    from tracecal.io.files import write_text
+
+    forecast = tracecal.plan(error_rate, calibrator=calibrator, confidence=confidence, **options)
+    if picture:
+        write_text(forecast.picture(), picture)
+    print(forecast)
+
+
+@command(
+    "check a guarantee with new labels, as in CI",
+    "tracecal check --answers new.jsonl --labels l.csv --calibrator C.json --error-rate 0.2",
+    options_of="check",
+    endings={"output": (".xml", ".json")},
+    models={"reading": ModelOptions(hidden=True, shown=("labels", "right_from"))},
+)
+def check(*, answers: str, output: str | None = None, **options: Any) -> None:
+    """Say whether a guarantee fits the labels of new answers, in three lines.
+
+    It ends with 0 where it does, with 3 where the labels contradict it or the answers are unlike
+    the calibration's, with 4 where labels are too few to tell, and with 1 or 2 for errors.
+
+    Parameters
+    ----------
+    output : path, optional
+        The result as JUnit XML (.xml) or JSON (.json).
+    """
+    result = tracecal.check(answers, **options)
+    if output:
+        result.save(output)
+    print(printable(f"{result}"))
+    if result.exit_code:
+        raise typer.Exit(result.exit_code)
+
+
+@command(
+    "know what escalating to a large model is worth",
+    "tracecal cascade --small small.jsonl --large large.jsonl --picture cascade.svg",
+    options_of="cascade",
+    endings={"picture": (".svg", ".pdf", ".png")},
+    panels={"Prices of a million tokens": ("small_price", "large_price")},
+)
+def cascade(
+    *,
+    small: str,
+    large: str,
+    output: str | None = None,
+    picture: str | None = None,
+    **options: Any,
+) -> None:
+    """
+    Parameters
+    ----------
+    output : path, optional
+        The small model's calibrator, with the thresholds: a JSON file.
+    picture : path, optional
+        A picture: .svg, .pdf or .png.
+    """
+    if picture:
+        require_installed("--picture", "pictures", "matplotlib")
+    result = tracecal.cascade(small, large, **options)
+    if output:
+        result.calibrator.save(output)
+    if picture:
+        result.picture(picture)
+    print(printable(f"{result}"))

@@ -13,15 +13,12 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import tracecal
-from tracecal.cli.api_commands import agree, explore, pick, replay
+from tracecal.cli.api_commands import agree, cascade, check, explore, pick, plan, replay
 from tracecal.cli.calibrate import calibrate
 from tracecal.cli.card import card
-from tracecal.cli.cascade import cascade
-from tracecal.cli.check import check
 from tracecal.cli.command import Command
 from tracecal.cli.help import reading, settings
 from tracecal.cli.label import label
-from tracecal.cli.plan import plan
 from tracecal.cli.score import score
 from tracecal.cli.serve import serve
 from tracecal.cli.watch import watch
