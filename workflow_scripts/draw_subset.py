@@ -1,6 +1,6 @@
 """Draw the subset of a task's rows for the costliest estimators."""
 
-from trace_workflow.config.subset import draw_subset
+from trace_workflow.config.task_tables import draw_subset
 from trace_workflow.jobs.job import job
 from tracecal.io.files import read_parquet, write_parquet
 

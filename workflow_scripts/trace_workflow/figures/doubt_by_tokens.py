@@ -7,7 +7,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from trace_workflow.analyses.early_doubt import ALL, TOKENS
-from trace_workflow.figures.panels import note_below
 from trace_workflow.tables.answer_findings import find_early_doubt
 from tracecal.estimators.estimator import TRACE_PLUS, Entry
 from tracecal.pages import figure_style as style
@@ -70,5 +69,5 @@ def _draw_lost(axes: Axes, rows: pl.DataFrame) -> None:
 def _set_tokens_axis(axes: Axes) -> None:
     axes.set_xticks(list(TICKS.values()), list(TICKS))
     axes.set_xlim(-0.4, len(TOKENS) + 0.4)
-    note_below(axes, "tokens seen")
+    style.note_below(axes, "tokens seen")
     axes.grid(axis="y")

@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from trace_workflow.analyses.few_labels import ORACLE
-from trace_workflow.figures.panels import note_below
 from trace_workflow.tables.few_labels import LABELS, NOTHING
 from tracecal.estimators.estimator import PICKED, TRACE_PLUS, Entry
 from tracecal.pages import figure_style as style
@@ -129,4 +128,4 @@ def _set_labels_axis(axes: Axes, means: pl.DataFrame) -> None:
     axes.grid(axis="y")
     n_tasks = means["tasks"].max()
     over = "one task" if n_tasks == 1 else f"mean over {n_tasks} tasks"
-    note_below(axes, f"labelled answers of a task, {over}")
+    style.note_below(axes, f"labelled answers of a task, {over}")

@@ -7,7 +7,6 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from trace_workflow.figures.panels import note_below, set_row_axis
 from trace_workflow.tables.study_results import Labels, rows_by
 from trace_workflow.tables.wording import join_names
 from tracecal.estimators.estimator import Entry
@@ -54,7 +53,7 @@ def draw(
         for axes, letter, (rival, name) in zip(panels, "ab", RIVALS.items(), strict=True):
             _draw_panel(axes, rows, rival)
             style.panel_title(axes, letter, f"{name.capitalize()} baseline")
-            note_below(axes, below)
+            style.note_below(axes, below)
         panels[-1].tick_params(labelleft=False)
         style.message(figure, message(compared))
         style.legend(figure, _keys(), _note(compared, entries, models))
@@ -99,7 +98,7 @@ def _draw_panel(axes: Axes, rows: Sequence[DifferenceRow], rival: str) -> None:
         if values and values["difference"] is not None:
             _draw_difference(axes, values, height)
     axes.set_yticks(range(len(rows)), [row.label for row in rows])
-    set_row_axis(axes, len(rows))
+    style.set_row_axis(axes, len(rows))
     axes.grid(axis="y")
 
 

@@ -7,7 +7,6 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from trace_workflow.figures.panels import note_below, set_row_axis
 from trace_workflow.figures.study_averages import (
     MISSING,
     Average,
@@ -203,5 +202,5 @@ def _draw_point(axes: Axes, height: float, average: Average, look: style.Look) -
 
 def _set_rows(axes: Axes, n_rows: int, below: str) -> None:
     axes.grid(axis="y")
-    set_row_axis(axes, n_rows)
-    note_below(axes, below)
+    style.set_row_axis(axes, n_rows)
+    style.note_below(axes, below)

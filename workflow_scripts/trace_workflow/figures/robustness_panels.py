@@ -16,7 +16,6 @@ from matplotlib.figure import Figure
 from scipy.stats import t
 
 from trace_workflow.analyses.length_stratified import STRATA
-from trace_workflow.figures.panels import note_below
 from trace_workflow.figures.study_averages import MISSING, by_model, select_models
 from tracecal.estimators.estimator import Entry
 from tracecal.pages import figure_style as style
@@ -208,6 +207,6 @@ def _draw_reliability(axes: Axes, points: Sequence[EstimatorPoint], bins: pl.Dat
 
 def _describe(axes: Axes, letter: str, title: str, below: str) -> None:
     style.panel_title(axes, letter, title)
-    note_below(axes, below)
+    style.note_below(axes, below)
     axes.locator_params(axis="y", nbins=5)
     axes.grid(axis="y")

@@ -195,6 +195,19 @@ def panel_title(axes: Axes, letter: str, text: str) -> None:
     axes.set_title(f"({letter}) {text}")
 
 
+def note_below(axes: Axes, text: str) -> None:
+    """A small note in place of the label of the x axis."""
+    axes.set_xlabel(text, fontsize=SMALL, color=MUTED)
+
+
+def set_row_axis(axes: Axes, n_rows: int) -> None:
+    """A y axis of rows from top to bottom: no line, no ticks."""
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.set_ylim(n_rows - 0.4, -0.6)
+    axes.locator_params(axis="x", nbins=5)
+
+
 def save(figure: Figure, pdf: str | Path, svg: str | Path, title: str, description: str) -> None:
     """Write both formats, the same bytes for the same figure, with title and description.
 
