@@ -2,6 +2,7 @@
 
 import polars as pl
 import pytest
+
 from trace_workflow.config.task_tables import draw_subset
 
 ROWS = pl.DataFrame(
