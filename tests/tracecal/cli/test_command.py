@@ -1,5 +1,6 @@
 """The command `tracecal`: what it prints, its help, and the files it writes."""
 
+import itertools
 import json
 import logging
 import os
@@ -334,6 +335,20 @@ def help_of(capsys, *arguments):
         main([*arguments, "--help"])
     assert ended.value.code == 0
     return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_lines_of_help_are_as_full_as_they_can_be(width, capsys, monkeypatch):
+    """Rather than broken where a line of the docstring ends."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    for name, command in COMMANDS.items():
+        prose = help_of(capsys, name).partition("[OPTIONS]")[2].partition("╭")[0]
+        paragraphs = re.split(r"\n\s*\n", prose.partition("\n")[2].strip())
+        assert [" ".join(text.split()) for text in paragraphs] == command.help().split("\n\n")
+        for text in paragraphs:
+            lines = [line.strip() for line in text.split("\n")]
+            for line, following in itertools.pairwise(lines):
+                assert len(line) + 1 + len(following.split()[0]) > width - 2, (name, line)
 
 
 def test_help_fits_on_a_page(capsys, monkeypatch):

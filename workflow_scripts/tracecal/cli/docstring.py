@@ -9,7 +9,10 @@ ENTRY = re.compile(r"^\*{0,2}(\w+(?:, \*{0,2}\w+)*)(?: :.*)?$")
 
 
 class Docstring(NamedTuple):
-    """Paragraphs before the first section, and what stands below each name of 'Parameters'."""
+    """Paragraphs before the first section, and what stands below each name of 'Parameters'.
+
+    A paragraph is one line, which the help wraps.
+    """
 
     prose: str
     parameters: dict[str, str]
@@ -27,4 +30,5 @@ def read_docstring(documented: object) -> Docstring:
             names = re.findall(r"\w+", entry[1])
         else:
             texts |= {name: f"{texts.get(name, '')} {line.strip()}".strip() for name in names}
-    return Docstring(prose.strip(), texts)
+    paragraphs = (" ".join(paragraph.split()) for paragraph in re.split(r"\n\s*\n", prose.strip()))
+    return Docstring("\n\n".join(paragraphs), texts)
