@@ -6,7 +6,7 @@
 3. Pydantic reads and writes them: `estimator_fits.Coefficients` is their type in a file.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -195,35 +195,29 @@ def fit_all(
     ArithmeticError
         Where a fit does not converge.
     """
-    return fit_by_shape(
-        parts,
-        [_without_regression(*part, method) for part in parts],
-        lambda x, correct: _logistic(
-            x, correct, method == "platt_raw", penalty, lower, centre, intercept_penalty
-        ),
-    )
+    is_raw = method == "platt_raw"
+    fits = [_without_regression(*part, method) for part in parts]
+    for numbers, x, correct in stack_unfitted(parts, fits):
+        batch = _logistic(x, correct, is_raw, penalty, lower, centre, intercept_penalty)
+        for number, batch_fit in zip(numbers, batch, strict=True):
+            fits[number] = batch_fit
+    return fits
 
 
-def fit_by_shape(
-    parts: Sequence[tuple[np.ndarray, np.ndarray]],
-    fits: Sequence[Fit | None],
-    fit_batch: Callable[[np.ndarray, np.ndarray], Sequence[Fit]],
-) -> list[Fit]:
-    """Complete `fits` where they are None: parts of one shape are fitted at once.
+def stack_unfitted(
+    parts: Sequence[tuple[np.ndarray, np.ndarray]], fits: Sequence[Fit | None]
+) -> Iterator[tuple[list[int], np.ndarray, np.ndarray]]:
+    """Stack the parts without a fit, by their shape, so that those of one are fitted at once.
 
-    `fit_batch` gets their inputs [B, n, d] and labels [B, n].
+    Yields the numbers [B] of the parts, their inputs [B, n, d] and labels [B, n].
     """
-    completed = list(fits)
     shapes: dict[tuple[int, ...], list[int]] = {}
     for number, (x, _) in enumerate(parts):
-        if completed[number] is None:
+        if fits[number] is None:
             shapes.setdefault(x.shape, []).append(number)
     for numbers in shapes.values():
         x = np.stack([parts[number][0] for number in numbers])
-        correct = np.stack([parts[number][1] for number in numbers])
-        for number, batch_fit in zip(numbers, fit_batch(x, correct), strict=True):
-            completed[number] = batch_fit
-    return completed
+        yield numbers, x, np.stack([parts[number][1] for number in numbers])
 
 
 def _without_regression(x: np.ndarray, correct: np.ndarray, method: Method) -> Fit | None:

@@ -8,13 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from tracecal.calibration.fits import (
-    Fit,
-    Pooled,
-    constant_fit,
-    feature_scales,
-    fit_by_shape,
-)
+from tracecal.calibration.fits import Fit, Pooled, constant_fit, feature_scales, stack_unfitted
 from tracecal.calibration.regression import fit_logistic_regressions
 
 # Penalties on squares: of common slopes and the names' intercepts, and of the deviations of a
@@ -53,8 +47,11 @@ def fit_pooled(parts: Sequence[tuple[np.ndarray, np.ndarray]], names: Sequence[s
     The last column of x is the place of a row's name in `names`. Labels of one class give a
     constant. Raises `ArithmeticError` where a fit does not converge.
     """
-    constants = [constant_fit(correct) for _, correct in parts]
-    return fit_by_shape(parts, constants, lambda x, correct: _fit(x, correct, names))
+    fits: list[Fit | None] = [constant_fit(correct) for _, correct in parts]
+    for numbers, x, correct in stack_unfitted(parts, fits):
+        for number, batch_fit in zip(numbers, _fit(x, correct, names), strict=True):
+            fits[number] = batch_fit
+    return fits
 
 
 def _fit(x: np.ndarray, correct: np.ndarray, names: Sequence[str]) -> list[Pooled]:
