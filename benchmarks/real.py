@@ -28,7 +28,8 @@ from benchmarks.real_sets import ROOT, AnswerSet, named_folder, read_real_sets
 from benchmarks.timing import Row, cpu_seconds
 from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibrator.catalogue import LOG_RIDGE, MEAN_OF_THREE, SURPRISAL_RIDGE
-from tracecal.calibrator.recommendation import MIN_ENTROPY_SHARE, MIN_LABELS_OF_MEAN
+from tracecal.calibrator.recommendation import MIN_LABELS_OF_MEAN
+from tracecal.calibrator.training_set import MIN_ENTROPY_SHARE
 from tracecal.estimators.estimator import Estimator
 from tracecal.estimators.registry import ESTIMATORS
 from tracecal.io.log import LOGGER

@@ -8,7 +8,6 @@ import tracecal
 from support.labelled_answers import answers, fitted_file
 from tracecal.calibrator.recommendation import (
     choose_default,
-    count_traces,
     describe_labels,
     describe_log,
 )
@@ -38,7 +37,7 @@ def without_entropies(frame, count):
 def test_the_default_follows_from_the_number_of_labels_and_the_kind_of_log(n, n_without, default):
     training = make_training_set(without_entropies(answers(n), n_without), "t", SETTINGS)
     assert choose_default(training) == default
-    assert count_traces(training) == (n, n - n_without)
+    assert (training.n_traces, training.n_entropies) == (n, n - n_without)
     said = describe_log(training)
     if n_without in (0, n):
         assert said == []
@@ -52,7 +51,7 @@ def test_labelled_answers_without_a_trace_are_counted():
         surprisal=pl.when(pl.int_range(pl.len()) >= 12).then("surprisal")
     )
     training = make_training_set(frame, "t", SETTINGS)
-    assert count_traces(training) == (78, 78)
+    assert (training.n_traces, training.n_entropies) == (78, 78)
     (said,) = describe_log(training)
     assert said.startswith("12 of 90 labelled answers have no log-probabilities")
 

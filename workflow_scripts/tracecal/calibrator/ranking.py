@@ -25,7 +25,7 @@ from tracecal.calibration.guarantees.fixed_score import (
 from tracecal.calibration.guarantees.ranked_answers import RankedAnswers
 from tracecal.calibration.guarantees.sides import MIN_FITTED
 from tracecal.calibrator.catalogue import FIXED_SCORE, MEAN_OF_THREE, SURPRISAL_RIDGE
-from tracecal.calibrator.recommendation import MIN_ENTROPY_SHARE, count_smaller_class, count_traces
+from tracecal.calibrator.recommendation import count_smaller_class
 from tracecal.calibrator.schema import (
     CalibrationData,
     CalibratorFile,
@@ -149,10 +149,10 @@ def _borrowed_ranking(training: TrainingSet, like: CalibratorFile) -> Ranking:
 
 def default_ranking(training: TrainingSet) -> str | None:
     """The estimator that ranks a log of this kind from MIN_FITTED groups on; None: no fit does."""
-    names, (n_traces, n_entropies) = training.estimators, count_traces(training)
+    names = training.estimators
     if LOG_RIDGE_ALSO.id in names:
         return LOG_RIDGE_ALSO.id
-    if MEAN_OF_THREE in names and n_entropies >= MIN_ENTROPY_SHARE * n_traces:
+    if MEAN_OF_THREE in names and training.lists_alternatives:
         return MEAN_OF_THREE
     longest = training.frame["features.log_length"].max()
     return SURPRISAL_RIDGE if SURPRISAL_RIDGE in names and longest else None

@@ -20,8 +20,6 @@ from tracecal.estimators.trace_inputs import ENTROPY_INPUTS
 
 # Fewest labelled answers with entropies for the mean of three as the default.
 MIN_LABELS_OF_MEAN = 50
-# It needs the entropies of at least this share of the traces.
-MIN_ENTROPY_SHARE = 0.9
 # Fewest labels for a comparison with the default.
 MIN_COMPARED = MIN_CHOOSING
 # With fewer answers of one class, none is compared.
@@ -41,20 +39,12 @@ class Recommendation(NamedTuple):
 
 def choose_default(training: TrainingSet) -> str:
     """Return the default estimator; the verdicts have no influence on it."""
-    n_traces, n_entropies = count_traces(training)
     names = [LOG_RIDGE_ALSO.id]
-    if n_entropies >= MIN_ENTROPY_SHARE * n_traces:
-        names += [MEAN_OF_THREE] if n_entropies >= MIN_LABELS_OF_MEAN else []
+    if training.lists_alternatives:
+        names += [MEAN_OF_THREE] if training.n_entropies >= MIN_LABELS_OF_MEAN else []
         names += [LOG_RIDGE]
     names += [SURPRISAL_RIDGE, *training.estimators]
     return next(name for name in names if name in training.estimators)
-
-
-def count_traces(training: TrainingSet) -> tuple[int, int]:
-    """Count the labelled answers with surprisals, and those with entropies, too."""
-    columns = "features.mean_surprisal_log_conf", "features.mean_entropy_log_conf"
-    traced = training.frame.drop_nulls(columns[0])
-    return traced.height, traced[columns[1]].count()
 
 
 def recommend(training: TrainingSet, fits: TrainingFits, settings: FitSettings) -> Recommendation:
@@ -128,7 +118,7 @@ def describe_labels(training: TrainingSet, fits: Mapping[str, EstimatorFits]) ->
 
 def describe_log(training: TrainingSet) -> list[str]:
     """Describe the labelled answers without a trace or entropies, a sentence each."""
-    n, (n_traces, n_entropies) = training.frame.height, count_traces(training)
+    n, n_traces, n_entropies = training.frame.height, training.n_traces, training.n_entropies
     default = choose_default(training)
     sentences = []
     if n_traces < n:

@@ -30,6 +30,10 @@ from tracecal.estimators.trace_inputs import NO_CUSTOM, TRACE_INPUTS, Custom, co
 from tracecal.io.log import LOGGER
 
 MIN_CHOOSING = 30  # labels of side 'fit' that may choose an estimator
+MIN_ENTROPY_SHARE = 0.9  # of the traces of a log that lists alternatives
+# Inputs that an answer has if it has surprisals, or entropies.
+SURPRISAL_INPUT = "features.mean_surprisal_log_conf"
+ENTROPY_INPUT = "features.mean_entropy_log_conf"
 FOLDS = 5
 SIDE_SPLIT = 0  # the split of `TrainingFits` whose fits are on the labels of side 'fit'
 IS_FITTED = pl.col("side") == "fit"
@@ -101,6 +105,21 @@ class TrainingSet(NamedTuple):
     def n_answers(self) -> int:
         """Number of labelled and unlabelled answers."""
         return self.records.height + self.unlabelled.height
+
+    @property
+    def n_traces(self) -> int:
+        """Number of labelled answers with surprisals."""
+        return self.frame[SURPRISAL_INPUT].count()
+
+    @property
+    def n_entropies(self) -> int:
+        """Number of labelled answers with surprisals and entropies."""
+        return self.frame.drop_nulls(SURPRISAL_INPUT)[ENTROPY_INPUT].count()
+
+    @property
+    def lists_alternatives(self) -> bool:
+        """Whether nearly all traces have entropies, as a log that lists alternatives does."""
+        return self.n_entropies >= MIN_ENTROPY_SHARE * self.n_traces
 
     @property
     def n_groups(self) -> int:
