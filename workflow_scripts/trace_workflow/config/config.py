@@ -26,7 +26,8 @@ from tracecal.answers.reading import Reading
 from tracecal.calibration.settings import Bootstrap, Calibration, RiskControl, Splits
 from tracecal.estimators.custom import custom_estimators
 from tracecal.estimators.registry import ESTIMATORS, IDS, column_estimators
-from tracecal.io.settings import Slug, Strict, parse, require_visible, unknown
+from tracecal.io.plain_values import require_visible
+from tracecal.io.settings import Slug, Strict, parse, unknown
 
 
 class TaskEntry(Strict):

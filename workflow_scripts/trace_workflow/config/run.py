@@ -15,7 +15,8 @@ from trace_workflow.config.study import require_parts
 from trace_workflow.config.tasks import TaskSpec, local_source, task_file
 from tracecal.errors import InputError, here
 from tracecal.io.input_files import read_yaml
-from tracecal.io.settings import parse, require_visible
+from tracecal.io.plain_values import require_visible
+from tracecal.io.settings import parse
 
 
 @dataclass(frozen=True)

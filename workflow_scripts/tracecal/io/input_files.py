@@ -11,11 +11,12 @@ from typing import Any
 import yaml
 
 from tracecal.errors import InputError
+from tracecal.io.plain_values import require_small
 from tracecal.io.regular_files import read_regular, require_regular
 
 MOST_BYTES = 8 * 2**30  # of a file of rows
 _BLANK = re.compile(r"\s*")
-MOST_SETTINGS = 2**24  # bytes of a file of settings, and values in it with aliases expanded
+MOST_SETTINGS = 2**24  # bytes of a file of settings
 
 
 def parsed_json(text: str | bytes, finite: bool = False) -> Any:
@@ -81,26 +82,6 @@ def _not_yaml(path: str | Path, error: Exception) -> str:
         where = f"{path}, line {mark.line + 1}, column {mark.column + 1}"
         return f"{where}: not YAML ({context}{error.problem})."
     return f"{path}: not YAML ({' '.join(str(error).split())})."
-
-
-def require_small(value: Any, where: str) -> None:
-    """Raise `InputError` for too many values: by aliases, few lines of YAML can hold billions."""
-    try:
-        size = _size(value, {})
-    except RecursionError:
-        raise InputError(f"{where}: it contains itself, or is nested too deep.") from None
-    if size > MOST_SETTINGS:
-        raise InputError(f"{where}: its aliases stand for {size:,} values; write them out.")
-
-
-def _size(value: Any, sizes: dict[int, int]) -> int:
-    """Count the values with aliases expanded; `sizes` holds the parts' counts by id."""
-    if not isinstance(value, dict | list):
-        return 1
-    if id(value) not in sizes:
-        parts = value.values() if isinstance(value, dict) else value
-        sizes[id(value)] = 1 + sum(_size(part, sizes) for part in parts)
-    return sizes[id(value)]
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

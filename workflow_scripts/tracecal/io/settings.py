@@ -19,10 +19,9 @@ from pydantic import (
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from tracecal.errors import InputError, listed
-from tracecal.io.input_files import require_small
+from tracecal.io.plain_values import key_path, require_plain
 
 UNKNOWN = "unknown_key"  # an error type beside pydantic's own
-CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # all but tabs and line ends
 LONGEST_NAME = 100  # of the 255 bytes of most file systems, to leave room for suffixes
 
 
@@ -138,8 +137,7 @@ def require_fields(template: str, allowed: Sequence[str], needed: Sequence[str])
 
 def parse(schema: type[Schema], value: Any, where: str) -> Schema:
     """Validate `value`; raise `InputError` with a line per error, which names the key's path."""
-    require_small(value, where)
-    _refuse_markup(value, where)
+    require_plain(value, where)
     try:
         return schema.model_validate(value)
     except ValidationError as error:
@@ -156,46 +154,6 @@ def _once(sentences: Iterable[str]) -> Iterator[str]:
         already_listed |= {allowed} - {""}
 
 
-def _refuse_markup(value: Any, where: str) -> None:
-    """Raise `InputError` for text that opens or ends a script, or holds a lone surrogate.
-
-    Snakemake's report writes rules' parameters, and so these texts, into a script unescaped.
-    Prompts may hold other tags.
-    """
-    for keys, text in _texts(value):
-        if any("\ud800" <= letter <= "\udfff" for letter in text):
-            raise InputError(f"{where}: {_path(keys)}: holds an unpaired surrogate")
-        if tag := re.search(r"</?script|<!--", text, re.IGNORECASE):
-            raise InputError(
-                f"{where}: {_path(keys)}: {tag[0]!r} would run in the report's page; leave it out"
-            )
-
-
-def require_visible(value: Any, where: str) -> None:
-    """Raise `InputError` for text that holds a character that controls a terminal."""
-    require_small(value, where)
-    for keys, text in _texts(value):
-        if control := CONTROL.search(text):
-            raise InputError(
-                f"{where}: {_path(keys)}: holds the control character {control[0]!r}, which would "
-                "steer the terminal that shows it"
-            )
-
-
-def _texts(value: Any, *keys: str | int) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """All texts in nested mappings and lists, each with its path of keys."""
-    if isinstance(value, str):
-        yield keys, value
-    elif isinstance(value, dict | list):
-        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _texts(item, *keys, key)
-
-
-def _path(keys: Sequence[str | int]) -> str:
-    steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in keys]
-    return "".join(steps).removeprefix(".")
-
-
 def _follows(item: Any, items: Sequence[Any]) -> bool:
     """Whether an error follows from one inside it: a wrong item leaves its list empty."""
     depth = len(item["loc"])
@@ -205,7 +163,7 @@ def _follows(item: Any, items: Sequence[Any]) -> bool:
 
 
 def _sentence(where: str, item: Any) -> str:
-    path, kind, value = _path(item["loc"]), item["type"], item["input"]
+    path, kind, value = key_path(item["loc"]), item["type"], item["input"]
     message = item["msg"].removeprefix("Value error, ").replace("valid tuple", "list")
     if kind == "missing":
         message = "is required"
