@@ -101,6 +101,40 @@ def test_a_path_stays_escaped_as_it_is(client, path):
     assert upstream.asked[0][0] == path
 
 
+@pytest.mark.parametrize("path", ["/v1/chat%2Fcompletions", "/v1/chat/complet%69ons?x=%26#y"])
+def test_a_percent_encoded_path_is_answered_as_the_plain_one(client, path):
+    upstream = Upstream()
+    body = json.dumps(ASK).encode()
+    content = asked_by_hand(path, "Connection: close", body=body, method="POST")
+    with client(upstream) as http, by_hand(str(http.base_url), content) as sent:
+        plain = http.post(CHAT, json=ASK).json()["choices"][0]["confidence"]
+        answer = json.loads(sent.makefile("rb").read().partition(b"\r\n\r\n")[2])
+    assert answer["choices"][0]["confidence"] == plain
+    assert plain["probability"] is not None
+    assert {asked[0].partition("?")[0] for asked in upstream.asked} == {CHAT}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/chat%252Fcompletions",
+        "//v1/completions",
+        "/v1/./responses",
+        "/v1/x/%2e%2e/chat/completions",
+        "/v1/chat/completions/",
+        "/V1/Responses",
+    ],
+)
+def test_a_path_that_only_some_servers_read_as_a_scored_one_is_refused(client, path):
+    upstream = Answering(_nothing)
+    content = asked_by_hand(path, body=b"{}", method="POST")
+    with client(upstream) as http, by_hand(str(http.base_url), content) as sent:
+        answer = sent.recv(1000).decode()
+    assert answer.startswith("HTTP/1.1 400")
+    assert f"the path '{path}' is read differently by servers: ask /v1/" in answer
+    assert not upstream.asked
+
+
 def test_an_http_proxy_of_the_environment_is_not_asked_for_a_server_on_this_machine(
     monkeypatch, of_top_k
 ):

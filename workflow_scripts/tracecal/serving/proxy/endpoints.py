@@ -3,16 +3,20 @@
 1. `ENDPOINTS[path].additions` are the settings that request log-probabilities.
 2. `client_top` is how many of them the client itself requested.
 3. `trim` removes the others from the answer, and `drop_confidence` a server's own `confidence`.
+4. `normal_path` is the path of a request however it is spelled.
 """
 
+import posixpath
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import unquote
 
 from tracecal.serving.proxy.json_bodies import Object, UnreadableError
 
 INCLUDE_LOGPROBS = "message.output_text.logprobs"
+MAX_DECODINGS = 4  # of a path, by servers one behind the other
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,18 @@ class Endpoint:
     def without_additions(self) -> "Endpoint":
         """The endpoint where nothing is added to a request: all in the answer is the client's."""
         return replace(self, client_top=lambda request: sys.maxsize)
+
+
+def normal_path(path: str) -> str:
+    """Return the path that the most lenient of servers reads: decoded, in small letters, and
+    without empty and dotted segments.
+
+    >>> normal_path("/v1//chat%2Fcomplet%69ons/"), normal_path("/V1/x/%252e%252e/responses")
+    ('/v1/chat/completions', '/v1/responses')
+    """
+    for _ in range(MAX_DECODINGS):
+        path = unquote(path)
+    return "/" + posixpath.normpath(path).lstrip("/").lower()
 
 
 def trim(value: Any, top: int | None) -> None:

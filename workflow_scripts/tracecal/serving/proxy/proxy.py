@@ -8,16 +8,18 @@ logged. A client that leaves ends its request to the server, whose connection is
 """
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from urllib.parse import unquote
 
 from aiohttp import ClientConnectionResetError, ClientResponse, web
 from multidict import CIMultiDict
 
 from tracecal.io.log import LOGGER
 from tracecal.serving.proxy.answer import is_success, scored_answer
-from tracecal.serving.proxy.endpoints import ENDPOINTS, Endpoint
+from tracecal.serving.proxy.endpoints import ENDPOINTS, Endpoint, normal_path
 from tracecal.serving.proxy.escalated_stream import EscalatedStream
 from tracecal.serving.proxy.escalation import Escalation
 from tracecal.serving.proxy.failures import (
@@ -104,10 +106,14 @@ class Proxy:
             return error_response(400, "expected a path")
         self.n_running += 1
         try:
-            endpoint = ENDPOINTS.get(request.raw_path.partition("?")[0])
+            path, query = re.fullmatch(r"([^?#]*)(.*)", request.raw_path, re.DOTALL).groups()
+            endpoint = ENDPOINTS.get(normal_path(path))
             if endpoint is None or request.method != "POST":
                 return await self._forward(request)
-            return await self._answer_with_confidence(request, endpoint)
+            if unquote(path) != endpoint.path:
+                reason = f"the path {path!r} is read differently by servers: ask {endpoint.path}"
+                return error_response(400, reason)
+            return await self._answer_with_confidence(request, endpoint, query)
         except SERVER_FAILURES as error:
             if request.transport is None or request.transport.is_closing():
                 return web.Response()  # the client left: nobody reads it
@@ -129,9 +135,9 @@ class Proxy:
         return await self._pass_on(request, response)
 
     async def _answer_with_confidence(
-        self, request: web.Request, endpoint: Endpoint
+        self, request: web.Request, endpoint: Endpoint, query: str
     ) -> web.StreamResponse:
-        """Request log-probabilities too, and answer with confidence."""
+        """Request log-probabilities too, at the plain path, and answer with confidence."""
         try:
             content = await self._read_request(request)
         except TooLargeError as error:
@@ -140,7 +146,7 @@ class Proxy:
             return error_response(400, f"the request cannot be read: {error}")
         except TimeoutError:
             return error_response(408, LATE)
-        target = request.method, request.raw_path
+        target = request.method, f"{endpoint.path}{query}"
         headers = headers_to_pass_on(request.headers, BODY_HEADERS)
         headers["Accept-Encoding"] = "identity"
         body = json_object(content)
