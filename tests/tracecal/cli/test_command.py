@@ -368,7 +368,8 @@ def test_options_of_reading_are_described_on_a_page_of_their_own_and_accepted_ev
     assert all(option in page for option in options)
     assert "Options" in page and "[default: auto]" in page
     shown = help_of(capsys, "pick")
-    assert "tracecal reading" in shown and not any(option in shown for option in options)
+    assert "'tracecal reading --help'" in " ".join(shown.split())
+    assert not any(option in shown for option in options)
     pick = ["pick", "--answers", "labelled.jsonl", "--number", "5", "--output", "p.jsonl"]
     assert main([*pick, "--format", "columns", "--greedy", "--rounding", "0.001"]) == 0
     with pytest.raises(SystemExit) as ended:
