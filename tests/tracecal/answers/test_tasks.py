@@ -6,7 +6,8 @@ import pytest
 from support.labelled_answers import answers, stored
 from tracecal.answers.reading import Reading
 from tracecal.answers.row import read_row
-from tracecal.answers.tasks import answers_of_task, other_tasks, task_names
+from tracecal.answers.tasks import answers_of_task, task_names
+from tracecal.calibrator.trace_kinds import other_tasks
 
 
 def of_tasks(*tasks, n=30):

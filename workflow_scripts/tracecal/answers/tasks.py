@@ -1,10 +1,8 @@
 """The tasks that rows name: answers to several are neither pooled nor scored in silence.
 
 `calibrate` fits on `answers_of_task` and takes the unlabelled ones `of_their_tasks`; a calibrator
-stores their `task_names`, and `other_tasks` says which new answers are of another one.
+stores their `task_names`.
 """
-
-from collections.abc import Collection
 
 import polars as pl
 
@@ -60,26 +58,3 @@ def of_their_tasks(unlabelled: pl.DataFrame, labelled: pl.DataFrame) -> pl.DataF
     if n_others := unlabelled.height - chosen.height:
         LOGGER.warning("left out %d unlabelled answers to other tasks", n_others)
     return chosen
-
-
-def other_tasks(answers: pl.DataFrame, tasks: Collection[str]) -> list[str | None]:
-    """Why a threshold for these `tasks` does not decide about each answer; None where it does.
-
-    An answer or a calibrator that names no task is not doubted. Warns where several tasks were
-    pooled and answers are to some of them only.
-    """
-    names = answers["row_task"].to_list()
-    if not tasks:
-        return [None] * len(names)
-    if (mixed := {*names} - {None}) and mixed < {*tasks}:
-        LOGGER.warning(
-            "the calibrator was fitted on a mix of %s, and these answers are to %s alone: what it "
-            "guarantees is about the mix",
-            *(", ".join(tasks), ", ".join(sorted(mixed))),
-        )
-    return [
-        f"it is to the task {name!r}, and the labelled answers were to {', '.join(tasks)}"
-        if name is not None and name not in tasks
-        else None
-        for name in names
-    ]

@@ -33,7 +33,13 @@ from tracecal.calibrator.report import Report, make_report
 from tracecal.calibrator.schema import CalibrationData, CalibratorFile
 from tracecal.calibrator.scoring import score_answers, warn_of_missing
 from tracecal.calibrator.settings import FitSettings, read_fit_settings
-from tracecal.calibrator.trace_kinds import OPEN, QUESTIONS, describe_run_on, reading_for
+from tracecal.calibrator.trace_kinds import (
+    OPEN,
+    QUESTIONS,
+    describe_run_on,
+    reading_for,
+    require_parts,
+)
 from tracecal.calibrator.training_set import TrainingSet, make_training_set
 from tracecal.errors import InputError
 from tracecal.estimators.custom import CustomSource, custom_scores
@@ -262,9 +268,9 @@ class Calibrator:
         frame = source.frame.with_columns(PARTIAL_TRACE) if stated_parts else source.frame
         predictor = self._choose_predictor(estimator, frame["entropy"].count() > 0)
         task = task or source.metadata.get("task")
+        values = None if by is None else _column(by, source, source.frame).values
         if stated_parts:
             return score_parts(source.frame, predictor, target, task, stated_parts)
-        values = None if by is None else _column(by, source, source.frame).values
         scored = score_answers(source.frame, predictor, target, task, values)
         warn_of_missing(scored, decided=target is not None)
         return scored
@@ -368,7 +374,7 @@ class Calibrator:
         True
         """
         predictor = self.predictor(estimator)
-        predictor.require_parts(False)
+        require_parts(predictor.fitted_on, False)
         record = read_response(predictor, response, request, reading or Reading())
         with_entropies = record.entropy is not None or record.surprisal is None
         predictor = self._choose_predictor(estimator, with_entropies)
@@ -410,7 +416,7 @@ class Calibrator:
         tracecal.errors.InputError: the calibrator is of whole answers: calibrate on parts...
         """
         predictor = self.predictor(estimator)
-        predictor.require_parts(True)
+        require_parts(predictor.fitted_on, True)
         target = target_of(error_rate, guarantee)
         return score_response_parts(predictor, response, request, target, reading or Reading())
 

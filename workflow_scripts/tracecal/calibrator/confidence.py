@@ -18,6 +18,7 @@ from tracecal.calibrator.trace_kinds import (
     other_decoding,
     other_entropies,
     reading_for,
+    require_parts,
     require_same_kind,
 )
 from tracecal.errors import InputError
@@ -80,7 +81,7 @@ def score_answer(
     >>> score_answer(predictor, surprisal=[0.05, 0.4], entropy=[0.2, 0.9]).probability > 0.5
     True
     """
-    predictor.require_parts(part is not None)
+    require_parts(predictor.fitted_on, part is not None)
     if surprisal is None:
         raise InputError("an answer's surprisals are None; give one number per token, in nats")
     trace = {"surprisal": surprisal, "entropy": entropy}
@@ -179,7 +180,7 @@ def trace_confidence(
     predictor: Predictor, record: Record, target: Target | None = None
 ) -> Confidence:
     """Score a record as a file of answers: unknown facts do not change `keep`."""
-    predictor.require_parts(False)
+    require_parts(predictor.fitted_on, False)
     confidence, x = confidence_and_inputs(predictor, record, target)
     doubt = None if x is None else other_decoding(record.decoding, predictor.fitted_on)
     return doubted(confidence, [doubt] if doubt else [])

@@ -14,6 +14,7 @@ from tracecal.calibration.part_answers import NO_TOKENS, part_answers
 from tracecal.calibrator.confidence import Confidence, confidence_and_inputs, read_response
 from tracecal.calibrator.predictor import Predictor, Target
 from tracecal.calibrator.scoring import score_answers
+from tracecal.calibrator.trace_kinds import require_parts
 
 UNFITTED = "the calibrator was not fitted on this part: calibrate with --parts that name it"
 SCORE = ("probability", "lower", "upper", "keep", "reason")
@@ -34,7 +35,7 @@ def score_parts(
     answer's `reason` says why there are no parts. The argument `parts` defaults to the calibrator's
     parts; other names get the common curve. Raises the errors of `score_answers`.
     """
-    predictor.require_parts(True)
+    require_parts(predictor.fitted_on, True)
     rows, without = part_answers(answers, parts or predictor.fitted_on.parts)
     scored = rows.select("example_id", "parent_id", **SHOWN).hstack(
         score_answers(rows, predictor, target, task).select(SCORE)
@@ -72,7 +73,7 @@ def record_parts(
     known = predictor.fitted_on.parts
     further = [name for name in asked if known is None or name not in known.names]
     if not further:
-        predictor.require_parts(True)
+        require_parts(predictor.fitted_on, True)
     lists = {name: getattr(record, name) or (record.partial or {}).get(name) for name in TRACE}
     if lists["surprisal"] is None or record.tokens is None:
         return [], record.lacks or NO_TOKENS

@@ -209,16 +209,6 @@ class Predictor:
         codes = [names.index(part) if part in names else -1 for part in parts]
         return np.column_stack([x, np.array(codes, dtype=float)])
 
-    def require_parts(self, scores_parts: bool) -> None:
-        """Raise `InputError` unless the calibrator is of parts, or of whole answers, as asked."""
-        if scores_parts and self.fitted_on.parts is None:
-            raise InputError("the calibrator is of whole answers: calibrate on parts (--parts).")
-        if not scores_parts and self.fitted_on.parts is not None:
-            raise InputError(
-                "the calibrator is of parts of answers: score each part of them, with "
-                "'tracecal score' or score_parts."
-            )
-
     def keeps(self, x: np.ndarray, target: Target) -> np.ndarray | None:
         """Decide which answers with `columns` x [n, d] to keep at a target, bool [n].
 

@@ -1,23 +1,14 @@
 """A calibrated probability for each answer of a frame."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
 
 from tracecal.answers.record import ALSO
-from tracecal.answers.tasks import other_tasks
-from tracecal.calibration.fingerprints import KNOWN_ANSWER, are_among
 from tracecal.calibration.groups import sized_groups
 from tracecal.calibrator.predictor import Predictor, Target, is_of_cascade
-from tracecal.calibrator.trace_kinds import (
-    assumed_decoding,
-    describe_run_on,
-    open_questions,
-    other_decoding,
-    require_same_kind,
-    undecided,
-)
+from tracecal.calibrator.trace_kinds import compare_kinds
 from tracecal.errors import InputError
 from tracecal.estimators.trace_inputs import TRACE_INPUTS, compute_bounded_inputs
 from tracecal.io.log import LOGGER
@@ -34,6 +25,7 @@ WITHOUT = "it has no {}, which the calibrator takes beside the trace (--also)"
 UNDEFINED = "undefined for this answer"
 PROBABILITIES = ("probability", "lower", "upper")
 DIGITS = 4  # of probabilities in files
+NO_LABEL = pl.lit(None, pl.Boolean)
 
 
 def score_answers(
@@ -51,7 +43,12 @@ def score_answers(
     decides about each answer. Raises `InputError` if the answers have another model, task or kind
     of trace than the calibrator, or if its inputs need more than traces.
     """
-    _require_fitting(answers, predictor, task)
+    why_not = None if target is None or column is not None else predictor.why_not(target)
+    deciding = None if target is None or why_not else predictor.deciding_inputs(target)
+    undecided = compare_kinds(answers, predictor.fitted_on, task, deciding)
+    is_grouped = target is not None and not is_of_cascade(target)
+    groups = sized_groups(answers.with_columns(correct=NO_LABEL)) if is_grouped else None
+    _require_trace_inputs(predictor)
     columns = list(predictor.columns)
     bounded = compute_bounded_inputs(answers, columns, predictor.custom)
     values, inputs = bounded[0], list(predictor.inputs)
@@ -69,50 +66,26 @@ def score_answers(
     )
     reason = pl.when(~complete).then(_lacking(answers, values, predictor))
     if target is not None:
-        missing = None
+        missing = [why_not] * answers.height
         if column is not None:
             is_kept, missing = _keep_by_value(answers, complete, x, predictor, target, column)
             scored = scored.with_columns(keep=is_kept)
-        undecided_by = _undecided(answers, values, predictor, target, missing)
-        reason = pl.coalesce(reason, pl.Series(undecided_by, dtype=pl.String))
+        if deciding is not None:
+            lacks = _lacking_any(answers, values, deciding)
+            reasons = zip(missing, lacks, undecided, strict=True)
+            missing = [without or lack or other for without, lack, other in reasons]
+        reason = pl.coalesce(reason, pl.Series(missing, dtype=pl.String))
     joined = answers.select("example_id", reason=reason).join(
         scored.fill_nan(None), on="example_id", how="left", validate="1:1", maintain_order="left"
     )
     keep = pl.when(pl.col("reason").is_null()).then("keep")
-    if target is not None and not is_of_cascade(target):
-        keep = keep & _in_small_groups(answers, predictor)
+    if groups is not None:
+        keep = keep & _in_small_groups(answers, groups, predictor)
     return joined.with_columns(keep=keep).select(*SCORED)
 
 
-def _in_small_groups(answers: pl.DataFrame, predictor: Predictor) -> pl.Series:
-    """Return whether each answer's group is small enough for the guarantee, [answers].
-
-    Warns how many answers are in larger groups.
-    """
-    largest_group = predictor.control.largest_group if predictor.control else 1
-    groups = sized_groups(answers.with_columns(correct=pl.lit(None, pl.Boolean)))
-    ids = answers.select("example_id")
-    sizes = ids.join(groups, on="example_id", maintain_order="left")["size"]
-    if n_larger := int((sizes > largest_group).sum()):
-        LOGGER.warning(
-            "%d of %d answers are in groups of more than %d, which the guarantee does not cover: "
-            "they are not kept (calibrate with a larger --largest-group to change that)",
-            *(n_larger, len(sizes), largest_group),
-        )
-    return sizes <= largest_group
-
-
-def _require_fitting(answers: pl.DataFrame, predictor: Predictor, task: str | None) -> None:
-    """Raise `InputError` where the predictor is not for these answers; warn where it may not be."""
-    predictor.require_parts("part" in answers.columns)
-    require_same_kind(answers, predictor.fitted_on, task)
-    for warning in (
-        *open_questions(answers, predictor.fitted_on),
-        assumed_decoding(answers, predictor.fitted_on),
-        describe_run_on(answers),
-    ):
-        if warning:
-            LOGGER.warning("%s", warning)
+def _require_trace_inputs(predictor: Predictor) -> None:
+    """Raise `InputError` where the predictor takes inputs that do not follow from traces."""
     own_inputs = {f"scores.{name}" for name in predictor.custom}
     own_inputs |= {f"{ALSO}{name}" for name in predictor.also}
     if missing := [
@@ -122,6 +95,25 @@ def _require_fitting(answers: pl.DataFrame, predictor: Predictor, task: str | No
             f"{predictor.estimator} needs {missing[0]}, which traces do not provide: only the "
             "workflow can compute it. Choose trace_plus or another estimator of traces."
         )
+
+
+def _in_small_groups(
+    answers: pl.DataFrame, groups: pl.DataFrame, predictor: Predictor
+) -> pl.Series:
+    """Return whether each answer's group is small enough for the guarantee, [answers].
+
+    Warns how many answers are in larger groups.
+    """
+    largest_group = predictor.control.largest_group if predictor.control else 1
+    ids = answers.select("example_id")
+    sizes = ids.join(groups, on="example_id", maintain_order="left")["size"]
+    if n_larger := int((sizes > largest_group).sum()):
+        LOGGER.warning(
+            "%d of %d answers are in groups of more than %d, which the guarantee does not cover: "
+            "they are not kept (calibrate with a larger --largest-group to change that)",
+            *(n_larger, len(sizes), largest_group),
+        )
+    return sizes <= largest_group
 
 
 def _lacking(answers: pl.DataFrame, values: pl.DataFrame, predictor: Predictor) -> pl.Series:
@@ -166,33 +158,12 @@ def _keep_by_value(
     return pl.Series(predictor.ranking_score(x) >= limit), missing
 
 
-def _undecided(
-    answers: pl.DataFrame,
-    values: pl.DataFrame,
-    predictor: Predictor,
-    target: Target,
-    missing: list[str | None] | None = None,
-) -> list[str | None]:
-    """Say why the threshold does not decide about each answer; None where it does.
-
-    `missing` are the reasons of answers without a threshold, where thresholds depend on a column.
-    """
-    if missing is None and (reason := predictor.why_not(target)) is not None:
-        return [reason] * answers.height
-    inputs = predictor.deciding_inputs(target)
-    lacking = values.select(~pl.all_horizontal(pl.col(inputs).is_not_null())).to_series()
-    lacks = answers.select(pl.when(lacking).then(pl.col("lacks").fill_null(UNDEFINED))).to_series()
-    kinds = undecided(answers, inputs, predictor.fitted_on)
-    decodings = [other_decoding(decoding, predictor.fitted_on) for decoding in answers["decoding"]]
-    tasks = other_tasks(answers, predictor.fitted_on.row_tasks)
-    labelled = are_among(answers, predictor.fitted_on.answers).to_list()
-    missing = missing or [None] * answers.height
-    return [
-        without or lack or kind or decoding or task or (KNOWN_ANSWER if is_labelled else None)
-        for without, lack, kind, decoding, task, is_labelled in zip(
-            missing, lacks, kinds, decodings, tasks, labelled, strict=True
-        )
-    ]
+def _lacking_any(answers: pl.DataFrame, values: pl.DataFrame, inputs: Sequence[str]) -> pl.Series:
+    """Say what each answer without one of the inputs lacks; None where it has all, [answers]."""
+    is_lacking = values.select(~pl.all_horizontal(pl.col(inputs).is_not_null())).to_series()
+    return answers.select(
+        pl.when(is_lacking).then(pl.col("lacks").fill_null(UNDEFINED))
+    ).to_series()
 
 
 def with_digits(scored: pl.DataFrame) -> pl.DataFrame:

@@ -1,11 +1,12 @@
 """Whether answers match the model, task and kind of traces that a calibrator was fitted on."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import polars as pl
 
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import ENTROPY_KIND
+from tracecal.calibration.fingerprints import KNOWN_ANSWER, are_among
 from tracecal.calibrator.schema import CalibrationData
 from tracecal.errors import InputError
 from tracecal.estimators.trace_inputs import need_entropy
@@ -39,6 +40,52 @@ OPEN = {"reasoning": ()} | dict.fromkeys(("stop_token", "processed"), ("unknown"
 TOP_K_MARGIN = 1
 # The beginning of another question in an answer's text.
 NEXT_QUESTION = r"\n[^\S\n]*(?:Q|Question|Problem|Input|User|Human)\s*(?:\d+\s*)?:"
+
+
+def compare_kinds(
+    answers: pl.DataFrame,
+    fitted_on: CalibrationData,
+    task: str | None = None,
+    inputs: Iterable[str] | None = None,
+) -> list[str | None]:
+    """Say for each answer why a threshold on the `inputs` does not decide about it.
+
+    None where it does, and everywhere without `inputs`. Raises `InputError` where answers are not
+    those that the calibrator is for, and warns of what is unknown.
+    """
+    require_parts(fitted_on, "part" in answers.columns)
+    require_same_kind(answers, fitted_on, task)
+    for warning in (
+        *open_questions(answers, fitted_on),
+        assumed_decoding(answers, fitted_on),
+        describe_run_on(answers),
+    ):
+        if warning:
+            LOGGER.warning("%s", warning)
+    if inputs is None:
+        return [None] * answers.height
+    reasons = zip(
+        undecided(answers, inputs, fitted_on),
+        [other_decoding(decoding, fitted_on) for decoding in answers["decoding"]],
+        other_tasks(answers, fitted_on.row_tasks),
+        are_among(answers, fitted_on.answers),
+        strict=True,
+    )
+    return [
+        kind or decoding or other_task or (KNOWN_ANSWER if is_labelled else None)
+        for kind, decoding, other_task, is_labelled in reasons
+    ]
+
+
+def require_parts(fitted_on: CalibrationData, scores_parts: bool) -> None:
+    """Raise `InputError` unless the calibrator is of parts, or of whole answers, as asked."""
+    if scores_parts and fitted_on.parts is None:
+        raise InputError("the calibrator is of whole answers: calibrate on parts (--parts).")
+    if not scores_parts and fitted_on.parts is not None:
+        raise InputError(
+            "the calibrator is of parts of answers: score each part of them, with "
+            "'tracecal score' or score_parts."
+        )
 
 
 def require_same_kind(
@@ -221,6 +268,29 @@ def describe_other_kinds(answers: pl.DataFrame, fitted_on: CalibrationData) -> s
         f"hold for {describe_entropies(fitted_on.entropy, fitted_on.top_k)}{margin}: the "
         f"{n_undecided} other labels enter the fits, and not the tests of thresholds"
     )
+
+
+def other_tasks(answers: pl.DataFrame, tasks: Collection[str]) -> list[str | None]:
+    """Why a threshold for these `tasks` does not decide about each answer; None where it does.
+
+    An answer or a calibrator that names no task is not doubted. Warns where several tasks were
+    pooled and answers are to some of them only.
+    """
+    names = answers["row_task"].to_list()
+    if not tasks:
+        return [None] * len(names)
+    if (mixed := {*names} - {None}) and mixed < {*tasks}:
+        LOGGER.warning(
+            "the calibrator was fitted on a mix of %s, and these answers are to %s alone: what it "
+            "guarantees is about the mix",
+            *(", ".join(tasks), ", ".join(sorted(mixed))),
+        )
+    return [
+        f"it is to the task {name!r}, and the labelled answers were to {', '.join(tasks)}"
+        if name is not None and name not in tasks
+        else None
+        for name in names
+    ]
 
 
 def describe_run_on(answers: pl.DataFrame) -> str | None:

@@ -8,7 +8,12 @@ import polars as pl
 from tracecal.calibration.fingerprints import fingerprints
 from tracecal.calibrator.predictor import Predictor, make_predictor
 from tracecal.calibrator.schema import CalibratorFile
-from tracecal.calibrator.trace_kinds import assumed_decoding, open_questions, require_same_kind
+from tracecal.calibrator.trace_kinds import (
+    assumed_decoding,
+    open_questions,
+    require_parts,
+    require_same_kind,
+)
 from tracecal.estimators.registry import ESTIMATORS, LOG_RIDGE_ALSO
 from tracecal.estimators.trace_inputs import (
     FEATURE_SCORES,
@@ -51,7 +56,7 @@ def confidence_columns(
     labelled: tuple[str, ...] = ()
     for fit in [*fits.values()][:1]:
         labelled = fit.fitted_on.answers
-        fit.require_parts("part" in records.columns)
+        require_parts(fit.fitted_on, "part" in records.columns)
         require_same_kind(records, fit.fitted_on, task)
         assumption = assumed_decoding(records, fit.fitted_on)
         for warning in [*open_questions(records, fit.fitted_on), assumption]:

@@ -20,6 +20,7 @@ from tracecal.calibration.settings import require_shares
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in
 from tracecal.calibrator.decision import percent, rate_text
 from tracecal.calibrator.schema import Reference
+from tracecal.calibrator.trace_kinds import require_parts
 from tracecal.errors import InputError
 from tracecal.io.digests import hash_of
 from tracecal.io.files import write_text
@@ -258,7 +259,7 @@ def check(
     frame = source.frame
     estimator = estimator or calibrator.file.recommended(frame["entropy"].count() > 0)
     predictor = calibrator.predictor(estimator)
-    predictor.require_parts(False)
+    require_parts(predictor.fitted_on, False)
     if (reason := predictor.why_not(error_rate)) is not None:
         raise InputError(f"there is no guarantee to check at {error_rate:g}: {reason}.")
     if not frame["correct"].count():
