@@ -622,6 +622,8 @@ def calibrate(
         raise InputError("--task is empty: name the task of the answers, such as --task math.")
     if each and by is None:
         raise InputError("--each gives each value of a column a threshold: name it with --by.")
+    if like is not None and estimator is not None:
+        raise InputError("give --estimator or --like: one of them ranks the answers to keep.")
     custom = custom_scores(estimators)
     with tqdm(total=2, desc="Calibrating", unit=" steps", disable=not progress) as bar:
         source = answers_in(answers, reading, keep_rows=by is not None, progress=progress)
@@ -645,19 +647,18 @@ def calibrate(
             estimator=estimator,
             recall=recall,
             by=None if by is None else _column(by, source, frame)._replace(each=each),
-            like=None if like is None else _alike(like, estimator, training),
+            like=None if like is None else _alike(like, training),
         )
         bar.update()
     made_by = Training(training, settings, error_rates, fits.predictions)
     return Calibrator(file, custom=custom, training=made_by)
 
 
-def _alike(
-    like: str | Path | Calibrator, estimator: str | None, training: TrainingSet
-) -> CalibratorFile:
-    """Return the file of the calibrator that will rank these answers; raises `InputError`."""
-    if estimator is not None:
-        raise InputError("give --estimator or --like: one of them ranks the answers to keep.")
+def _alike(like: str | Path | Calibrator, training: TrainingSet) -> CalibratorFile:
+    """Return the file of the calibrator that will rank these answers.
+
+    Raises `InputError` where it was fitted on another kind of traces.
+    """
     loaded = calibrator_in(like)
     traced = training.records.filter(pl.col("surprisal").is_not_null())
     for column, words in QUESTIONS.items():

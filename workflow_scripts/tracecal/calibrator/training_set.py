@@ -210,23 +210,7 @@ def make_training_set(
     answer share its group. Raises `InputError` if there are too few labels, equal answers have
     different labels, or all answers form one group.
     """
-    answers = answers.with_columns(fingerprint=fingerprints(answers))
-    if unlabelled is not None:
-        answers = with_unlabelled(answers, unlabelled)
-    labelled = answers_of_task(answers.filter(pl.col("correct").is_not_null()), task)
-    labelled = labelled.sort("example_id")
-    if labelled.height < MIN_LABELS:
-        raise InputError(
-            f"{labelled.height} of {answers.height} answers have a verdict; at least {MIN_LABELS} "
-            "are needed. Give a file of verdicts with --labels, their path in a row with --label, "
-            "or a column 'correct'."
-        )
-    if labelled["model"].null_count() == labelled.height:
-        LOGGER.warning(
-            "no answer names its model, so that the calibrator is used for answers of any: name it "
-            "with --model"
-        )
-    others = of_their_tasks(answers.filter(pl.col("correct").is_null()), labelled)
+    labelled, others = _choose_answers(answers, task, unlabelled)
     row_tasks = tuple(sorted(task_names(labelled)))
     own_columns = own_column_paths(labelled)
     groups = sized_groups(pl.concat([labelled, others]))
@@ -273,3 +257,26 @@ def make_training_set(
         part_names,
         custom,
     )
+
+
+def _choose_answers(
+    answers: pl.DataFrame, task: str, unlabelled: pl.DataFrame | None
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the labelled answers to a task, sorted by id, and the unlabelled ones beside them."""
+    answers = answers.with_columns(fingerprint=fingerprints(answers))
+    if unlabelled is not None:
+        answers = with_unlabelled(answers, unlabelled)
+    labelled = answers_of_task(answers.filter(pl.col("correct").is_not_null()), task)
+    labelled = labelled.sort("example_id")
+    if labelled.height < MIN_LABELS:
+        raise InputError(
+            f"{labelled.height} of {answers.height} answers have a verdict; at least {MIN_LABELS} "
+            "are needed. Give a file of verdicts with --labels, their path in a row with --label, "
+            "or a column 'correct'."
+        )
+    if labelled["model"].null_count() == labelled.height:
+        LOGGER.warning(
+            "no answer names its model, so that the calibrator is used for answers of any: name it "
+            "with --model"
+        )
+    return labelled, of_their_tasks(answers.filter(pl.col("correct").is_null()), labelled)
