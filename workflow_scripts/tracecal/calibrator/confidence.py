@@ -8,18 +8,17 @@ import numpy as np
 import polars as pl
 
 from tracecal.answers.reading import Reading
-from tracecal.answers.record import ALSO, Record, as_frame
+from tracecal.answers.record import ALSO, Record
 from tracecal.answers.row import read_row
 from tracecal.calibration.fits import probability_bounds
 from tracecal.calibrator.predictor import Predictor, Target
 from tracecal.calibrator.scoring import WITHOUT
 from tracecal.calibrator.trace_kinds import (
-    open_questions,
+    compare_record,
     other_decoding,
     other_entropies,
     reading_for,
     require_parts,
-    require_same_kind,
 )
 from tracecal.errors import InputError
 from tracecal.estimators.trace_inputs import (
@@ -107,7 +106,9 @@ def confidence_and_inputs(
         return Confidence(None, reason=WITHOUT.format(missing[0])), None
     bounds = record.entropy_lower, record.entropy_upper
     x = answer_inputs(predictor, record.surprisal, record.entropy, *bounds, part, also)
-    return confidence_of(predictor, x, target, record.top_k), x
+    kind = "top-k" if len(x) > 1 else "exact"
+    other_kind = other_entropies(kind, record.top_k, predictor.fitted_on)
+    return confidence_of(predictor, x, target, other_kind), x
 
 
 def answer_inputs(
@@ -146,9 +147,15 @@ def answer_inputs(
 
 
 def confidence_of(
-    predictor: Predictor, x: np.ndarray, target: Target | None = None, top_k: int | None = None
+    predictor: Predictor,
+    x: np.ndarray,
+    target: Target | None = None,
+    other_kind: str | None = None,
 ) -> Confidence:
-    """Compute the confidence of an answer from its inputs x (see `answer_inputs`)."""
+    """Compute the confidence of an answer from its inputs x (see `answer_inputs`).
+
+    `other_kind` says why thresholds on entropies do not hold for it (see `other_entropies`).
+    """
     bounded, needs_entropy = len(x) > 1, not ENTROPY_INPUTS.isdisjoint(predictor.inputs)
     probability = float(predictor.proba(x[:1])[0])
     lower: float | None = probability
@@ -160,9 +167,8 @@ def confidence_of(
     decision, reason = predictor.keeps(x[:1], target), predictor.why_not(target)
     deciding = predictor.deciding_inputs(target)
     if decision is not None and not ENTROPY_INPUTS.isdisjoint(deciding):
-        kind = "top-k" if bounded else "exact"
         unknown = np.isnan(x[0, [predictor.columns.index(name) for name in deciding]]).any()
-        reason = NO_ENTROPIES if unknown else other_entropies(kind, top_k, predictor.fitted_on)
+        reason = NO_ENTROPIES if unknown else other_kind
     keep = None if decision is None or reason else bool(decision[0])
     return Confidence(probability, lower, upper, keep, reason)
 
@@ -173,7 +179,7 @@ def score_record(predictor: Predictor, record: Record, target: Target | None = N
     `keep` is None if a fact about the calibrator's traces or the answer is unknown.
     """
     confidence = trace_confidence(predictor, record, target)
-    return doubted(confidence, open_questions(as_frame([record]), predictor.fitted_on))
+    return doubted(confidence, compare_record(record, predictor.fitted_on).unknown)
 
 
 def trace_confidence(
@@ -201,7 +207,7 @@ def read_response(
     body = response if isinstance(response, dict) else response.model_dump()
     row = {"id": "answer", "request": dict(request or {}), "response": body}
     record = read_row(row, reading_for(predictor.fitted_on, reading))
-    require_same_kind(as_frame([record]), predictor.fitted_on)
+    compare_record(record, predictor.fitted_on)
     return record
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from tracecal.answers.parts.cutter import cut_parts
@@ -11,7 +12,12 @@ from tracecal.answers.parts.parts import Parts
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import RECORDS, TRACE, Record
 from tracecal.calibration.part_answers import NO_TOKENS, part_answers
-from tracecal.calibrator.confidence import Confidence, confidence_and_inputs, read_response
+from tracecal.calibrator.confidence import (
+    Confidence,
+    confidence_and_inputs,
+    doubted,
+    read_response,
+)
 from tracecal.calibrator.predictor import Predictor, Target
 from tracecal.calibrator.scoring import score_answers
 from tracecal.calibrator.trace_kinds import require_parts
@@ -57,6 +63,41 @@ class ScoredPart(NamedTuple):
     start: int
     end: int
     confidence: Confidence
+
+
+class ScoredAnswer(NamedTuple):
+    """An answer's confidence, its inputs if it has a probability, and its parts if any are named.
+
+    `inputs` are those of `answer_inputs`.
+    """
+
+    confidence: Confidence
+    inputs: np.ndarray | None
+    parts: list[ScoredPart] | None
+
+
+def score_with_parts(
+    predictor: Predictor,
+    record: Record,
+    target: Target | None,
+    asked: Sequence[str],
+    doubts: Sequence[str],
+) -> ScoredAnswer:
+    """Score an answer, and the parts that the calibrator or the requested paths `asked` name.
+
+    A calibrator of parts gives the answer itself no probability. The `doubts` are reasons not to
+    keep the answer, nor any part.
+    """
+    is_whole, parts = predictor.fitted_on.parts is None, None
+    if asked or not is_whole:
+        parts, reason = record_parts(predictor, record, target, asked)
+        parts = [part._replace(confidence=doubted(part.confidence, doubts)) for part in parts]
+    if not is_whole:
+        return ScoredAnswer(Confidence(None, reason=reason), None, parts)
+    confidence, x = confidence_and_inputs(predictor, record, target)
+    if x is None:
+        return ScoredAnswer(confidence, None, None)
+    return ScoredAnswer(doubted(confidence, doubts), x, parts)
 
 
 def record_parts(

@@ -1,11 +1,14 @@
 """Whether answers match the model, task and kind of traces that a calibrator was fitted on."""
 
 from collections.abc import Collection, Iterable
+from functools import lru_cache
+from typing import NamedTuple
 
 import polars as pl
 
+from tracecal.answers.raw_answer import Known, Reasoning, StopToken
 from tracecal.answers.reading import Reading
-from tracecal.answers.record import ENTROPY_KIND
+from tracecal.answers.record import ENTROPY_KIND, Record, as_frame
 from tracecal.calibration.fingerprints import KNOWN_ANSWER, are_among
 from tracecal.calibrator.schema import CalibrationData
 from tracecal.errors import InputError
@@ -75,6 +78,48 @@ def compare_kinds(
         kind or decoding or other_task or (KNOWN_ANSWER if is_labelled else None)
         for kind, decoding, other_task, is_labelled in reasons
     ]
+
+
+class RecordDoubts(NamedTuple):
+    """What speaks against keeping an answer: the facts that are unknown, and its decoding.
+
+    `decoding` says why no threshold decides about answers decoded like it; None where one does.
+    """
+
+    unknown: list[str]
+    decoding: str | None
+
+
+def compare_record(record: Record, fitted_on: CalibrationData) -> RecordDoubts:
+    """Compare one answer with those that a calibrator was fitted on.
+
+    Raises `InputError` where it is of another model or kind of trace.
+    """
+    kind = record.model, record.stop_token, record.processed, record.reasoning
+    refusal, unknown = _kind_questions(fitted_on, *kind, record.surprisal is not None)
+    if refusal is not None:
+        raise InputError(refusal)
+    return RecordDoubts(unknown, other_decoding(record.decoding, fitted_on))
+
+
+@lru_cache(maxsize=1000)
+def _kind_questions(
+    fitted_on: CalibrationData,
+    model: str | None,
+    stop_token: StopToken,
+    processed: Known,
+    reasoning: Reasoning,
+    has_trace: bool,
+) -> tuple[str | None, list[str]]:
+    """Return why answers of a kind are refused, or None, and what is unknown about them."""
+    kind = {"stop_token": stop_token, "processed": processed, "reasoning": reasoning}
+    record = Record("answer", [0.0] if has_trace else None, model=model, **kind)
+    answers = as_frame([record])
+    try:
+        require_same_kind(answers, fitted_on)
+    except InputError as error:
+        return str(error), []
+    return None, open_questions(answers, fitted_on)
 
 
 def require_parts(fitted_on: CalibrationData, scores_parts: bool) -> None:

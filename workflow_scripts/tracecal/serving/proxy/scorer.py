@@ -9,26 +9,19 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from tracecal.answers.parts.parts import requested_parts
-from tracecal.answers.raw_answer import UNDECODED, Known, Reasoning, StopToken
+from tracecal.answers.raw_answer import UNDECODED
 from tracecal.answers.reading import Reading
-from tracecal.answers.record import Record, as_frame
+from tracecal.answers.record import Record
 from tracecal.answers.row import read_row
-from tracecal.calibrator.confidence import Confidence, confidence_and_inputs, doubted
-from tracecal.calibrator.parts import ScoredPart, record_parts
+from tracecal.calibrator.confidence import Confidence
+from tracecal.calibrator.parts import ScoredPart, score_with_parts
 from tracecal.calibrator.predictor import Predictor, Target
-from tracecal.calibrator.schema import CalibrationData
-from tracecal.calibrator.trace_kinds import (
-    NEXT_QUESTION,
-    open_questions,
-    other_decoding,
-    require_same_kind,
-)
+from tracecal.calibrator.trace_kinds import NEXT_QUESTION, compare_record
 from tracecal.errors import InputError, WrongRow
 from tracecal.io.log import LOGGER
 from tracecal.serving.proxy.json_bodies import Object
@@ -123,79 +116,38 @@ class Scorer(Unscored):
     def _score(self, answer: Object, request: Object) -> "tuple[Object, Inputs | None]":
         """Return an answer's confidence as JSON values, and its inputs if it has a probability.
 
-        Raises `WrongRow`, `InputError` or `ValidationError` if the answer cannot be read.
+        Raises `WrongRow`, `InputError` or `ValidationError` if the answer cannot be read, or the
+        calibrator is not for it.
         """
         if request.get("echo"):
             raise WrongRow("with 'echo' the prompt's tokens stand among the answer's")
         predictor = self.predictor
         row = {"id": "answer", "request": request, "response": answer}
         record = read_row(row, self.reading)
-        kind = record.model, record.stop_token, record.processed, record.reasoning
-        has_trace = record.surprisal is not None
-        refusal, questions = kind_questions(predictor.fitted_on, *kind, has_trace)
-        if doubt := other_decoding(record.decoding, predictor.fitted_on):
-            refusal = refusal or (doubt if predictor.fitted_on.processed == "no" else None)
-            questions = [*questions, doubt]
-        if refusal:
-            return self.unknown(refusal), None
-        doubts = [*token_doubts(answer, record, request), *questions]
-        if predictor.fitted_on.parts is not None:
-            parts, reason = self._score_parts(record, request, doubts)
-            return self._as_json(Confidence(None, reason=reason), parts), None
-        confidence, x = confidence_and_inputs(predictor, record, self.target)
-        if x is None:
-            return self._as_json(confidence), None
-        parts, _ = self._score_parts(record, request, doubts)
-        return self._as_json(doubted(confidence, doubts), parts), (x[0], len(record.surprisal))
-
-    def _score_parts(
-        self, record: Record, request: Object, doubts: Sequence[str]
-    ) -> tuple[list[Object] | None, str | None]:
-        """Return the scored parts of an answer as JSON values, and why parts are missing.
-
-        The parts are None if neither the calibrator nor the request names any.
-        """
+        doubts = token_doubts(answer, record, request)
+        unknown, decoding = compare_record(record, predictor.fitted_on)
+        if decoding and predictor.fitted_on.processed == "no":
+            raise WrongRow(decoding)
+        doubts += [*unknown, *filter(None, [decoding])]
         names = requested_parts(request)
-        if self.predictor.fitted_on.parts is None and not names:
-            return None, None
-        parts, reason = record_parts(self.predictor, record, self.target, names)
-        return [_part_as_json(part, doubts) for part in parts], reason
+        confidence, x, parts = score_with_parts(predictor, record, self.target, names, doubts)
+        inputs = None if x is None else (x[0], len(record.surprisal))
+        return self._as_json(confidence, parts), inputs
 
-    def _as_json(self, confidence: Confidence, parts: list[Object] | None = None) -> Object:
+    def _as_json(self, confidence: Confidence, parts: list[ScoredPart] | None = None) -> Object:
         """Return a confidence as JSON values, with `parts` where there may be any."""
         is_named = isinstance(self.target, str)
         plain = vars(confidence) | {"error_rate": None if is_named else self.target}
         plain |= {"promise": self.target} if is_named else {}
         if parts is None and self.predictor.fitted_on.parts is None:
             return plain
-        return plain | {"parts": parts or []}
+        return plain | {"parts": [_part_as_json(part) for part in parts or ()]}
 
 
-def _part_as_json(part: ScoredPart, doubts: Sequence[str]) -> Object:
+def _part_as_json(part: ScoredPart) -> Object:
     """Return a part as JSON values, with the fields of its confidence."""
     fields = part._asdict()
-    confidence = fields.pop("confidence")
-    return fields | vars(doubted(confidence, doubts))
-
-
-@lru_cache(maxsize=1000)
-def kind_questions(
-    fitted_on: CalibrationData,
-    model: str | None,
-    stop_token: StopToken,
-    processed: Known,
-    reasoning: Reasoning,
-    has_trace: bool,
-) -> tuple[str | None, list[str]]:
-    """Return why answers of a kind are refused, or None, and what is unknown about them."""
-    kind = {"stop_token": stop_token, "processed": processed, "reasoning": reasoning}
-    record = Record("answer", [0.0] if has_trace else None, model=model, **kind)
-    answers = as_frame([record])
-    try:
-        require_same_kind(answers, fitted_on)
-    except InputError as error:
-        return str(error), []
-    return None, open_questions(answers, fitted_on)
+    return fields | vars(fields.pop("confidence"))
 
 
 def token_doubts(answer: Object, record: Record, request: Object) -> list[str]:

@@ -114,13 +114,14 @@ class Watcher:
         if len(self._queue) < MAX_QUEUED:
             request_id, choice = _request_and_choice(answer)
             row = {"request": request, "response": answer}
+            text = self._text_of(row)
             queued = QueuedAnswer(
                 example_id=f"{request_id}#{choice}" if choice else request_id,
                 key=key_of(row, self.alarm_settings.one_per) or request_id,
                 choice=choice,
                 inputs=inputs,
                 keep=np.nan if keep is None else float(keep),
-                row=self._text_of(row),
+                row=text,
             )
             self._queue.append(queued)
         else:
