@@ -4,7 +4,7 @@ PYTHON ?= python3
 CORES ?= $(shell nproc)
 BIN := .venv/bin
 
-.PHONY: help demo run report pictures examples notebooks test test-runs test-real validate test-slurm test-cloud test-lowest test-wheel test-recipes test-vllm test-evaluators soak bench docs lint format clean
+.PHONY: help demo run report pictures reference examples notebooks test test-runs test-real validate test-slurm test-cloud test-lowest test-wheel test-recipes test-vllm test-evaluators soak bench docs lint format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -21,8 +21,14 @@ run: .venv/installed ## run your configuration: CONFIG=config/mine.yaml
 report: demo ## write the demo's tables and figures as web pages to report.zip
 	$(BIN)/snakemake all costs --report report.zip --report-stylesheet report/style.css
 
-pictures: demo ## write the findings and pictures of README and docs, with Chromium
-	$(BIN)/python workflow_scripts pictures
+pictures: export PYTHONPATH = workflow_scripts
+pictures: $(if $(RUN),.venv/installed,demo) ## write the findings and pictures of README and docs, with Chromium
+	$(BIN)/python -m maintenance.pictures $(RUN)
+
+reference: export PYTHONPATH = workflow_scripts
+reference: .venv/installed ## write what the docs and schemas say of commands, names and settings
+	$(BIN)/python -m maintenance.describe_config
+	$(BIN)/python -m maintenance.describe_api
 
 # Real answers of SmolLM2: three tasks are tried on some cities, and the best is asked about others.
 examples: export PYTHONPATH = workflow_scripts

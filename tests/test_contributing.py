@@ -1,6 +1,7 @@
 """CONTRIBUTING.md: what it says of the layers, and its recipes, applied to a copy of the tree."""
 
 import ast
+import os
 import re
 import shutil
 import subprocess
@@ -182,7 +183,7 @@ trace_workflow/analyses/test_calibration_size.py trace_workflow/analyses/test_cr
 trace_workflow/analyses/test_early_doubt.py trace_workflow/analyses/test_few_labels.py
 trace_workflow/analyses/test_localized_errors.py
 trace_workflow/analyses/test_reliability_selective.py
-trace_workflow/commands trace_workflow/config trace_workflow/figures/test_robustness_panels.py
+maintenance trace_workflow/config trace_workflow/figures/test_robustness_panels.py
 trace_workflow/plan trace_workflow/tables
 tracecal/answers tracecal/api tracecal/explorer/test_page.py
 tracecal/explorer/test_shown.py tracecal/calibration/test_few_labels.py
@@ -197,8 +198,10 @@ def test_with_all_recipes_together_the_tests_of_what_they_add_to_pass(tmp_path):
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     for name in RECIPES:
         apply(diff_of(name), tmp_path)
-    for command in ("describe_config", "describe_api"):
-        subprocess.run([sys.executable, "workflow_scripts", command], cwd=tmp_path, check=True)
+    environment = os.environ | {"PYTHONPATH": "workflow_scripts"}
+    for name in ("describe_config", "describe_api"):
+        command = [sys.executable, "-m", f"maintenance.{name}"]
+        subprocess.run(command, cwd=tmp_path, env=environment, check=True)
     # The data that tests read beside a checkout, and its environment.
     (tmp_path / ".venv").symlink_to(ROOT / ".venv")
     chosen = [f"tests/{name}" for name in READING]

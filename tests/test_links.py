@@ -15,7 +15,7 @@ PAGES = [
 # Named in a message, a comment or a text: what stands there is a page.
 NAMED = re.compile(r"(?<![\w/.])docs/[\w/]+\.(?:md|svg|png)")
 
-WRITTEN = r"<!-- written by `python workflow_scripts describe_api` -->.*?<!-- end -->"
+WRITTEN = r"<!-- written by `make reference` -->.*?<!-- end -->"
 
 
 def prose(page):

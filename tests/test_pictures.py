@@ -5,17 +5,17 @@ import struct
 import polars as pl
 import pytest
 
-from support.chromium import installed
-from support.explorer_answers import ESTIMATORS, MODELS, TASKS, answers
-from test_report import PLAN
-from trace_workflow.commands import pair, pictures
-from trace_workflow.commands.pictures import (
+from maintenance import pair, pictures
+from maintenance.pictures import (
     PAGES,
     RUNS,
     picture,
     pictures_shown,
     with_first_finding,
 )
+from support.chromium import installed
+from support.explorer_answers import ESTIMATORS, MODELS, TASKS, answers
+from test_report import PLAN
 from tracecal.errors import InputError
 from tracecal.explorer.contents import contents
 from tracecal.explorer.page import page

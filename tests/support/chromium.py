@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from trace_workflow.commands.pictures import BROWSERS
+from maintenance.pictures import BROWSERS
 
 PATIENCE = 20
 

@@ -1,6 +1,6 @@
 """Write config/README.md, config/{schema,task.schema}.json and the schema of calibrators' files.
 
-python workflow_scripts describe_config
+make reference
 
 README.md has a line for each key. jsonschema2md 1.7 makes 450 lines of nested lists from the same
 schema, where no key has its path (study.main.tasks) and each optional key takes three lines.
@@ -20,8 +20,7 @@ from trace_workflow.config.config import Config
 from trace_workflow.config.tasks import TaskSpec
 from tracecal.io.files import write_text
 
-SCRIPTS = Path(__file__).resolve().parents[2]
-ROOT = SCRIPTS.parent
+ROOT = Path(__file__).resolve().parents[1]
 README = """# Configuration
 
 A run is one YAML file: `snakemake --cores all --configfile config/mine.yaml`. Start from
@@ -31,8 +30,7 @@ the line `# yaml-language-server: $schema=schema.json` complete and check keys a
 A folder that `snakedeploy deploy-workflow` or `init` wrote has it as `config/config.yaml`; it needs
 the workflow's package: [how to install it](../docs/reference/installation.md#without-a-clone).
 
-This page and the two `*.json` files are written from the code by
-`python workflow_scripts describe_config`.
+This page and the two `*.json` files are written from the code by `make reference`.
 
 ## Keys of a run
 

@@ -8,9 +8,7 @@ import pytest
 import tracecal
 from tracecal.cli.main import COMMANDS
 
-COMMAND = Path(__file__).resolve().parents[3] / (
-    "workflow_scripts/trace_workflow/commands/describe_api.py"
-)
+COMMAND = Path(__file__).resolve().parents[2] / ("maintenance/describe_api.py")
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +19,7 @@ def described():
 
 def test_the_pages_are_what_the_docstrings_say(described):
     for page, (written, text) in described.items():
-        assert written == text, f"{page}: run python workflow_scripts describe_api"
+        assert written == text, f"{page}: run make reference"
 
 
 def test_every_command_option_and_name_is_described(described):

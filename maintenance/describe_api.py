@@ -1,6 +1,6 @@
 """Write what docs/ say about every command and public name, from their docstrings.
 
-python workflow_scripts describe_api
+make reference
 """
 
 import inspect
@@ -14,8 +14,8 @@ from tracecal.cli.docstring import read_docstring
 from tracecal.cli.main import COMMANDS
 from tracecal.io.files import write_text
 
-DOCS = Path(__file__).resolve().parents[3] / "docs"
-BEGIN = "<!-- written by `python workflow_scripts describe_api` -->"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+BEGIN = "<!-- written by `make reference` -->"
 END = "<!-- end -->"
 
 

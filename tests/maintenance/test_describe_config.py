@@ -8,21 +8,17 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from trace_workflow.commands.describe_config import keys
+from maintenance.describe_config import keys
 from trace_workflow.config.config import Config
 from trace_workflow.config.tasks import TaskSpec
 
-ROOT = Path(__file__).resolve().parents[3]
-DESCRIBED = runpy.run_path(
-    str(ROOT / "workflow_scripts/trace_workflow/commands/describe_config.py")
-)["described"]()
+ROOT = Path(__file__).resolve().parents[2]
+DESCRIBED = runpy.run_path(str(ROOT / "maintenance/describe_config.py"))["described"]()
 
 
 @pytest.mark.parametrize("path", DESCRIBED, ids=lambda path: path.name)
 def test_the_files_are_what_the_code_says(path):
-    assert path.read_text(encoding="utf-8") == DESCRIBED[path], (
-        "run: python workflow_scripts describe_config"
-    )
+    assert path.read_text(encoding="utf-8") == DESCRIBED[path], "run: make reference"
 
 
 def test_every_key_is_listed_once():

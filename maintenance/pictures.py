@@ -1,6 +1,6 @@
 """Write the pictures, findings and numbers of README and docs, from a finished run.
 
-python workflow_scripts pictures [results/demo]     or results/evening
+make pictures     or make pictures RUN=results/evening
 """
 
 import os
@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 import polars as pl
 
-from trace_workflow.commands import pair
+from maintenance import pair
 from tracecal.errors import InputError
 from tracecal.io.files import read_parquet, write_bytes, write_text
 from tracecal.io.input_files import read_yaml
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[1]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
