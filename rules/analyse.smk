@@ -49,6 +49,7 @@ rule analyse:
             "analyse.py",
             loads=modules_of_entry(PLAN.analyses, "analysis"),
             module=lambda wildcards: PLAN.analyses[wildcards.analysis].module,
+            function=lambda wildcards: PLAN.analyses[wildcards.analysis].function,
             settings=settings_of_entry(PLAN.analyses, "analysis"),
         ),
     message:

@@ -9,5 +9,5 @@ from tracecal.io.files import write_parquet
 with job(snakemake):
     settings = dict(snakemake.params.settings)
     files = StudyFiles(dict(snakemake.input.items()), settings.pop("pairs", ()))
-    frame = import_module(snakemake.params.module).analysis(files, **settings)
-    write_parquet(frame, snakemake.output[0])
+    analysis = getattr(import_module(snakemake.params.module), snakemake.params.function)
+    write_parquet(analysis(files, **settings), snakemake.output[0])

@@ -7,7 +7,7 @@ import pytest
 
 from support.arrow_files import write_arrow
 from support.scripts import run_script
-from trace_workflow.analyses.pooled_averages import analysis
+from trace_workflow.analyses.averages import average_pooled
 from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.calibration.splits import make_splits
 from tracecal.features.features import answer_features
@@ -82,7 +82,11 @@ def run(analysis, results, kinds, pairs=PAIRS, module=None, **settings):
         results,
         input=inputs,
         output={"analysis": output},
-        params={"module": module, "settings": {"pairs": pairs} | settings},
+        params={
+            "module": module,
+            "function": "analysis",
+            "settings": {"pairs": pairs} | settings,
+        },
         modules=(module,),
         analysis=analysis,
     )
@@ -104,7 +108,7 @@ def test_spike_modeling_and_its_averages(results):
     assert found.height == 5 * 3 * 2
     assert set(found["n"]) == {2 * 39}
     files = StudyFiles({"measured": results / "spike_modeling.parquet"})
-    averages = analysis(files, what="features")
+    averages = average_pooled(files, what="features")
     assert averages.height == 5 * 2
     assert set(averages["splits"]) == {3}
 

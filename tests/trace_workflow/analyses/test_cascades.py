@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from support.arrow_files import write_arrow
 from support.synthetic import ENTRIES
-from trace_workflow.analyses import joined_cascades
-from trace_workflow.analyses.cascades import CASCADES, analysis
+from trace_workflow.analyses.cascades import CASCADES, analysis, join_pairs
 from trace_workflow.analyses.study_files import StudyFiles
 from trace_workflow.tables import cascades as table
 from trace_workflow.tables import columns
@@ -295,7 +294,7 @@ def test_the_cascades_of_all_pairs_are_joined_in_their_order(tmp_path):
     paths = [tmp_path / f"{place}.parquet" for place in range(3)]
     for path, frame in zip(paths, parts, strict=True):
         frame.write_parquet(path)
-    made = joined_cascades.analysis(StudyFiles({"parts": paths}))
+    made = join_pairs(StudyFiles({"parts": paths}))
     assert made.equals(pl.concat(parts)) and made.schema == CASCADES
 
 

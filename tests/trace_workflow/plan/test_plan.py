@@ -51,7 +51,7 @@ def test_each_module_takes_what_it_is_given(run_plan):
     """
     for result in run_plan.analyses.values():
         module = import_module(result.module)
-        inspect.signature(module.analysis).bind("files", **result.settings)
+        inspect.signature(getattr(module, result.function)).bind("files", **result.settings)
         source = inspect.getsource(module) + inspect.getsource(read_risks)
         kinds = set(re.findall(r"files\.(labels|splits)\(\)", source))
         kinds |= {kind for kind in result.inputs if f'"{kind}"' in source}

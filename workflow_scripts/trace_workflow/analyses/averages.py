@@ -33,6 +33,15 @@ def analysis(
     return averages(read_parquet(files["measured"], [*by, *METRICS]), studies, by)
 
 
+def average_pooled(files: StudyFiles, what: str) -> pl.DataFrame:
+    """Average metrics of the pooled answers of several tasks, from the file `measured`.
+
+    `what` is its column that tells the rows apart: 'estimator' or 'features'.
+    """
+    keys = ["model", "tasks", what, "metric"]
+    return average_over_splits(read_parquet(files["measured"], needed=keys), keys)
+
+
 def averages(
     metrics: pl.DataFrame, studies: Mapping[str, Mapping], by: Sequence[str] = ()
 ) -> pl.DataFrame:

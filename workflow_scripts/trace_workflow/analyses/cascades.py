@@ -76,6 +76,11 @@ def analysis(
     return table.with_columns(**keys).select(*CASCADES)
 
 
+def join_pairs(files: StudyFiles) -> pl.DataFrame:
+    """Concatenate all `parts`, the analyses of a run's pairs of models, in their order."""
+    return pl.concat(map(read_parquet, files["parts"]))
+
+
 def _token_costs(
     prices: Sequence[Mapping[str, float] | None], parameters: Sequence[int | None]
 ) -> tuple[str | None, list[TokenCost]]:

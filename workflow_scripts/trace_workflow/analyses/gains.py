@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from trace_workflow.analyses.averages import mean, mean_series, spread
-from trace_workflow.analyses.study_files import models_of
+from trace_workflow.analyses.averages import AVERAGES, mean, mean_series, spread
+from trace_workflow.analyses.study_files import StudyFiles, models_of
 from tracecal.estimators.estimator import PICKED, TRACE_PLUS
+from tracecal.io.files import read_parquet
 
 # Signs that make larger values better.
 SIGNS = {
@@ -37,6 +38,14 @@ GAINS = dict.fromkeys(KEYS, pl.String) | {
     "undefined": pl.Int64,
 }
 Side = tuple[float | None, Sequence[float | None]]  # a mean, and the series of single splits
+
+
+def language_gains(
+    files: StudyFiles, baselines: Sequence[str], named_baseline: str
+) -> pl.DataFrame:
+    """The `gains` in a run's averages by language, which have no intervals."""
+    averages = read_parquet(files["averages"], [*AVERAGES, "language"])
+    return gains(averages, baselines, named_baseline, by=["language"])
 
 
 def gains(

@@ -117,4 +117,4 @@ def _pair_analysis(
 def _joined_analysis(name: str, pairs: ModelPairs) -> Analysis:
     """The analyses of all pairs as one frame."""
     parts = [analysed(f"{name}/{small}/{large}") for small, large in pairs]
-    return Analysis(name, {"parts": parts}, made_by="joined_cascades", quick=True)
+    return Analysis(name, {"parts": parts}, made_by="cascades", function="join_pairs", quick=True)

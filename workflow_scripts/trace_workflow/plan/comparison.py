@@ -125,6 +125,8 @@ def _analyses(run: Run) -> Iterator[Analysis]:
         "language_improvements",
         {"averages": analysed("language_averages")},
         baselines | named_baseline,
+        made_by="gains",
+        function="language_gains",
         quick=True,
     )
 

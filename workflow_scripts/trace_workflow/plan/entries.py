@@ -64,13 +64,14 @@ class Result:
 
 @dataclass(frozen=True)
 class Analysis(Result):
-    """analyses/<name>.parquet: the frame that `analysis(**inputs, **settings)` returns.
+    """analyses/<name>.parquet: the frame that a `function(files, **settings)` returns.
 
-    The function is in the module of `trace_workflow.analyses` with the analysis' name, or in
+    It is `analysis` in the module of `trace_workflow.analyses` with the analysis' name, or in
     `made_by`. A `quick` analysis takes a second and need not be queued on a cluster.
     """
 
     made_by: str = ""
+    function: str = "analysis"
     quick: bool = False
 
     @property

@@ -58,7 +58,7 @@ def _spikes(run: Run) -> Iterator[Result | PlannedTable]:
     yield comparison_table(run, "spike_strata", "spike_strata", estimators=[], weights=0)
     method = {"method": run.config.calibration.method}
     yield _of_pairs("spike_modeling", "features labels splits", method)
-    yield _averages("spike_modeling", made_by="pooled_averages", what="features")
+    yield _averages("spike_modeling", "average_pooled", what="features")
     # Its largest set of features is that of decayed entropies and surprisals.
     yield comparison_table(
         run, "spike_modeling", "spike_modeling_averages", estimators=[], weights=4
@@ -94,10 +94,12 @@ def _representative(run: Run) -> Iterator[Result | PlannedTable]:
         yield _of_pairs(name, "predictions labels", settings, made_by="reliability_selective")
     by_length = {"estimators": representative.ids} | bins
     yield _of_pairs("length_stratified", "predictions labels scores features", by_length)
-    means = {"made_by": "averages", "studies": run.main}
-    yield _averages("calibration_size", **means, by=["calibration_share"])
-    yield _averages("length_stratified", **means, by=["stratum"])
-    yield _averages("reliability_selective", made_by="pooled_averages", what="estimator")
+    for name, column in (
+        ("calibration_size", "calibration_share"),
+        ("length_stratified", "stratum"),
+    ):
+        yield _averages(name, "analysis", studies=run.main, by=[column])
+    yield _averages("reliability_selective", "average_pooled", what="estimator")
     if not representative:
         return
     for name in ("localized_global_errors", "localized_error_subtypes"):
@@ -180,7 +182,9 @@ def _of_pairs(
     return Analysis(name, pair_files(kinds), settings or {}, pairs="main", made_by=made_by)
 
 
-def _averages(name: str, made_by: str, **settings: Any) -> Analysis:
-    """The averages of the analysis `name`."""
+def _averages(name: str, function: str, **settings: Any) -> Analysis:
+    """The averages of the analysis `name`, by a `function` of `analyses.averages`."""
     measured = {"measured": analysed(name)}
-    return Analysis(f"{name}_averages", measured, settings, made_by=made_by, quick=True)
+    return Analysis(
+        f"{name}_averages", measured, settings, made_by="averages", function=function, quick=True
+    )
