@@ -42,11 +42,66 @@ def test_the_options_that_are_named_read_the_row():
         ),
         ({"out": {"probs": [0.5]}}, {"probabilities": "out.probs"}),
         ({"out": {"logprobs": {}, "text": "5"}}, {}),
-        ({"out": [{"logprobs": [-1.0]}]}, {}),
+        ({"out": [{"logprobs": [-1.0]}]}, {"logprobs": "out.0.logprobs"}),
+        ({"out": []}, {}),
     ],
 )
 def test_log_probabilities_are_found_with_what_stands_near_them(row, paths):
     assert column_paths(row) == paths
+
+
+CHAT = {"model": "m", "choices": [{"message": {"role": "assistant", "content": "5"}}]}
+CHAT["choices"][0] |= {"logprobs": TOKENS, "finish_reason": "stop"}
+REQUEST = {"messages": [{"role": "user", "content": "2 + 3?"}], "temperature": 0}
+
+
+@pytest.mark.parametrize(
+    ("row", "paths"),
+    [
+        (
+            {"meta": {"key": "t"}, "record": {"req": REQUEST, "resp": CHAT}},
+            {"response": "record.resp", "request": "record.req"},
+        ),
+        (
+            {"meta": {"key": "t"}, "request": REQUEST, "calls": [{"reply": CHAT}]},
+            {"response": "calls.0.reply"},
+        ),
+    ],
+)
+def test_a_whole_response_is_found_and_read_with_its_request(row, paths):
+    with pytest.raises(InputError, match="its format is unknown; where it seems") as raised:
+        read_rows([row], Reading())
+    words = str(raised.value).partition("--columns ")[2].split(". ")[0].split()
+    assert dict(word.split("=") for word in words) == paths
+    answers = read_rows([row], Reading(columns=paths, id="meta.key")).frame
+    plain = read_rows([{"id": "t", "request": REQUEST, "response": CHAT}], Reading()).frame
+    assert answers.equals(plain) and answers["example_id"].to_list() == ["t"]
+
+
+def test_each_choice_of_a_response_that_is_named_is_an_answer():
+    second = CHAT["choices"][0] | {"index": 1, "message": {"content": "7"}}
+    row = {"key": "t", "out": CHAT | {"choices": [CHAT["choices"][0], second]}, "correct": [1, 0]}
+    frame = read_rows([row], Reading(columns={"response": "out"}, id="key")).frame
+    assert frame.select("example_id", "answer", "correct").rows() == [
+        ("t", "5", True),
+        ("t#choice-2", "7", False),
+    ]
+
+
+def test_a_text_column_named_response_is_a_text():
+    row = {"id": "t", "out": {"text": "5", "logprobs": [-1.0]}}
+    columns = {"response": "out.text", "logprobs": "out.logprobs"}
+    assert read_rows([row], Reading(columns=columns)).frame["answer"].to_list() == ["5"]
+
+
+def test_a_path_without_a_value_in_any_row_is_refused():
+    columns = {"answer": "completion.content", "logprobs": "completion.logprob"}
+    expected = r"no row has a value at completion.logprob \(--columns logprobs=completion.logprob\)"
+    with pytest.raises(InputError, match=expected):
+        read_rows([ROW], Reading(columns=columns, id="trace_id"))
+    some = [ROW, ROW | {"trace_id": "t-2", "completion": INNER | {"logprob": [-0.5]}}]
+    frame = read_rows(some, Reading(columns=columns, id="trace_id")).frame
+    assert frame["surprisal"].to_list() == [None, [0.5]]
 
 
 def test_a_row_without_log_probabilities_has_its_fields_listed():

@@ -1,15 +1,20 @@
 """Where a row of an unknown form holds its answer: the paths that `--columns` takes.
 
-`column_paths(row)` searches the objects within a row for log-probabilities, and near them for the
-text, the end and the model. `describe_unknown(row)` is the error message of a row in no format.
+`column_paths(row)` searches the objects within a row for a server's whole response, or else for
+log-probabilities, and near them for the text, the end and the model. `describe_unknown(row)` is the
+error message of a row in no format.
 """
 
 from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
+from tracecal.answers.decoding import SENT
 from tracecal.answers.formats.columns import LOGPROBS, PROBABILITIES, TEXTS
 from tracecal.answers.formats.logprobs import read_logprobs
+from tracecal.answers.formats.registry import FORMATS, recognise
 from tracecal.errors import WrongRow, some_of
 
 MOST_OBJECTS = 1000  # to search in a row
@@ -25,6 +30,8 @@ def column_paths(row: Mapping[str, Any]) -> dict[str, str]:
     {'logprobs': 'reply.logprobs', 'answer': 'reply.content'}
     """
     for place in _objects(row):
+        if len(place) > 1 and _is_response(place[-1][1]):
+            return {"response": _join(place)} | _request_path(place)
         name = next((name for name in TRACES if _is_trace(place[-1][1].get(name))), None)
         if name is None:
             continue
@@ -38,14 +45,14 @@ def column_paths(row: Mapping[str, Any]) -> dict[str, str]:
     return {}
 
 
-def describe_unknown(row: Mapping[str, Any], formats: Mapping[str, Any]) -> str:
-    """Say that a row is in none of the `formats`, and which options may read it."""
+def describe_unknown(row: Mapping[str, Any]) -> str:
+    """Say that a row is in no known format, and which options may read it."""
     if paths := column_paths(row):
         options = " ".join(f"{column}={path}" for column, path in paths.items())
         return f"its format is unknown; where it seems to hold an answer: --columns {options}"
     return (
         f"its format is unknown, and none of its fields ({some_of([*row], MOST_FIELDS)}) holds "
-        f"log-probabilities; expected one of {', '.join(formats)}; with other names, say where: "
+        f"log-probabilities; expected one of {', '.join(FORMATS)}; with other names, say where: "
         "--columns answer=PATH logprobs=PATH"
     )
 
@@ -61,11 +68,35 @@ def _objects(row: Mapping[str, Any]) -> Iterator[Place]:
             return
         place = places.popleft()
         yield place
-        places += [
-            [*place, (name, value)]
-            for name, value in place[-1][1].items()
-            if isinstance(value, dict) and "." not in name and name not in TRACES
-        ]
+        for name, value in place[-1][1].items():
+            if "." in name or name in TRACES:
+                continue
+            if isinstance(value, list) and value and isinstance(value[0], dict):
+                name, value = f"{name}.0", value[0]
+            if isinstance(value, dict):
+                places.append([*place, (name, value)])
+
+
+def _is_response(value: Mapping[str, Any]) -> bool:
+    """Whether an object is an answer with log-probabilities in a server's format."""
+    try:
+        answer_format = recognise(dict(value))
+        return answer_format.name != "columns" and bool(answer_format.read(dict(value)).steps)
+    except (WrongRow, ValidationError):
+        return False
+
+
+def _request_path(place: Place) -> dict[str, str]:
+    """The path of the request, an object beside the response or beside those around it."""
+    for depth in range(len(place) - 1, 0, -1):
+        for name, value in place[depth - 1][1].items():
+            if isinstance(value, dict) and any(value.get(key) for key in SENT):
+                return (
+                    {}
+                    if name == "request" and depth == 1
+                    else {"request": _join(place[:depth], name)}
+                )
+    return {}
 
 
 def _nearest(place: Place, names: tuple[str, ...]) -> str | None:

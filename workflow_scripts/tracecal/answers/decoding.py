@@ -26,6 +26,7 @@ NEUTRAL: dict[str, tuple[object, ...]] = {
 # Where a row keeps the settings of its request.
 REQUESTS = ("request", "generation_settings", "sampling_params", "parameters", "generation_config")
 REQUESTS += ("model_parameters", "modelParameters", "kwargs")
+SENT = ("messages", "prompt", "input", "contents")  # what a request sends to the model
 # Where Gemini, TGI, Ollama and SGLang keep the settings within a request; Gemini's in camel case.
 NESTED = ("generationConfig", "generation_config", "parameters", "options", "sampling_params")
 CAMEL_CASE = {

@@ -16,7 +16,7 @@ from tracecal.answers.parts.labels import PartLabels, split_part_labels
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record, as_frame
 from tracecal.answers.requests import Requests
-from tracecal.answers.row import has_verdict_at, read_row, split_row
+from tracecal.answers.row import has_verdict_at, read_row, split_row, without_values
 from tracecal.answers.row_file import numbered, open_rows, require_json
 from tracecal.answers.vocabulary import warn_of_assumed
 from tracecal.errors import FailedRequest, InputError, WrongRow, describe_wrong_rows
@@ -113,7 +113,9 @@ def _read(
     if ids is not None:  # examples of a task have one answer each
         reading = reading.model_copy(update={"choices": "first"})
     failed_rows: list[str] = []
+    empty_paths = dict(reading.columns)  # of named columns, without a value in any row so far
     for location, row in single_answers(rows, reading, source):
+        empty_paths = without_values(empty_paths, row)
         try:
             require_json(row)
             row, labels = split_part_labels(row)
@@ -143,6 +145,12 @@ def _read(
         raise InputError(
             f"{source}: {describe_wrong_rows(stopping)}. Correct them, or leave them out with "
             f"--wrong-rows skip.{remedy}"
+        )
+    if empty_paths:
+        name, path = next(iter(empty_paths.items()))
+        raise InputError(
+            f"{source}: no row has a value at {path} (--columns {name}={path}): correct the path, "
+            "or leave the column out."
         )
     wrong_rows += failed_rows
     if not records:

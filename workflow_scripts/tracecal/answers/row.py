@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from tracecal.answers.column_paths import describe_unknown
-from tracecal.answers.decoding import read_request
+from tracecal.answers.decoding import SENT, read_request
 from tracecal.answers.event_stream import read_stream
 from tracecal.answers.formats import columns
 from tracecal.answers.formats.format import Format, Row
@@ -32,9 +32,9 @@ from tracecal.errors import FailedRequest, WrongRow
 from tracecal.io.input_files import parsed_json
 
 LABELS = ("correct", "label")
+INDICES = frozenset(map(str, range(1000)))  # of lists, in a path
 LARGEST_EXACT = 2.0**53  # from here on, neighbouring whole numbers are one float
 IDS = ("custom_id", "example_id", "id", "doc_id")
-SENT = ("messages", "prompt", "input", "contents")  # what a request sends to the model
 # A row's own columns of the question; rows of benchmarks have its text in another.
 QUESTIONS = ("messages", "prompt", "question", "query", "instruction", "context", "passage")
 TASKS = ("task", "task_name")
@@ -106,12 +106,22 @@ def read_row(row: Any, reading: Reading) -> Record:
 def format_and_answer(row: Row, reading: Reading) -> tuple[Format, Row]:
     """Return the format of a row's answer, and the unwrapped answer. Raises `WrongRow`."""
     body = _body(row)
-    if reading.columns:
-        body = {name: value_at(row, path) for name, path in reading.columns.items()}
+    if reading.columns and not _names_response(row, reading):
+        body = _named_columns(row, reading)
     try:
         return _format(body, reading), body
     except WrongRow as error:
-        raise WrongRow(describe_unknown(row, FORMATS)) from error
+        raise WrongRow(describe_unknown(row)) from error
+
+
+def _names_response(row: Row, reading: Reading) -> bool:
+    """Whether the options name where a row holds a server's whole response."""
+    path = reading.columns.get("response")
+    return path is not None and isinstance(value_at(row, path), dict)
+
+
+def _named_columns(row: Row, reading: Reading) -> Row:
+    return {name: value_at(row, path) for name, path in reading.columns.items()}
 
 
 class Singles(NamedTuple):
@@ -137,7 +147,11 @@ def split_row(row: Any, reading: Reading) -> Singles:
     >>> [row["custom_id"] for row in singles.rows]
     ['sum', 'sum#choice-2']
     """
-    if not isinstance(row, dict) or reading.columns:
+    if not isinstance(row, dict):
+        return Singles([row])
+    if _names_response(row, reading):
+        row = row | _named_columns(row, reading)
+    elif reading.columns:
         return Singles([row])
     row = _with_parsed_texts(row)
     try:
@@ -381,7 +395,10 @@ def _verdicts(row: Row, body: Row, reading: Reading, raw: RawAnswer) -> dict[str
     if raw.verdicts:
         of_format |= _harness_verdict(raw.verdicts)
     # Columns that are named, and a harness's own metrics, are not second-guessed.
-    names = ("correct",) if reading.columns else () if "metrics" in body else LABELS
+    if reading.columns and not _names_response(row, reading):
+        names: tuple[str, ...] = ("correct",)
+    else:
+        names = () if "metrics" in body else LABELS
     in_row = {name: row.get(name) for name in names}
     in_body = {f"response.{name}": body.get(name) for name in names if body is not row}
     return of_format | in_row | in_body
@@ -451,12 +468,22 @@ def parse_moment(value: Any) -> float | None:
     return seconds if CENTURY[0].timestamp() <= seconds < CENTURY[1].timestamp() else None
 
 
+def without_values(paths: Mapping[str, str], row: Any) -> dict[str, str]:
+    """Return the columns and paths at which a row has no value."""
+    return {name: path for name, path in paths.items() if value_at(row, path) is None}
+
+
 def value_at(row: Any, path: str) -> Any:
-    """The value at a path in nested mappings; None where there is none.
+    """The value at a path in nested mappings and lists; None where there is none.
 
     >>> value_at({"scores": {"match": {"value": "C"}}}, "scores.match.value")
     'C'
+    >>> value_at({"replies": [{"text": "Lima"}]}, "replies.0.text")
+    'Lima'
     """
     for key in path.split("."):
-        row = row.get(key) if isinstance(row, dict) else None
+        if isinstance(row, list) and key in INDICES:
+            row = row[int(key)] if int(key) < len(row) else None
+        else:
+            row = row.get(key) if isinstance(row, dict) else None
     return row

@@ -30,6 +30,7 @@ from tracecal.answers.row import (
     TIMES,
     format_and_answer,
     read_row,
+    without_values,
 )
 from tracecal.answers.row_file import numbered, open_rows, require_json
 from tracecal.answers.step import Step, is_same_token
@@ -141,7 +142,9 @@ def explain_reading(answers: Any, *, reading: Reading | None = None) -> ReadingS
     formats, unread = Counter[str](), Counter[str]()
     records: dict[str, Record] = {}
     errors, example, n_questions = [], list[tuple[str, str]](), 0
+    empty_paths = dict(reading.columns)
     for number, (location, row) in enumerate(single_answers(rows, reading, source)):
+        empty_paths = without_values(empty_paths, row)
         try:
             require_json(row)
             answer_format, body = _recognised(row, reading, formats)
@@ -169,7 +172,12 @@ def explain_reading(answers: Any, *, reading: Reading | None = None) -> ReadingS
         notes.append(matched)
     if example:
         example.append(("verdict", _verdict_of(frame.row(0, named=True))))
-    missing = [*_missing(frame, n_questions, reading)] if frame.height else []
+    missing = [
+        f"a value at {path} in any row (--columns {name}={path}): correct the path, or leave the "
+        "column out."
+        for name, path in empty_paths.items()
+    ]
+    missing += _missing(frame, n_questions, reading) if frame.height else ()
     return ReadingSummary(
         dict(formats), frame, errors, dict(unread), missing, source, example, notes
     )
