@@ -206,7 +206,7 @@ def test_columns_are_named_or_found_and_none_that_matches_is_an_error(tmp_path):
         verdicts(path)
     with pytest.raises(InputError, match=r"\(1, 2\) is the id of one of .*l\.csv:ref:good"):
         verdicts(f"{path}:id:good")
-    with pytest.raises(InputError, match="it has no column verdict, only id, ref, good"):
+    with pytest.raises(InputError, match="no row has the column verdict; there are id, ref, good"):
         verdicts(f"{path}:ref:verdict")
 
 

@@ -85,7 +85,9 @@ def read_labels(
     rows = list(open_rows(Path(path))[0])
     objects = [row for _, row in rows if isinstance(row, Mapping)]
     exported = next((read_export for row in objects if (read_export := _export_reader(row))), None)
-    if columns is None and exported is None and objects:
+    if columns is not None:
+        _require_columns(columns, objects, path)
+    elif exported is None and objects:
         columns = _find_columns(objects, path)
     labels: dict[str, bool | None] = {}
     errors, places, contradicted = [], dict[str, str](), set[str]()
@@ -255,6 +257,15 @@ def _find_columns(rows: Sequence[Mapping[str, Any]], path: str) -> tuple[str, st
             f"name both, as in --labels {quote(f'{path}:{example_id}:{verdict}')}."
         )
     return example_id, verdict
+
+
+def _require_columns(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], path: str) -> None:
+    """Raise `InputError` for a named column that no row has."""
+    for name in columns:
+        if rows and not any(name in row for row in rows):
+            raise InputError(
+                f"{path}: no row has the column {name}; there are {some_of([*rows[0]], 12)}."
+            )
 
 
 def _read_columns(row: Mapping[str, Any], id_column: str, column: str) -> tuple[str, list[Any]]:
