@@ -98,13 +98,19 @@ def choose_ranking(
 ) -> Ranking:
     """Fix the ranking, without the labels that test it.
 
-    The fit of a calibrator that is `like` this one ranks, and all labels test. An `estimator` that
-    is named ranks, fitted on a fifth of the labels. Otherwise with fewer than MIN_FITTED groups the
-    fixed score ranks and all labels test, and so they do for one-token answers without entropies;
-    with more the default fit ranks, or the fixed score where the fifth has fewer than MIN_OF_CLASS
-    right or wrong answers.
+    A threshold is guaranteed for answers that the score has not seen, so a label fits the ranking
+    or tests thresholds, and never both (`assign_sides` divides them). The first of these applies:
 
-    Raises `InputError` where the training set lacks the estimator.
+    1. A calibrator `like` this one is given: its fit ranks, and all labels test.
+    2. An `estimator` is named: it ranks, fitted on the labels of side 'fit', a fifth of all.
+    3. Fewer than MIN_FITTED groups of at most `largest_group` answers have a trace: the fixed score
+       ranks, which no label fits, and all labels test.
+    4. No fit suits the log, as for one-token answers without entropies: likewise.
+    5. The default fit ranks, fitted on side 'fit'; or the fixed score, where that side has fewer
+       than MIN_OF_CLASS right or wrong answers.
+
+    Raises `InputError` where the training set lacks the estimator, or where the calibrator `like`
+    takes other inputs or was fitted on some of these answers.
     """
     frame = training.frame
     if like is not None:
@@ -170,7 +176,8 @@ def _fixed_ranking(training: TrainingSet, tested: pl.DataFrame, untested: pl.Dat
 def rank_answers(training: TrainingSet, data: CalibrationData, ranking: Ranking) -> RankedAnswers:
     """Compute the ranking scores of a training set's answers."""
     records = training.records
-    # Whether a threshold decides about an answer follows from its trace alone.
+    # Answers that no threshold decides about (`undecided`) have no score. Their traces alone say
+    # so, and no label does.
     tested, fitted, labelled, unlabelled = (
         _grouped_scores(rows, traces, ranking, data)
         for rows, traces in (
@@ -216,8 +223,8 @@ def count_reordered(
 ) -> dict[float, tuple[int, int]]:
     """How many labelled answers each guarantee keeps, and how many the probability would not.
 
-    `predictions` are the shown estimator's cross-fitted probabilities; as many of the most probable
-    answers are compared with those kept.
+    `predictions` are the cross-fitted probabilities of the estimator that a report shows, of the
+    answers that have one. As many of the most probable answers are compared with those kept.
     """
     rows = training.frame.join(predictions, on="example_id").sort("probability", descending=True)
     score = ranking_scores(training, rows, control)

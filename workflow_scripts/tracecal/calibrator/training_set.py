@@ -70,22 +70,23 @@ class TrainingSet(NamedTuple):
         The labelled answers as read, sorted by id, with their `fingerprint`.
     frame : polars.DataFrame
         Their `example_id`, `correct`, `group_id`, `size` (of the group, unlabelled answers among
-        them), `side` ('fit' or 'test'), `rank` (of the group in an order that the answers' contents
-        fix) and all inputs.
+        them), `side` ('fit' or 'test'), `rank` (the place of the group in an order that the
+        answers' contents fix) and all inputs, named 'features.<name>' or 'scores.<id>'.
     estimators : dict
         The inputs of each estimator.
     unlabelled : polars.DataFrame
-        The answers without a label as read, with `group_id`, `size`, `rank` and all inputs.
+        The answers without a label as read, with `group_id`, `size`, `rank` (the place of the
+        group by its id, among these answers alone) and all inputs.
     method : str
-        How to fit the estimators that prescribe no fit.
+        How to fit the estimators for which the registry prescribes no fit.
     own_fits : mapping
-        How to fit the others.
+        The fits that it prescribes, by estimator.
     own_columns : mapping
         The path of each of the user's own columns, by name.
     row_tasks : sequence of str
         The tasks that the rows of the labelled answers name.
     part_names : sequence of str
-        The names of pooled parts.
+        The names of parts that share a fit with an intercept each ('platt' alone can).
     custom : mapping
         The scores of custom estimators by id.
     """
@@ -128,7 +129,10 @@ class TrainingSet(NamedTuple):
 
     @property
     def chooses(self) -> bool:
-        """Whether the labels of side 'fit' may choose an estimator; these labels test nothing."""
+        """Whether the labels of side 'fit' are enough to choose the recommended estimator by.
+
+        They test no threshold, so that the choice does not flatter a guarantee.
+        """
         return self.n_groups >= MIN_FITTED and self.frame.filter(IS_FITTED).height >= MIN_CHOOSING
 
     @property
@@ -175,7 +179,8 @@ class TrainingSet(NamedTuple):
     def _folds(self, among: pl.Expr, first: int) -> list[pl.DataFrame]:
         """Make a split for each fold of the answers `among` these, which is predicted by the rest.
 
-        The splits are numbered from `first`; other answers are on neither part.
+        The splits are numbered from `first`. The `part` of other answers is None: they neither fit
+        nor are predicted.
         """
         index = self.frame.select(pl.when(among).then("rank").rank("dense") - 1).to_series()
         n_folds = min(FOLDS, index.max() + 1)
