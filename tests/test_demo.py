@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from trace_workflow.commands import pictures
+from maintenance import pictures
 from trace_workflow.config.estimator_list import costly
 from tracecal.estimators.registry import ESTIMATORS, IDS
 
