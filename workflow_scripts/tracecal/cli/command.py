@@ -6,24 +6,24 @@
 3. `Command.build` gives what typer runs.
 """
 
+import ast
 import inspect
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from operator import attrgetter
 from typing import Any
 
 import typer
 from typer.core import TyperCommand
 
-import tracecal
 from tracecal.cli.docstring import read_docstring
 from tracecal.cli.files import flag, require_apart
 from tracecal.cli.options import (
     ModelOptions,
     Parameter,
     api_parameters,
+    api_source,
     as_option,
     escaped,
     model_options,
@@ -141,7 +141,7 @@ class Command:
         """The prose of the function's docstring, or else of the API's, and where to read more."""
         prose = read_docstring(self.function).prose
         if not prose:
-            prose = read_docstring(attrgetter(self.options_of)(tracecal)).prose
+            prose = read_docstring(ast.get_docstring(api_source(self.options_of)[0])).prose
         reads = any(p.name == "reading" for p in self.parameters())
         if reads and self.name != "reading" and READING not in prose:
             prose += f" How files are read: {READING}."

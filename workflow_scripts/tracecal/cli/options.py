@@ -1,10 +1,14 @@
 """Parameters of the API as options of the command line, with the texts of its docstrings."""
 
+import ast
+import builtins
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from operator import attrgetter
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 import typer
 from pydantic.fields import FieldInfo
@@ -49,13 +53,84 @@ class ModelOptions(NamedTuple):
 
 def api_parameters(name: str) -> Iterator[Parameter]:
     """The parameters of a function, class or method of the API, such as 'Calibrator.score'."""
-    documented = attrgetter(name)(tracecal)
-    function = attrgetter("__init__")(documented) if isinstance(documented, type) else documented
-    hints, texts = get_type_hints(function), read_docstring(documented).parameters
-    for parameter in inspect.signature(function).parameters.values():
-        if parameter.name not in NOT_OPTIONS and parameter.kind != parameter.VAR_KEYWORD:
-            name = parameter.name
-            yield Parameter(name, hints.get(name, str), parameter.default, texts.get(name, ""))
+    documented, names = api_source(name)
+    texts = read_docstring(ast.get_docstring(documented)).parameters
+    if isinstance(documented, ast.ClassDef):
+        documented = _member(documented.body, "__init__")
+    given = documented.args
+    arguments = [*given.posonlyargs, *given.args, *given.kwonlyargs]
+    defaults = [*given.defaults, *given.kw_defaults]
+    defaults = [None] * (len(arguments) - len(defaults)) + defaults
+    for argument, default in zip(arguments, defaults, strict=True):
+        if argument.arg not in NOT_OPTIONS:
+            value = inspect.Parameter.empty if default is None else names.value(default)
+            kind = str if argument.annotation is None else names.value(argument.annotation)
+            yield Parameter(argument.arg, kind, value, texts.get(argument.arg, ""))
+
+
+def api_source(name: str) -> tuple[Any, "Names"]:
+    """The source of a name of the API, read and not run: what it imports is slow to load."""
+    first, *members = name.split(".")
+    module = f"tracecal.{tracecal.MODULES[first]}"
+    found = _member(_module(module).body, first)
+    for member in members:
+        found = _member(found.body, member)
+    return found, Names(module)
+
+
+@cache
+def _module(name: str) -> ast.Module:
+    return ast.parse(Path(find_spec(name).origin).read_text(encoding="utf-8"))
+
+
+def _member(body: Sequence[ast.stmt], name: str) -> Any:
+    return next(node for node in body if getattr(node, "name", None) == name)
+
+
+class _Other(type):
+    def __getattr__(cls, name: str) -> Any:
+        return cls
+
+    def __getitem__(cls, key: Any) -> Any:
+        return cls
+
+
+class Other(metaclass=_Other):
+    """Stands for a class of another library."""
+
+
+class Names(dict[str, Any]):
+    """The names in annotations and defaults of a module; a class of another library is `Other`."""
+
+    def __init__(self, module: str) -> None:
+        super().__init__(Any=Any, Literal=Literal, Mapping=Mapping, Path=Path, Sequence=Sequence)
+        self.module = module
+
+    def value(self, node: ast.expr) -> Any:
+        return eval(compile(ast.Expression(node), self.module, "eval"), {"__builtins__": {}}, self)
+
+    def __missing__(self, name: str) -> Any:
+        if hasattr(builtins, name):
+            return getattr(builtins, name)
+        for node in _module(self.module).body:
+            if isinstance(node, ast.Assign | ast.AnnAssign) and name in _targets(node):
+                return self.value(node.value)
+            if isinstance(node, ast.ImportFrom) and name in {alias.name for alias in node.names}:
+                if node.module in LIGHT:
+                    return getattr(import_module(node.module), name)
+                if node.module.startswith("tracecal"):
+                    return Names(node.module)[name]
+        return Other
+
+
+# Modules of the models whose fields are options.
+LIGHT = ("tracecal.answers.reading", "tracecal.calibrator.settings")
+
+
+def _targets(node: ast.Assign | ast.AnnAssign) -> set[str]:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    names = (one for target in targets for one in getattr(target, "elts", [target]))
+    return {name.id for name in names if isinstance(name, ast.Name)}
 
 
 def command_line_type(annotation: Any) -> Any:
