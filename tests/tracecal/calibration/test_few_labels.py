@@ -283,10 +283,10 @@ def test_a_mixtures_bounds_hold_whatever_lies_between_those_of_its_inputs(seed, 
     if averaged:
         mixture = LogOddsMean(mixture.columns, mixture.fits)
     low, high = x - rng.uniform(0, 1, x.shape), x + rng.uniform(0, 1, x.shape)
-    least, most = probability_bounds(mixture, low, high)
+    least, most = probability_bounds(mixture, np.stack([low, low, high]))[1:]
     for _ in range(10):
         probability = mixture.predict(rng.uniform(low, high))
         assert (probability >= least - 1e-12).all() and (probability <= most + 1e-12).all()
-    assert probability_bounds(mixture, x, x)[0] == pytest.approx(mixture.predict(x))
-    unknown = probability_bounds(mixture, np.full_like(x, np.nan), high)
+    assert probability_bounds(mixture, np.stack([x, x, x]))[0] == pytest.approx(mixture.predict(x))
+    unknown = probability_bounds(mixture, np.stack([x, np.full_like(x, np.nan), high]))[1:]
     assert np.isnan(unknown[0]).all()

@@ -28,7 +28,7 @@ from tracecal.estimators.trace_inputs import (
     compute_bounded_inputs,
     compute_inputs,
 )
-from tracecal.features.features import SINGLE_FEATURES, answer_features, single_features
+from tracecal.features.features import FEATURES, answer_features, trace_inputs
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 values = st.floats(0, 12, width=32)
@@ -44,8 +44,8 @@ def test_every_feature_is_the_workflows(trace):
     )
     expected = answer_features(frame).row(0, named=True)
     s, h = np.array(surprisal), np.array([entropy])
-    found = single_features(SINGLE_FEATURES, s, h)
-    for name, (value,) in zip(SINGLE_FEATURES, found, strict=True):
+    found = trace_inputs([f"features.{name}" for name in FEATURES], s[None], h[None])[0, 0]
+    for name, value in zip(FEATURES, found, strict=True):
         assert value == pytest.approx(expected[name], abs=1e-12)
 
 
@@ -273,8 +273,8 @@ def test_bounds_of_inputs_hold_every_input_and_agree_with_one_answers(calibrator
             assert least[name] - 1e-9 <= value <= most[name] + 1e-9, name
     ends = probability_bounds(
         calibrator.final,
-        *(bound.select(calibrator.inputs).to_numpy() for bound in (low, high)),
-    )
+        np.stack([bound.select(calibrator.inputs).to_numpy() for bound in (low, low, high)]),
+    )[1:]
     one = score_answer(
         calibrator, surprisal, exact, None, columns["entropy_lower"], columns["entropy_upper"]
     )

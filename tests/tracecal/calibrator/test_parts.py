@@ -135,7 +135,7 @@ def test_bounds_of_entropies_give_bounds_of_a_parts_probability(here):
     low, high = x.copy(), x.copy()
     low[:, :8] -= 0.1
     high[:, :8] += 0.1
-    least, most = probability_bounds(fitted.final, low, high)
+    least, most = probability_bounds(fitted.final, np.stack([low, low, high]))[1:]
     rng = np.random.default_rng(0)
     for _ in range(200):
         inside = low + rng.random(low.shape) * (high - low)

@@ -20,7 +20,7 @@ answers = st.lists(
 
 def apply(rows):
     frame = pl.DataFrame({"x": rows}, schema={"x": pl.List(pl.Float32)})
-    return frame.select(statistics(X)).unnest("x")
+    return frame.select(op.per_answer(X, statistics, STATISTICS)).unnest("x")
 
 
 def raw_moment(order):

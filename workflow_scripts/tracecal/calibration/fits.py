@@ -8,6 +8,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -47,8 +48,12 @@ class Logistic(_Checked):
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Probabilities [n] of features [n, d]."""
-        standardised = (x - np.array(self.means)) / np.array(self.scales)
-        return sigmoid(self.intercept + _sum_by_row(standardised * np.array(self.weights)))
+        means, scales, weights = self._arrays
+        return sigmoid(self.intercept + _sum_by_row((x - means) / scales * weights))
+
+    @cached_property
+    def _arrays(self) -> np.ndarray:
+        return np.array([self.means, self.scales, self.weights])
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,11 @@ class Isotonic(_Checked):
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Probabilities [n] of one feature [n, 1]."""
-        return np.interp(x[:, 0], self.x, self.y)
+        return np.interp(x[:, 0], *self._arrays)
+
+    @cached_property
+    def _arrays(self) -> np.ndarray:
+        return np.array([self.x, self.y])
 
 
 @dataclass(frozen=True)
@@ -98,8 +107,12 @@ class Mixture(_Checked):
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Probabilities [n] of inputs [n, d]."""
-        members = zip(self.weights, self.columns, self.fits, strict=True)
-        return sum(weight * fit.predict(x[:, columns]) for weight, columns, fit in members)
+        members = zip(self.columns, self.fits, strict=True)
+        return self.combine([fit.predict(x[:, columns]) for columns, fit in members])
+
+    def combine(self, proba: Sequence[np.ndarray]) -> np.ndarray:
+        """The probabilities of those of `fits`."""
+        return sum(weight * one for weight, one in zip(self.weights, proba, strict=True))
 
 
 @dataclass(frozen=True)
@@ -113,13 +126,12 @@ class LogOddsMean(_Checked):
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Probabilities [n] of inputs [n, d]."""
         members = zip(self.columns, self.fits, strict=True)
-        return _mean_by_log_odds([fit.predict(x[:, columns]) for columns, fit in members])
+        return self.combine([fit.predict(x[:, columns]) for columns, fit in members])
 
-
-def _mean_by_log_odds(proba: Sequence[np.ndarray]) -> np.ndarray:
-    """Average the log odds of `proba` [k, n], and return probabilities [n]."""
-    inner = np.clip(proba, SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)
-    return sigmoid((np.log(inner) - np.log1p(-inner)).mean(axis=0))
+    def combine(self, proba: Sequence[np.ndarray]) -> np.ndarray:
+        """The probabilities of those of `fits`."""
+        inner = np.clip(proba, SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)
+        return sigmoid((np.log(inner) - np.log1p(-inner)).mean(axis=0))
 
 
 @dataclass(frozen=True)
@@ -302,35 +314,29 @@ def probabilities(columns: pl.DataFrame, fits: Iterable[Fit]) -> np.ndarray:
     return np.where(complete, np.array(predicted), np.nan)
 
 
-def probability_bounds(
-    fit: Fit, low: np.ndarray, high: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Smallest and largest probability [n] of inputs between `low` and `high`, both [n, d].
+def probability_bounds(fit: Fit, x: np.ndarray) -> np.ndarray:
+    """Predict answers whose inputs are known between bounds: the value and its bounds, [3, n].
 
-    Every kind of fit is monotone in each of its inputs, so the extremes lie at bounds. A mixture or
-    a mean combines the bounds of its fits, which may be wider than necessary.
+    x is [3, n, d]: the inputs, and their lower and upper bounds. A combination combines the bounds
+    of its fits, which may be wider than necessary.
     """
     if isinstance(fit, Mixture | LogOddsMean):
-        ends = [
-            probability_bounds(member, low[:, columns], high[:, columns])
+        members = [
+            probability_bounds(member, x[..., columns])
             for columns, member in zip(fit.columns, fit.fits, strict=True)
         ]
-        if isinstance(fit, LogOddsMean):
-            lows, highs = zip(*ends, strict=True)
-            return _mean_by_log_odds(lows), _mean_by_log_odds(highs)
-        lower, upper = np.tensordot(fit.weights, np.array(ends), axes=1)
-        return lower, upper
+        return fit.combine(members)
     if isinstance(fit, Logistic | Pooled):
-        rises = _rises(fit, low)
-        low, high = np.where(rises, low, high), np.where(rises, high, low)
-    ends = fit.predict(low), fit.predict(high)
-    return np.minimum(*ends), np.maximum(*ends)
+        x = np.where(_rises(fit, x[0]), x, x[[0, 2, 1]])
+    proba = fit.predict(x.reshape(-1, x.shape[2])).reshape(x.shape[:2])
+    proba[1:].sort(axis=0)
+    return proba
 
 
 def _rises(fit: Logistic | Pooled, x: np.ndarray) -> np.ndarray:
     """Whether the probability of inputs x [n, d] rises with each, [n, d]."""
     if isinstance(fit, Logistic):
-        return np.broadcast_to(np.array(fit.weights) >= 0, x.shape)
+        return fit._arrays[2] >= 0
     weights, _ = fit.coefficients(x[:, -1])
     return np.column_stack([weights >= 0, np.ones(len(x), dtype=bool)])  # the last is no score
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import ALSO, Record
@@ -22,17 +21,13 @@ from tracecal.calibrator.trace_kinds import (
 )
 from tracecal.errors import InputError
 from tracecal.estimators.trace_inputs import (
-    ENTROPY_INPUTS,
-    SLOPES,
-    TRACE_INPUTS,
     UNBOUNDED,
-    compute_inputs,
+    bounded_inputs,
 )
-from tracecal.features.features import SINGLE_FEATURES, single_features
+from tracecal.features.features import ENTROPY_INPUTS, INPUTS
 
 NO_ENTROPIES = "its entropies are not known"
 NO_VALUES: Mapping[str, float | None] = {}
-TRACE = {"surprisal": pl.List(pl.Float32), "entropy": pl.List(pl.Float32)}
 
 
 @dataclass(frozen=True)
@@ -120,29 +115,31 @@ def answer_inputs(
     part: str | None = None,
     also: Mapping[str, float | None] = NO_VALUES,
 ) -> np.ndarray:
-    """Compute the predictor's columns of an answer, [1, d].
+    """Compute the predictor's columns of an answer, and their lower and upper bounds: [3, d].
 
-    Bounds of the entropies add four rows, with the entropies at extremes: [5, d]. Without entropies
-    the columns that need them are NaN. Parameters and errors are those of `score_answer`.
+    Of exact entropies the bounds are the values: [1, d]. Columns that are unknown are NaN.
+    Parameters and errors are those of `score_answer`.
     """
-    without_entropies = entropy is None
-    if entropy is None:
-        entropy, lower, upper = surprisal, None, None
-    lists = [surprisal, entropy, *(bound for bound in (lower, upper) if bound is not None)]
-    if len(set(map(len, lists))) > 1 or not len(surprisal):
+    bounds = [] if lower is None or upper is None else [lower, upper]
+    given = [surprisal, *([] if entropy is None else [entropy, *bounds])]
+    if len(set(map(len, given))) > 1 or not len(surprisal):
         raise InputError("an answer must have one surprisal and one entropy per token, at least 1")
     # Rounded as traces are stored, so that an answer has one confidence everywhere.
-    arrays = np.array(lists, dtype=np.float32).astype(float)
+    arrays = np.array(given, dtype=np.float32).astype(float)
     if not (np.isfinite(arrays).all() and (arrays >= 0).all()):
         raise InputError("surprisals and entropies must be finite and not negative, in nats")
-    s, h, *bounds = arrays
-    extremes = _extremes(*bounds) if len(bounds) == 2 else []
-    columns = np.array([also[name] for name in predictor.also], dtype=float)
-    of_trace = _trace_inputs(predictor, s, np.stack([h, *extremes]))
-    if without_entropies:
-        needs_entropy = [name in ENTROPY_INPUTS for name in trace_columns(predictor)]
-        of_trace = np.where(needs_entropy, np.nan, of_trace)
-    x = np.hstack([of_trace, np.tile(columns, (len(of_trace), 1))])
+    names = trace_columns(predictor)
+    if missing := [name for name in names if name not in INPUTS]:
+        raise InputError(
+            f"{predictor.estimator} needs {missing[0]}, which cannot be computed from one answer's "
+            "two lists: only the workflow can compute it. Choose trace_plus, or another estimator "
+            "of traces."
+        )
+    s, *entropies = arrays[:, None]
+    x = bounded_inputs(names, s, *(entropies or [None]))[: max(1, len(entropies)), 0]
+    if predictor.also:
+        own = np.array([also[name] for name in predictor.also], dtype=float)
+        x = np.hstack([x, np.tile(own, (len(x), 1))])
     return predictor.with_part(x, [part or ""] * len(x))
 
 
@@ -156,12 +153,16 @@ def confidence_of(
 
     `other_kind` says why thresholds on entropies do not hold for it (see `other_entropies`).
     """
-    bounded, needs_entropy = len(x) > 1, not ENTROPY_INPUTS.isdisjoint(predictor.inputs)
-    probability = float(predictor.proba(x[:1])[0])
-    lower: float | None = probability
-    upper: float | None = probability
-    if bounded and needs_entropy:
-        lower, upper = _bounds(predictor, x[1:])
+    is_bounded = len(x) > 1 and not ENTROPY_INPUTS.isdisjoint(predictor.inputs)
+    inputs = predictor.select_inputs(x if is_bounded else x[:1])[:, None]
+    lower: float | None
+    upper: float | None
+    if is_bounded:
+        probability, lower, upper = probability_bounds(predictor.final, inputs)[:, 0].tolist()
+        if not UNBOUNDED.isdisjoint(predictor.inputs):
+            lower = upper = None
+    else:
+        probability = lower = upper = predictor.final.predict(inputs[0]).item()
     if target is None:
         return Confidence(probability, lower, upper)
     decision, reason = predictor.keeps(x[:1], target), predictor.why_not(target)
@@ -214,47 +215,3 @@ def read_response(
 def trace_columns(predictor: Predictor) -> list[str]:
     """Return the predictor's columns that follow from the trace, in its order."""
     return [name for name in predictor.columns if not name.startswith(ALSO)]
-
-
-def _trace_inputs(predictor: Predictor, s: np.ndarray, entropies: np.ndarray) -> np.ndarray:
-    """Compute the trace's inputs [n, d] for surprisals [T] and rows of entropies [n, T]."""
-    columns = trace_columns(predictor)
-    if missing := [name for name in columns if name not in TRACE_INPUTS]:
-        raise InputError(
-            f"{predictor.estimator} needs {missing[0]}, which cannot be computed from one answer's "
-            "two lists: only the workflow can compute it. Choose trace_plus, or another estimator "
-            "of traces."
-        )
-    names = [name.removeprefix("features.") for name in columns]
-    if SINGLE_FEATURES.issuperset(names):
-        x = np.empty((len(entropies), len(names)))
-        for place, values in enumerate(single_features(names, s, entropies)):
-            x[:, place] = values
-        return x
-    rows = {
-        "example_id": [str(place) for place in range(len(entropies))],
-        "surprisal": [s.tolist()] * len(entropies),
-        "entropy": entropies.tolist(),
-    }
-    frame = compute_inputs(pl.DataFrame(rows, schema_overrides=TRACE), columns)
-    return frame.drop("example_id").to_numpy()
-
-
-def _extremes(low: np.ndarray, high: np.ndarray) -> list[np.ndarray]:
-    """Return the entropies [T] with the extremes of all inputs; slopes have the last two."""
-    half = len(low) // 2
-    falling = np.concatenate([high[:half], low[half:]])
-    rising = np.concatenate([low[:half], high[half:]])
-    return [low, high, falling, rising]
-
-
-def _bounds(predictor: Predictor, x: np.ndarray) -> tuple[float | None, float | None]:
-    """Bound the probability, given the inputs x [4, d] at `_extremes`."""
-    if UNBOUNDED.intersection(predictor.inputs):
-        return None, None
-    slopes = np.array([name in SLOPES for name in predictor.inputs] + [False] * predictor.by_part)
-    x = predictor.select_inputs(x)
-    ends = np.where(slopes, x[2:], x[:2])
-    low, high = ends.min(axis=0, keepdims=True), ends.max(axis=0, keepdims=True)
-    lower, upper = probability_bounds(predictor.final, low, high)
-    return float(lower[0]), float(upper[0])

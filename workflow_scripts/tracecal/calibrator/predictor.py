@@ -178,10 +178,10 @@ class Predictor:
 
         The `columns` of the answers are x [n, d], and lie between low and high [n, d].
         """
-        bounds = self.select_inputs(low), self.select_inputs(high)
-        lower, upper = probability_bounds(self.final, *bounds)
+        inputs = np.stack([self.select_inputs(values) for values in (x, low, high)])
+        probability, lower, upper = probability_bounds(self.final, inputs)
         keep = None if target is None else self.keeps(x, target)
-        return {"probability": self.proba(x), "lower": lower, "upper": upper, "keep": keep}
+        return {"probability": probability, "lower": lower, "upper": upper, "keep": keep}
 
     def ranking_score(self, x: np.ndarray) -> np.ndarray:
         """Compute the ranking scores [n]; NaN where a column of the ranking is missing."""

@@ -8,15 +8,8 @@ instead of their K likeliest tokens.
 import polars as pl
 
 from tracecal.estimators.trace_answers import trace_answers
-from tracecal.features import operators as op
-
-H = pl.col("entropy")
-K = 3
+from tracecal.features.scores import score
 
 answers = trace_answers
-SCORES: dict[str, pl.Expr] = {
-    "mean_token_entropy": -op.mean(H),
-    "max_token_entropy": -H.list.max().cast(pl.Float64),
-    "first_k_entropy": -op.first_mean(H, K),
-    "last_k_entropy": -op.last_mean(H, K),
-}
+IDS = ("mean_token_entropy", "max_token_entropy", "first_k_entropy", "last_k_entropy")
+SCORES: dict[str, pl.Expr] = {name: score(name) for name in IDS}

@@ -3,17 +3,8 @@
 import polars as pl
 
 from tracecal.estimators.trace_answers import trace_answers
-from tracecal.features import operators as op
-
-S = pl.col("surprisal")
-P = op.probabilities(S)
+from tracecal.features.scores import score
 
 answers = trace_answers
-SCORES: dict[str, pl.Expr] = {
-    "first_token_prob": P.list.first(),
-    "mean_prob": op.mean(P),
-    "len_norm_logp": (-op.mean(S)).exp(),
-    "seq_logp": (-op.length_normalised(S, 0)).exp(),
-    "min_prob": P.list.min(),
-    "high_prob_token_rate": op.rate(P, lambda p: p > op.HIGH_PROBABILITY),
-}
+IDS = ("first_token_prob", "mean_prob", "len_norm_logp", "seq_logp", "min_prob", "high_prob_token_rate")
+SCORES: dict[str, pl.Expr] = {name: score(name) for name in IDS}

@@ -4,51 +4,35 @@ Inputs are named as in the calibration protocol: `features.<name>` and `scores.<
 `compute_inputs(answers, names)` computes them, and `compute_bounded_inputs` their bounds, too.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
 import polars as pl
 
 from tracecal.answers.record import ALSO, own_column
 from tracecal.errors import InputError
-from tracecal.estimators import entropy, likelihood, trace, trajectory
-from tracecal.features.features import ENTROPY_FEATURES, FEATURES, answer_features
+from tracecal.features.features import (
+    ENTROPY_INPUTS,
+    FEATURES,
+    INPUTS,
+    answer_features,
+    blocks,
+    input_matrix,
+    trace_inputs,
+)
 from tracecal.features.statistics import STATISTICS
 
 # Custom estimators by id: expressions over TRACE_COLUMNS and all features.
 Custom = Mapping[str, pl.Expr]
 NO_CUSTOM: Custom = {}
+ENTROPIES = ("entropy", "entropy_lower", "entropy_upper")
 TRACE_COLUMNS = ("example_id", "answer", "finish_reason", "tokens", "surprisal", "entropy")
-# Scores of the estimators that need only a trace: over its lists, and over its features.
-LIST_SCORES = likelihood.SCORES | entropy.SCORES | trajectory.SCORES
-FEATURE_SCORES = trace.SCORES
-TRACE_INPUTS = (
-    *(f"features.{name}" for name in FEATURES),
-    *(f"scores.{name}" for name in (*LIST_SCORES, *FEATURE_SCORES)),
-)
-# Inputs that depend on the entropies.
-ENTROPY_INPUTS = {
-    *(f"features.{name}" for name in ENTROPY_FEATURES),
-    *(
-        f"scores.{name}"
-        for name, score in LIST_SCORES.items()
-        if "entropy" in score.meta.root_names()
-    ),
-    *(
-        f"scores.{name}"
-        for name, score in FEATURE_SCORES.items()
-        if ENTROPY_FEATURES.intersection(score.meta.root_names())
-    ),
-}
+TRACE_INPUTS = tuple(INPUTS)
 # Inputs linear in the entropies.
 SLOPES = ("features.entropy_slope", "scores.entropy_slope")
 # Inputs neither linear nor monotone in each entropy, and so without bounds here. All others rise or
 # fall with each entropy, as a test checks, or do not depend on them.
 UNBOUNDED = {*(f"features.{name}" for name in STATISTICS), "scores.entropy_variance"}
-
-LOW, HIGH = pl.col("entropy_lower"), pl.col("entropy_upper")
-HALF = pl.col("entropy").list.len() // 2
-REST = pl.col("entropy").list.len() - HALF
-
 
 def need_entropy(names: Iterable[str]) -> bool:
     """Whether some of the inputs depend on the entropies; custom ones count as if they did.
@@ -75,32 +59,22 @@ def compute_inputs(
     1.0
     """
     names = list(names)
-    frame = answers.select(
-        "example_id",
-        *(
-            score.alias(f"scores.{name}")
-            for name, score in LIST_SCORES.items()
-            if f"scores.{name}" in names
-        ),
-        *(
-            own_column(name.removeprefix(ALSO)).alias(name)
-            for name in names
-            if name.startswith(ALSO)
-        ),
-    )
-    if any(name not in frame.columns for name in names):
-        features = answer_features(answers).with_columns(
-            **{f"scores.{name}": score for name, score in FEATURE_SCORES.items()}
-        )
-        requested = {name: score for name, score in custom.items() if f"scores.{name}" in names}
-        rows = features
-        if requested:
-            rows = answers.select(TRACE_COLUMNS).hstack(features.select([*FEATURES]))
-        scores = compute_custom_scores(rows, requested)
-        scores = scores.rename({name: f"scores.{name}" for name in requested})
-        frame = frame.hstack(scores.drop("example_id"))
-        renamed = features.rename({name: f"features.{name}" for name in FEATURES})
-        frame = frame.hstack(renamed.drop("example_id"))
+    of_trace = [name for name in names if name in INPUTS]
+    frame = pl.DataFrame(input_matrix(answers, of_trace), of_trace, nan_to_null=True)
+    return _with_others(answers, frame, names, custom)
+
+
+def _with_others(
+    answers: pl.DataFrame, frame: pl.DataFrame, names: Sequence[str], custom: Custom
+) -> pl.DataFrame:
+    """Add `example_id`, own columns and scores of custom estimators to the inputs of traces."""
+    own = [own_column(name.removeprefix(ALSO)).alias(name) for name in names if name.startswith(ALSO)]
+    frame = answers.select("example_id", *own).hstack(frame)
+    requested = {name: score for name, score in custom.items() if f"scores.{name}" in names}
+    if requested:
+        rows = answers.select(TRACE_COLUMNS).hstack(answer_features(answers).select(*FEATURES))
+        scores = compute_custom_scores(rows, requested).drop("example_id")
+        frame = frame.hstack(scores.rename({name: f"scores.{name}" for name in requested}))
     numbers = pl.col(names).cast(pl.Float64)
     return frame.select("example_id", pl.when(numbers.is_finite()).then(numbers))
 
@@ -130,31 +104,46 @@ def compute_bounded_inputs(
     is known: for an input of UNBOUNDED or a custom one, or without upper bounds of the entropies.
     """
     names = list(names)
-    bounded = answers.with_columns(
-        entropy_lower=pl.coalesce("entropy_lower", "entropy"),
-        entropy_upper=pl.coalesce("entropy_upper", "entropy"),
+    of_trace = [name for name in names if name in INPUTS]
+    x = np.full((3, answers.height, len(of_trace)), np.nan)
+    for rows, lists in blocks(answers, ("surprisal", *ENTROPIES)):
+        if lists[0] is not None or lists[1] is not None:
+            x[:, rows] = bounded_inputs(of_trace, *lists)
+    exact = pl.when(pl.col("entropy_upper").is_null()).then("entropy")
+    values, lower, upper = (pl.DataFrame(table, of_trace, nan_to_null=True) for table in x)
+    return (
+        _with_others(answers, values, names, custom),
+        *(
+            _with_others(answers.with_columns(entropy=exact), table, names, custom)
+            for table in (lower, upper)
+        ),
     )
-    trace_names = [name for name in names if name in TRACE_INPUTS]
+
+
+def bounded_inputs(
+    names: Sequence[str],
+    surprisal: np.ndarray | None,
+    entropy: np.ndarray | None,
+    low: np.ndarray | None = None,
+    high: np.ndarray | None = None,
+) -> np.ndarray:
+    """Compute inputs of m answers of T tokens, and their lower and upper bounds, [3, m, names].
+
+    Each array is [m, T]; the entropies lie between `low` and `high`, or are exact without these. A
+    bound is NaN where none is known.
+    """
+    if entropy is None or (low is None and high is None):
+        x = trace_inputs(names, surprisal, None if entropy is None else entropy[None])
+        return np.repeat(x, 3, axis=0)
+    low, known = entropy if low is None else low, high is not None
+    high = entropy if high is None else high
+    half = entropy.shape[1] // 2
     # A slope is steepest where the entropies before the middle are at one bound and those after it
     # at the other; the middle one does not matter.
-    entropies = {
-        "low": LOW,
-        "high": HIGH,
-        "rising": LOW.list.head(HALF).list.concat(HIGH.list.tail(REST)),
-        "falling": HIGH.list.head(HALF).list.concat(LOW.list.tail(REST)),
-    }
-    inputs = {
-        shape: compute_inputs(bounded.with_columns(entropy=lists), trace_names)
-        for shape, lists in entropies.items()
-    }
-    exact_entropy = pl.when(pl.col("entropy_upper").is_null()).then("entropy")
-    exact = compute_inputs(answers.with_columns(entropy=exact_entropy), names, custom)
-    lower, upper = {}, {}
-    for name in trace_names:
-        if name in UNBOUNDED:
-            continue
-        shapes = ("falling", "rising") if name in SLOPES else ("low", "high")
-        pair = pl.DataFrame([inputs[shape][name].alias(shape) for shape in shapes])
-        lower[name], upper[name] = pair.min_horizontal(), pair.max_horizontal()
-    values = compute_inputs(answers, names, custom)
-    return values, exact.with_columns(**lower), exact.with_columns(**upper)
+    falling = np.concatenate([high[:, :half], low[:, half:]], axis=1)
+    rising = np.concatenate([low[:, :half], high[:, half:]], axis=1)
+    x = trace_inputs(names, surprisal, np.stack([entropy, low, high, falling, rising]))
+    ends = np.where([name in SLOPES for name in names], x[3:], x[1:3])
+    if known:
+        ends[..., [name in UNBOUNDED for name in names]] = np.nan
+    return np.concatenate([x[:1], ends.min(0)[None], ends.max(0)[None]])

@@ -3,16 +3,8 @@
 import polars as pl
 
 from tracecal.estimators.trace_answers import trace_answers
-from tracecal.features import operators as op
-
-S, H = pl.col("surprisal"), pl.col("entropy")
+from tracecal.features.scores import score
 
 answers = trace_answers
-SCORES: dict[str, pl.Expr] = {
-    "windowed_entropy": -op.window_peak(H, op.WINDOW),
-    "entropy_variance": -op.variance(H),
-    "entropy_slope": -op.slope(H),
-    "token_prob_slope": op.slope(op.probabilities(S)),
-    # After Devic et al. 2025, whose lengths are those of reasoning models' thoughts.
-    "length_alone": -S.list.len().cast(pl.Float64).log(),
-}
+IDS = ("windowed_entropy", "entropy_variance", "entropy_slope", "token_prob_slope", "length_alone")
+SCORES: dict[str, pl.Expr] = {name: score(name) for name in IDS}

@@ -16,12 +16,11 @@ from tracecal.calibrator.trace_kinds import (
 )
 from tracecal.estimators.registry import ESTIMATORS, LOG_RIDGE_ALSO
 from tracecal.estimators.trace_inputs import (
-    FEATURE_SCORES,
-    LIST_SCORES,
     TRACE_INPUTS,
     compute_inputs,
 )
 from tracecal.explorer.columns import HELD_OUT, PROBABILITY, SCORE
+from tracecal.features.features import SCORES
 from tracecal.io.log import LOGGER
 
 
@@ -75,7 +74,7 @@ def confidence_columns(
     values = compute_inputs(records, dict.fromkeys([*TRACE_INPUTS, *fit_inputs]))
     parts = records["part"] if "part" in records.columns else nulls
     columns = {}
-    for name in fits or [*LIST_SCORES, *FEATURE_SCORES]:
+    for name in fits or SCORES:
         probability = held_out = nulls
         if fits:
             held_out = answers.replace_strict(

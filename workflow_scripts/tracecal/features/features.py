@@ -1,11 +1,13 @@
 """Features of answers: TRACE's operators and TRACE+'s inputs (paper, appendix B).
 
-`answer_features(traces)` computes all of them for a frame of traces, `single_features` some for one
-answer. Both take the kernels of MEASURED.
+`trace_inputs(names, surprisal, entropy)` computes any of them for answers of one length: one answer
+of a server, or a block of a file's. `input_matrix` cuts a frame into such blocks, and
+`answer_features` makes a frame of all features.
 """
 
-from collections.abc import Callable, Iterable
-from functools import cache, partial
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,7 +16,7 @@ from tracecal.features import kernels
 from tracecal.features import operators as op
 from tracecal.features.statistics import STATISTICS, statistics
 
-BATCH = 2**18  # answers; more would take much memory for intermediate statistics
+BLOCK = 2**15  # tokens, few enough to stay in a processor's cache
 SMALLEST = 1e-9  # nats; smaller amounts hardly differ on logarithms
 # Quantities of a trace, each computed once: its column and its kernel.
 MEASURED: dict[str, tuple[str, op.Kernel]] = {
@@ -40,6 +42,17 @@ MEASURED: dict[str, tuple[str, op.Kernel]] = {
         "surprisal",
         partial(kernels.rate, condition=lambda s: np.exp(-s) < op.LOW_PROBABILITY),
     ),
+    "first_surprisal": ("surprisal", lambda s: s[:, 0]),
+    "mean_probability": ("surprisal", lambda s: kernels.mean(np.exp(-s))),
+    "probability_slope": ("surprisal", lambda s: kernels.slope(np.exp(-s))),
+    "high_prob_token_rate": (
+        "surprisal",
+        partial(kernels.rate, condition=lambda s: np.exp(-s) > op.HIGH_PROBABILITY),
+    ),
+    "total_surprisal": ("surprisal", partial(kernels.length_normalised, exponent=0)),
+    "entropy_variance": ("entropy", kernels.variance),
+    "last3_entropy": ("entropy", partial(kernels.last_mean, k=3)),
+    **dict.fromkeys(STATISTICS, ("entropy", statistics)),
 }
 
 
@@ -94,36 +107,115 @@ FEATURES: dict[str, tuple[Callable[..., np.ndarray], tuple[str, ...]]] = {
     "surprisal_r_squared": (_same, ("surprisal_r_squared",)),
     **{name: (_same, (name,)) for name in STATISTICS},
 }
-# Features that need no STATISTICS: `single_features` computes these alone.
-SINGLE_FEATURES = frozenset(
-    name for name, (_, arguments) in FEATURES.items() if {*arguments} <= {*MEASURED}
+# The estimators' scores, of the paper's appendix D and section 3.4: larger is more confident.
+SCORES: dict[str, tuple[Callable[..., np.ndarray], tuple[str, ...]]] = {
+    "first_token_prob": (_confidence, ("first_surprisal",)),
+    "mean_prob": (_same, ("mean_probability",)),
+    "len_norm_logp": (_confidence, ("mean_surprisal",)),
+    "seq_logp": (_confidence, ("total_surprisal",)),
+    "min_prob": (_confidence, ("max_surprisal",)),
+    "high_prob_token_rate": (_same, ("high_prob_token_rate",)),
+    "mean_token_entropy": (np.negative, ("mean_entropy",)),
+    "max_token_entropy": (np.negative, ("max_entropy",)),
+    "first_k_entropy": (np.negative, ("first3_entropy",)),
+    "last_k_entropy": (np.negative, ("last3_entropy",)),
+    "windowed_entropy": (np.negative, ("window_entropy",)),
+    "entropy_variance": (np.negative, ("entropy_variance",)),
+    "entropy_slope": (np.negative, ("entropy_slope",)),
+    "token_prob_slope": (_same, ("probability_slope",)),
+    "length_alone": (lambda length: -np.log(length), ("length",)),
+    "trace": (lambda *risk: np.exp(-op.mixture(*risk)), RISK),
+    "operator_d": (np.negative, ("decayed_entropy",)),
+    "operator_m": (np.negative, ("window_entropy",)),
+    "operator_l": (np.negative, ("length_normalised_surprisal",)),
+}
+INPUTS = {f"features.{name}": of for name, of in FEATURES.items()} | {
+    f"scores.{name}": of for name, of in SCORES.items()
+}
+ENTROPY_INPUTS = frozenset(
+    name for name, (_, arguments) in INPUTS.items() if any(MEASURED[a][0] == "entropy" for a in arguments)
 )
-ENTROPY_FEATURES = frozenset(
-    name
-    for name, (_, arguments) in FEATURES.items()
-    if any(argument in STATISTICS or MEASURED[argument][0] == "entropy" for argument in arguments)
-)
 
 
-def single_features(
-    names: Iterable[str], surprisal: np.ndarray, entropies: np.ndarray
-) -> list[np.ndarray]:
-    """Compute the features `names` (in SINGLE_FEATURES) of one answer.
+def trace_inputs(
+    names: Sequence[str], surprisal: np.ndarray | None, entropy: np.ndarray | None
+) -> np.ndarray:
+    """Compute the INPUTS `names` of m answers of T tokens, [k, m, names]; NaN where undefined.
 
-    It has surprisals [T] and several candidate entropies [n, T]. Each feature is [n], or [1] where
-    all candidates share it.
+    `surprisal` is [m, T]; `entropy` holds k candidates of their entropies, [k, m, T]. None: unknown.
 
-    >>> single_features(["mean_entropy"], np.array([0.5, 0.1]), np.array([[2.0, 1.0], [0.0, 1.0]]))
-    [array([1.5, 0.5])]
+    >>> trace_inputs(["features.mean_entropy"], None, np.array([[[2.0, 1.0]], [[0.0, 1.0]]]))
+    array([[[1.5]],
+    <BLANKLINE>
+           [[0.5]]])
     """
-    trace = {"surprisal": surprisal[None], "entropy": entropies}
+    shape = (1, len(surprisal)) if entropy is None else entropy.shape[:2]
+    flat = None if entropy is None else entropy.reshape(-1, entropy.shape[2])
+    tables: dict[Any, np.ndarray] = {}
 
-    @cache
     def measure(name: str) -> np.ndarray:
+        if name in tables:
+            return tables[name]
         column, kernel = MEASURED[name]
-        return kernel(trace[column])
+        values = surprisal if column == "surprisal" else flat
+        if values is None:
+            table = np.full(shape, np.nan)
+        elif kernel is statistics:
+            for place, values in enumerate(kernel(flat).T):
+                tables[STATISTICS[place]] = values.reshape(shape)
+            return tables[name]
+        else:
+            table = kernel(values) if column == "surprisal" else kernel(values).reshape(shape)
+        tables[name] = table
+        return table
 
-    return [function(*map(measure, arguments)) for function, arguments in map(FEATURES.get, names)]
+    x = np.empty((*shape, len(names)))
+    for place, name in enumerate(names):
+        function, arguments = INPUTS[name]
+        x[..., place] = function(*map(measure, arguments))
+    x[~np.isfinite(x)] = np.nan
+    return x
+
+
+def blocks(
+    frame: pl.DataFrame, columns: Sequence[str]
+) -> Iterator[tuple[np.ndarray, list[np.ndarray | None]]]:
+    """Cut a frame into rows whose lists have one length: the rows [m], and each column's [m, T].
+
+    None for a column without lists there.
+    """
+    lists = [_flat(frame[column]) for column in columns]
+    lengths = np.column_stack([length for _, length, _ in lists]).astype(np.int64)
+    key = np.zeros(len(lengths), np.int64)
+    for column in lengths.T:
+        key = key * (column.max(initial=0) + 1) + column
+    order = np.argsort(key, kind="stable")
+    ends = np.flatnonzero(np.diff(key[order], append=-1)) + 1
+    for first, end in zip(np.append(0, ends)[:-1], ends, strict=True):
+        sizes = lengths[order[first]]
+        step = max(1, BLOCK // max(1, sizes.max()))
+        for begin in range(first, end, step):
+            rows = order[begin : min(begin + step, end)]
+            yield rows, [
+                values[starts[rows][:, None] + np.arange(size)].astype(float) if size else None
+                for (values, _, starts), size in zip(lists, sizes, strict=True)
+            ]
+
+
+def _flat(lists: pl.Series) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The values of a list column, end to end, and the length and start of each row's."""
+    lengths = lists.list.len().fill_null(0).to_numpy().astype(np.int64)
+    values = lists.explode(empty_as_null=False, keep_nulls=False).to_numpy()
+    return values, lengths, np.cumsum(lengths) - lengths
+
+
+def input_matrix(traces: pl.DataFrame, names: Sequence[str]) -> np.ndarray:
+    """Compute the INPUTS `names` of answers (columns `surprisal` and `entropy`), [n, names]."""
+    x = np.full((traces.height, len(names)), np.nan)
+    for rows, (s, h) in blocks(traces, ("surprisal", "entropy")):
+        if s is not None or h is not None:
+            x[rows] = trace_inputs(names, s, None if h is None else h[None])[0]
+    return x
 
 
 def answer_features(traces: pl.DataFrame) -> pl.DataFrame:
@@ -133,35 +225,6 @@ def answer_features(traces: pl.DataFrame) -> pl.DataFrame:
     >>> answer_features(traces)["trace_risk"].item()
     1.7000000000000002
     """
-    batches = traces.iter_slices(BATCH) if traces.height else [traces]
-    return pl.concat(map(_batch_features, batches))
-
-
-def _batch_features(traces: pl.DataFrame) -> pl.DataFrame:
-    by_length = traces["surprisal"].list.len().arg_sort()
-    measured = traces[by_length].select(
-        "example_id",
-        _measure_column("surprisal"),
-        _measure_column("entropy"),
-        statistics=statistics(pl.col("entropy")),
-    )
-    measured = measured.unnest("surprisal", "entropy", "statistics")
-    arrays = {name: measured[name].to_numpy() for name in measured.columns[1:]}
-    features = {
-        name: function(*map(arrays.get, arguments))
-        for name, (function, arguments) in FEATURES.items()
-    }
-    frame = pl.DataFrame({"example_id": measured["example_id"], **features}, nan_to_null=True)
-    return frame[by_length.arg_sort()]
-
-
-def _measure_column(column: str) -> pl.Expr:
-    """A struct of the quantities of MEASURED that a column gives."""
-    kernels_by_name = {
-        name: kernel for name, (source, kernel) in MEASURED.items() if source == column
-    }
-
-    def stack_kernels(values: np.ndarray) -> np.ndarray:
-        return np.column_stack([kernel(values) for kernel in kernels_by_name.values()])
-
-    return op.per_answer(pl.col(column), stack_kernels, list(kernels_by_name))
+    x = input_matrix(traces, [f"features.{name}" for name in FEATURES])
+    features = pl.DataFrame(x, [*FEATURES], nan_to_null=True)
+    return traces.select("example_id").hstack(features)

@@ -3,9 +3,6 @@
 import math
 
 import numpy as np
-import polars as pl
-
-from tracecal.features.operators import per_answer
 
 PERCENT = (10, 25, 50, 75, 90)
 TINY = 1e-8  # keeps a moment finite where all values are equal; the authors' value
@@ -19,12 +16,8 @@ STATISTICS = (
 )
 
 
-def statistics(x: pl.Expr) -> pl.Expr:
-    """A struct of the STATISTICS of the tokens of each answer."""
-    return per_answer(x, _statistics, STATISTICS)
-
-
-def _statistics(values: np.ndarray) -> np.ndarray:
+def statistics(values: np.ndarray) -> np.ndarray:
+    """The STATISTICS of the tokens of answers [m, T], [m, 9]."""
     length = values.shape[1]
     centred = values - values.mean(1, keepdims=True)
     squares = centred**2
