@@ -20,7 +20,9 @@ class Docstring(NamedTuple):
 
 def read_docstring(documented: object) -> Docstring:
     """Read the docstring of a function or class, without its marks of code."""
-    text = re.sub(r"`+", "", (documented if isinstance(documented, str) else inspect.getdoc(documented)) or "")
+    text = re.sub(
+        r"`+", "", (documented if isinstance(documented, str) else inspect.getdoc(documented)) or ""
+    )
     prose, *sections = HEADING.split(text)
     body = dict(zip(sections[::2], sections[1::2], strict=True)).get("Parameters", "")
     texts: dict[str, str] = {}

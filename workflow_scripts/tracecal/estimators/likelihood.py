@@ -6,5 +6,12 @@ from tracecal.estimators.trace_answers import trace_answers
 from tracecal.features.scores import score
 
 answers = trace_answers
-IDS = ("first_token_prob", "mean_prob", "len_norm_logp", "seq_logp", "min_prob", "high_prob_token_rate")
+IDS = (
+    "first_token_prob",
+    "mean_prob",
+    "len_norm_logp",
+    "seq_logp",
+    "min_prob",
+    "high_prob_token_rate",
+)
 SCORES: dict[str, pl.Expr] = {name: score(name) for name in IDS}

@@ -34,6 +34,7 @@ SLOPES = ("features.entropy_slope", "scores.entropy_slope")
 # fall with each entropy, as a test checks, or do not depend on them.
 UNBOUNDED = {*(f"features.{name}" for name in STATISTICS), "scores.entropy_variance"}
 
+
 def need_entropy(names: Iterable[str]) -> bool:
     """Whether some of the inputs depend on the entropies; custom ones count as if they did.
 
@@ -68,7 +69,9 @@ def _with_others(
     answers: pl.DataFrame, frame: pl.DataFrame, names: Sequence[str], custom: Custom
 ) -> pl.DataFrame:
     """Add `example_id`, own columns and scores of custom estimators to the inputs of traces."""
-    own = [own_column(name.removeprefix(ALSO)).alias(name) for name in names if name.startswith(ALSO)]
+    own = [
+        own_column(name.removeprefix(ALSO)).alias(name) for name in names if name.startswith(ALSO)
+    ]
     frame = answers.select("example_id", *own).hstack(frame)
     requested = {name: score for name, score in custom.items() if f"scores.{name}" in names}
     if requested:

@@ -133,7 +133,9 @@ INPUTS = {f"features.{name}": of for name, of in FEATURES.items()} | {
     f"scores.{name}": of for name, of in SCORES.items()
 }
 ENTROPY_INPUTS = frozenset(
-    name for name, (_, arguments) in INPUTS.items() if any(MEASURED[a][0] == "entropy" for a in arguments)
+    name
+    for name, (_, arguments) in INPUTS.items()
+    if any(MEASURED[a][0] == "entropy" for a in arguments)
 )
 
 
@@ -142,7 +144,7 @@ def trace_inputs(
 ) -> np.ndarray:
     """Compute the INPUTS `names` of m answers of T tokens, [k, m, names]; NaN where undefined.
 
-    `surprisal` is [m, T]; `entropy` holds k candidates of their entropies, [k, m, T]. None: unknown.
+    `surprisal` is [m, T]; `entropy` [k, m, T] holds k candidates of the entropies. None: unknown.
 
     >>> trace_inputs(["features.mean_entropy"], None, np.array([[[2.0, 1.0]], [[0.0, 1.0]]]))
     array([[[1.5]],
@@ -196,10 +198,13 @@ def blocks(
         step = max(1, BLOCK // max(1, sizes.max()))
         for begin in range(first, end, step):
             rows = order[begin : min(begin + step, end)]
-            yield rows, [
-                values[starts[rows][:, None] + np.arange(size)].astype(float) if size else None
-                for (values, _, starts), size in zip(lists, sizes, strict=True)
-            ]
+            yield (
+                rows,
+                [
+                    values[starts[rows][:, None] + np.arange(size)].astype(float) if size else None
+                    for (values, _, starts), size in zip(lists, sizes, strict=True)
+                ],
+            )
 
 
 def _flat(lists: pl.Series) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tracecal.features.features import INPUTS, input_matrix
+from tracecal.features.features import input_matrix
 
 
 def score(name: str) -> pl.Expr:
