@@ -38,7 +38,7 @@ def agree(**options: Any) -> None:
     "tracecal explore --answers log.jsonl --calibrator C.json --output answers.html",
     options_of="explore",
     endings={"output": (".html",)},
-    panels={"What is shown": ("number", "seed", "parts")},
+    panels={"What is shown": ("number", "parts")},
 )
 def explore(**options: Any) -> None:
     tracecal.explore(**options)

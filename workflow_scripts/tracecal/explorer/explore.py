@@ -10,7 +10,6 @@ import polars as pl
 from tracecal.answers.reading import Reading
 from tracecal.answers.sources import Answers
 from tracecal.calibrator.calibrator import Calibrator
-from tracecal.calibrator.settings import SEED
 from tracecal.errors import InputError
 from tracecal.explorer.confidences import with_held_out
 from tracecal.explorer.page import page
@@ -27,7 +26,6 @@ def explore(
     calibrator: str | Path | Calibrator | None = None,
     error_rate: float | None = None,
     number: int = EXPLORED,
-    seed: int = SEED,
     task: str | None = None,
     parts: str | Path | Mapping[str, Any] | None = None,
     reading: Reading | None = None,
@@ -47,8 +45,6 @@ def explore(
         Target error rate: the page shows which answers the calibrator keeps, and the threshold.
     number : int
         Answers to show at most, drawn at random.
-    seed : int
-        Seed of the draw.
     task : str, optional
         Task of the answers; by default as their file states it.
     parts : path or mapping, optional
@@ -69,7 +65,7 @@ def explore(
     if number < 1:
         raise InputError(f"--number {number}: expected 1 or more answers.")
     loaded = load_page_answers(answers, calibrator, task, parts, reading)
-    write_text(page(loaded.page_data(number, seed, error_rate)), output)
+    write_text(page(loaded.page_data(number, error_rate)), output)
 
 
 def explore_labelled(
@@ -78,4 +74,4 @@ def explore_labelled(
     """Write a page that shows the answers of a fit, each with `predictions` by other folds."""
     loaded = load_page_answers(answers, calibrator, calibrator.fitted_on.task)
     fits = with_held_out(loaded.fits, predictions, loaded.judged)
-    write_text(page(replace(loaded, fits=fits).page_data(EXPLORED, SEED)), output)
+    write_text(page(replace(loaded, fits=fits).page_data(EXPLORED)), output)

@@ -22,6 +22,7 @@ from tracecal.calibrator.calibrator import Calibrator, calibrator_in, parts_in
 from tracecal.calibrator.predictor import Predictor
 from tracecal.calibrator.schema import CalibrationData
 from tracecal.calibrator.scoring import score_answers
+from tracecal.calibrator.settings import SEED
 from tracecal.errors import InputError
 from tracecal.estimators.estimator import entries
 from tracecal.estimators.registry import OF_FILES
@@ -60,7 +61,7 @@ class PageAnswers:
         return next((fit.fitted_on for fit in self.fits.values()), None)
 
     def page_data(
-        self, number: int | None = None, seed: int = 0, error_rate: float | None = None
+        self, number: int | None = None, error_rate: float | None = None
     ) -> dict[str, Any]:
         """The data of a page that shows at most `number` answers or parts, drawn at random.
 
@@ -74,7 +75,7 @@ class PageAnswers:
             texts, parents = part_texts(self.judged, texts), texts
         answers = texts
         if number is not None and number < texts.height:
-            answers = choose_answers(texts, number, seed)
+            answers = choose_answers(texts, number, SEED)
         places = pl.DataFrame({"example_id": texts["example_id"]}).with_row_index("row")
         rows = answers.join(places, on="example_id", maintain_order="left")["row"]
         judged = self.judged[rows]
