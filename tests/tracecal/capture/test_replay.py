@@ -100,10 +100,12 @@ def test_replay_of_the_api_gives_what_the_command_writes(
     row = {"id": "a", "prompt": "Capital of France?", "answer": " Paris."}
     (tmp_path / "a.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
     command = ["replay", "--answers", "a.jsonl", "--weights", "weights", "--output", "a.arrow"]
-    assert main([*command, "--end-token", "--revision", "r"]) == 0
+    assert main([*command, "--end-token"]) == 0
     read = tracecal.read_answers("a.jsonl")
     options = {"end_token": True, "output": "own/a.arrow"}
-    found = tracecal.replay(read.with_columns(revision=pl.lit("r")), "weights", **options)
+    found = tracecal.replay(read, "weights", **options)
     assert (tmp_path / "own/a.arrow").read_bytes() == (tmp_path / "a.arrow").read_bytes()
     again = tracecal.read_answers("a.arrow")
     assert again.equals(found) and found["model"].item() == "weights"
+    stated = tracecal.replay(read.with_columns(revision=pl.lit("r")), "weights", **options)
+    assert tracecal.read_answers("own/a.arrow").equals(stated) and stated["revision"].item() == "r"

@@ -17,7 +17,6 @@ def replay(
     answers: Answers,
     weights: str | Path,
     *,
-    revision: str | None = None,
     dtype: Literal["float32", "bfloat16", "float16"] = "float32",
     batch_size: int = 32,
     end_token: bool = False,
@@ -34,8 +33,6 @@ def replay(
         Answers with their prompts: a file, or what `read_answers` gives.
     weights : path
         The model's folder, as for Transformers.
-    revision : str, optional
-        Revision of the model (default: as the answers state it).
     dtype : {"float32", "bfloat16", "float16"}
         Type of the weights.
     batch_size : int
@@ -76,7 +73,7 @@ def replay(
     from tracecal.capture.teacher_forcing import replay_answers, tokenisation, write_replayed
 
     records = source.frame.select(*RECORDS)
-    revision = revision or source.metadata.get("revision")
+    revision = source.metadata.get("revision")
     tokens_from = tokenisation(records, end_token)
     LOGGER.info("%s", tokens_from)
     model, tokenizer = load_model(weights, dtype), load_tokenizer(weights)

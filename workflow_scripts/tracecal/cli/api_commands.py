@@ -49,7 +49,7 @@ def explore(**options: Any) -> None:
     "tracecal replay --answers samples_svamp.jsonl --weights path/to/model --output replayed.arrow",
     options_of="replay",
     endings={"output": (".arrow",)},
-    panels={"The model": ("revision", "dtype", "batch_size")},
+    panels={"The model": ("dtype", "batch_size")},
 )
 def replay(*, answers: str, weights: str, output: str, **options: Any) -> None:
     require_installed("'tracecal replay'", "replay", "torch", "transformers", "safetensors")
