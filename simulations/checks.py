@@ -1,7 +1,7 @@
 """Does `tracecal check` call a true guarantee contradicted, or a false one fitting, too often?
 
 Answers are wrong exactly as often as guaranteed, the worst case of a true guarantee, or exactly as
-often as the excluded rate. Groups are of several sizes, wrong as a whole or in part, and larger ones
+often as the rate to rule out. Groups are of several sizes, wrong as a whole or in part, and larger ones
 are wrong more often. Answers that are compared with the calibration's are drawn like these.
 """
 
@@ -18,7 +18,7 @@ from tracecal.serving.check import find_unlike
 from tracecal.serving.monitoring.batch import Batch
 
 LEVEL = 0.05  # of the check; labels and alarms share it
-RATES = {0.05: 0.075, 0.2: 0.3, 0.5: 0.75}  # guaranteed and excluded
+RATES = {0.05: 0.075, 0.2: 0.3, 0.5: 0.75}  # guaranteed and ruled out
 NUMBERS = (10, 60, 300)  # groups
 SIZES = (1, 2, 5)
 RISKS = np.array([0.5, 0.75, 1.2])  # by size, in units of the rate: 1 on average over answers

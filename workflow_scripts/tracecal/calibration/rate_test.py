@@ -82,7 +82,7 @@ def _bets(excess: np.ndarray, error_rate: float, level: float) -> np.ndarray:
 def enough_groups(
     groups: KeptGroups,
     error_rate: float,
-    excluded_rate: float,
+    excess_rate: float,
     contradicting_level: float,
     excluding_level: float,
 ) -> int | None:
@@ -91,7 +91,7 @@ def enough_groups(
     They are taken to be wrong as often as those at hand, and groups to be right or wrong as a
     whole.
     """
-    rates = error_rate, excluded_rate, contradicting_level, excluding_level
+    rates = error_rate, excess_rate, contradicting_level, excluding_level
     n, n_wrong = float(groups.kept.sum()), float(groups.wrong.sum())
     risk = (n_wrong + error_rate) / (n + 1)
     decided: Callable[..., float] = _decided_singles if groups.is_single else _decided_groups
@@ -107,13 +107,13 @@ def _decided_singles(
     n: int,
     risk: float,
     error_rate: float,
-    excluded_rate: float,
+    excess_rate: float,
     contradicting_level: float,
     excluding_level: float,
 ) -> float:
     """The share of draws of `n` single answers that decide."""
     n_wrong = np.arange(n + 1)
-    n_excluding = int((bdtr(n_wrong, n, excluded_rate) <= excluding_level).sum())
+    n_excluding = int((bdtr(n_wrong, n, excess_rate) <= excluding_level).sum())
     n_contradicting = int((bdtrc(n_wrong[:-1], n, error_rate) <= contradicting_level).sum())
     below = bdtr(n_excluding - 1, n, risk) if n_excluding else 0.0
     above = bdtrc(n - n_contradicting, n, risk) if n_contradicting else 0.0
@@ -124,12 +124,12 @@ def _decided_groups(
     n: int,
     risk: float,
     error_rate: float,
-    excluded_rate: float,
+    excess_rate: float,
     contradicting_level: float,
     excluding_level: float,
 ) -> float:
     """The share of draws of `n` groups that decide."""
     wrong = seeded("groups that decide", n).random((n, DRAWS)) < risk
-    excludes = _bets(wrong - excluded_rate, excluded_rate, excluding_level)
+    excludes = _bets(wrong - excess_rate, excess_rate, excluding_level)
     contradicts = _bets(error_rate - wrong, 1 - error_rate, contradicting_level)
     return float((excludes | contradicts).mean())

@@ -31,7 +31,7 @@ from tracecal.serving.monitoring.state import AlarmSettings, initial_state, watc
 from tracecal.serving.monitoring.traffic import batch_of_scored
 
 CONFIDENCE = 0.95
-# By default the labels rule out an error rate this many times the guaranteed one.
+# The guarantee fits where labels rule out an error rate this many times the guaranteed one.
 EXCESS = 1.5
 LEAST_PER_ALARM = 100  # answers, of the monitors
 EXIT_CODES = {"fits": 0, "contradicted": 3, "too few": 4}
@@ -56,7 +56,7 @@ class Check:
     n_labelled, n_unsure, n_wrong : int
         Kept answers with a label, those whose label is unsure, and the wrong ones, unsure ones
         among them.
-    error_rate, excluded_rate, confidence : float
+    error_rate, confidence : float
         As given.
     enough : int or None
         How many labelled kept answers, or questions where a question has several, may be enough
@@ -73,7 +73,6 @@ class Check:
     n_unsure: int
     n_wrong: int
     error_rate: float
-    excluded_rate: float
     confidence: float
     enough: int | None
     unit: str
@@ -103,10 +102,10 @@ class Check:
     @property
     def labels_line(self) -> str:
         """What the labels say of the guarantee."""
-        rate, excluded = rate_text(self.error_rate), rate_text(self.excluded_rate)
+        rate, excess = rate_text(self.error_rate), rate_text(excess_rate(self.error_rate))
         if self.verdict == "fits":
             return (
-                f"The guarantee fits the labels: they rule out {excluded} wrong "
+                f"The guarantee fits the labels: they rule out {excess} wrong "
                 f"({rate_text(self.confidence)} confidence)."
             )
         if self.verdict == "contradicted":
@@ -116,7 +115,7 @@ class Check:
             )
         number = "far more" if self.enough is None else f"about {self.enough:,}"
         return (
-            f"Too few labels to tell: they rule out neither {rate} nor {excluded} wrong; {number} "
+            f"Too few labels to tell: they rule out neither {rate} nor {excess} wrong; {number} "
             f"labelled {self.unit} may be enough."
         )
 
@@ -198,7 +197,6 @@ def check(
     calibrator: str | Path | Calibrator,
     error_rate: float,
     *,
-    excluded_rate: float | None = None,
     confidence: float = CONFIDENCE,
     estimator: str | None = None,
     task: str | None = None,
@@ -208,8 +206,9 @@ def check(
 
     Labels are of kept answers drawn at random, or of all. The labels contradict the guarantee where
     more are wrong than it allows, by chance alone in at most half of 1 - ``confidence`` of all
-    checks; alarms of `Monitors` come by chance in at most the other half. Answers to one question
-    may be alike and are tested together.
+    checks; alarms of `Monitors` come by chance in at most the other half. The guarantee fits where
+    labels rule out one and a half times its error rate. Answers to one question may be alike and
+    are tested together.
 
     Parameters
     ----------
@@ -219,12 +218,9 @@ def check(
         The calibrator whose guarantee is checked.
     error_rate : float
         Guaranteed error rate of the answers to keep, one that the calibrator was tested for.
-    excluded_rate : float, optional
-        A larger error rate that must not pass: the guarantee fits where the labels rule it out. By
-        default one and a half times the error rate.
     confidence : float
         A true guarantee is contradicted, or alarms are raised, in at most 1 - ``confidence`` of the
-        checks, and answers with the excluded rate pass in at most as many.
+        checks, and a guarantee one and a half times exceeded fits in at most as many.
     estimator : str, optional
         One of the calibrator's; by default the recommended one.
     task : str, optional
@@ -252,9 +248,7 @@ def check(
     ('too few', 4)
     """
     calibrator = calibrator_in(calibrator)
-    if excluded_rate is None:
-        excluded_rate = round(min(EXCESS * error_rate, (1 + error_rate) / 2), 12)
-    _require_rates(error_rate, excluded_rate, confidence)
+    require_shares({"--error-rate": error_rate, "--confidence": confidence})
     source = answers_in(answers, calibrator.reading(reading))
     frame = source.frame
     estimator = estimator or calibrator.file.recommended(frame["entropy"].count() > 0)
@@ -272,7 +266,7 @@ def check(
     level = round(1 - confidence, 12)
     labelled = decided.filter("keep").drop_nulls("correct")
     groups = kept_groups(labelled["group_id"].to_numpy(), ~labelled["correct"].to_numpy())
-    tested = error_rate, excluded_rate, level / 2, level
+    tested = error_rate, excess_rate(error_rate), level / 2, level
     verdict = _judge(groups, *tested)
     is_first = decided["group_id"].is_first_distinct().to_numpy()  # neighbours may be alike
     batch = batch_of_scored(frame, scored, predictor)[is_first]
@@ -289,32 +283,27 @@ def check(
         n_unsure=int(labelled["unsure"].sum()),
         n_wrong=int((~labelled["correct"]).sum()),
         error_rate=error_rate,
-        excluded_rate=excluded_rate,
         confidence=confidence,
         enough=enough_groups(groups, *tested) if verdict == "too few" else None,
         unit="kept answers" if groups.is_single else "questions",
     )
 
 
-def _require_rates(error_rate: float, excluded_rate: float, confidence: float) -> None:
-    shares = {"--error-rate": error_rate, "--excluded-rate": excluded_rate}
-    require_shares(shares | {"--confidence": confidence})
-    if excluded_rate <= error_rate:
-        raise InputError(
-            f"--excluded-rate {excluded_rate:g} must be above --error-rate {error_rate:g}."
-        )
+def excess_rate(error_rate: float) -> float:
+    """The error rate that labels rule out where a guarantee fits them, below 1."""
+    return round(min(EXCESS * error_rate, (1 + error_rate) / 2), 12)
 
 
 def _judge(
     groups: KeptGroups,
     error_rate: float,
-    excluded_rate: float,
+    excess_rate: float,
     contradicting_level: float,
     excluding_level: float,
 ) -> Verdict:
     if groups.contradicts(error_rate, contradicting_level):
         return "contradicted"
-    return "fits" if groups.rules_out(excluded_rate, excluding_level) else "too few"
+    return "fits" if groups.rules_out(excess_rate, excluding_level) else "too few"
 
 
 def find_unlike(batch: Batch, reference: Reference, level: float, name: str) -> tuple[str, ...]:
