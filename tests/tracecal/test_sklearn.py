@@ -3,7 +3,6 @@
 import numpy as np
 import polars as pl
 import pytest
-import sklearn
 from sklearn.calibration import CalibrationDisplay
 from sklearn.model_selection import GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -12,27 +11,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import tracecal
 from support.labelled_answers import answers, predictor_of, stored
 from tracecal import sklearn as of_traces
-from tracecal.calibration.fits import fit
-from tracecal.calibration.mixture import fit_mixtures
 from tracecal.calibration.ridge import fit_ridge
 from tracecal.estimators.trace_inputs import compute_inputs
-from tracecal.sklearn import (
-    LogRidgeClassifier,
-    StackOfSixClassifier,
-    TraceFeatures,
-    TracePlusClassifier,
-)
+from tracecal.sklearn import LogRidgeClassifier, TraceFeatures
 
 FRAME = answers(200)
 RIGHT = FRAME["correct"].to_numpy()
-CLASSIFIERS = {
-    "trace_plus": TracePlusClassifier(),
-    "log_ridge": LogRidgeClassifier(),
-    "stack_of_six": StackOfSixClassifier(),
-}
 
 
-@parametrize_with_checks([*CLASSIFIERS.values(), LogRidgeClassifier(rising=[0]), TraceFeatures()])
+@parametrize_with_checks([LogRidgeClassifier(), LogRidgeClassifier(rising=[0]), TraceFeatures()])
 def test_it_passes_the_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
@@ -44,7 +31,7 @@ def matrix(estimator):
     return compute_inputs(FRAME, columns).select(columns).to_numpy(), names
 
 
-@pytest.mark.parametrize("estimator", CLASSIFIERS)
+@pytest.mark.parametrize("estimator", ["trace_plus", "log_ridge", "stack_of_six"])
 def test_its_features_are_those_of_the_protocol(estimator):
     x, names = matrix(estimator)
     found = TraceFeatures(estimator).fit_transform(FRAME)
@@ -75,26 +62,13 @@ def test_what_it_cannot_use_is_refused(features, given, said):
         TraceFeatures(features).transform(given)
 
 
-def test_the_fits_are_the_librarys():
-    probability = {
-        name: make_pipeline(TraceFeatures(name), classifier)
-        .fit(FRAME, RIGHT)
-        .predict_proba(FRAME)[:, 1]
-        for name, classifier in CLASSIFIERS.items()
-    }
-    content = stored(FRAME)
-    for name in ("trace_plus", "log_ridge"):
-        final = predictor_of(content, name, "made up").final
-        assert probability[name] == pytest.approx(final.predict(matrix(name)[0]), abs=1e-9)
+def test_the_fit_is_the_librarys():
+    pipeline = make_pipeline(TraceFeatures("log_ridge"), LogRidgeClassifier()).fit(FRAME, RIGHT)
+    probability = pipeline.predict_proba(FRAME)[:, 1]
     x, names = matrix("log_ridge")
-    assert np.array_equal(probability["log_ridge"], fit_ridge([(x, RIGHT)], names)[0].predict(x))
-    x, names = matrix("stack_of_six")
-    order = np.random.RandomState(2026).permutation(len(x))
-    (stack,) = fit_mixtures([(x, RIGHT, order)], names)
-    assert np.array_equal(probability["stack_of_six"], stack.predict(x))
-    x, _ = matrix("trace_plus")
-    isotonic = TracePlusClassifier("isotonic").fit(x[:, :1], RIGHT)
-    assert isotonic.fit_ == fit(x[:, :1], RIGHT, "isotonic")
+    final = predictor_of(stored(FRAME), "log_ridge", "made up").final
+    assert probability == pytest.approx(final.predict(x), abs=1e-9)
+    assert np.array_equal(probability, fit_ridge([(x, RIGHT)], names)[0].predict(x))
 
 
 def test_weights_of_confidences_are_at_least_0_and_others_are_free():
@@ -112,44 +86,17 @@ def test_weights_of_confidences_are_at_least_0_and_others_are_free():
         LogRidgeClassifier(rising=["c"]).fit(x, falling)
 
 
-def test_a_pipeline_is_cross_validated_with_groups():
-    """Labels that say nothing but in pairs: a fold that saw an answer's twin would be told."""
+def test_a_pipeline_is_cross_validated():
+    pipeline = make_pipeline(TraceFeatures("log_ridge"), LogRidgeClassifier())
     groups = np.arange(200) // 2
-    seen = []
-
-    class Spy(StackOfSixClassifier):
-        def fit(self, X, y, groups=None):
-            seen.append(groups)
-            return super().fit(X, y, groups)
-
-    with sklearn.config_context(enable_metadata_routing=True):
-        pipeline = make_pipeline(TraceFeatures("stack_of_six"), Spy().set_fit_request(groups=True))
-        found = cross_val_score(
-            pipeline,
-            FRAME,
-            RIGHT,
-            cv=GroupKFold(4),
-            scoring="roc_auc",
-            params={"groups": groups},
-        )
-    assert len(found) == len(seen) == 4 and np.mean(found) > 0.7
-    for one in seen:
-        assert len(one) == 150 and np.unique(one, return_counts=True)[1].min() == 2
-
-
-def test_groups_stay_in_one_fold():
-    x, _ = matrix("stack_of_six")
-    frame = TraceFeatures("stack_of_six").transform(FRAME)
-    groups = np.arange(len(x)) // 2
-    by_group = StackOfSixClassifier().fit(frame, RIGHT, groups=groups)
-    order = np.random.RandomState(2026).permutation(100)
-    (expected,) = fit_mixtures([(x, RIGHT, order[groups])], frame.columns)
-    assert by_group.fit_ == expected
-    assert by_group.fit_ != StackOfSixClassifier().fit(frame, RIGHT).fit_
+    scores = cross_val_score(
+        pipeline, FRAME, RIGHT, cv=GroupKFold(4), scoring="roc_auc", groups=groups
+    )
+    assert len(scores) == 4 and np.mean(scores) > 0.7
 
 
 def test_its_calibration_is_displayed():
-    pipeline = make_pipeline(TraceFeatures(), TracePlusClassifier()).fit(FRAME, RIGHT)
+    pipeline = make_pipeline(TraceFeatures("log_ridge"), LogRidgeClassifier()).fit(FRAME, RIGHT)
     shown = CalibrationDisplay.from_estimator(pipeline, FRAME, RIGHT, n_bins=5)
     assert len(shown.prob_true) == 5
     assert shown.y_prob.tolist() == pipeline.predict_proba(FRAME)[:, 1].tolist()

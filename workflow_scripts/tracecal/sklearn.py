@@ -1,4 +1,4 @@
-"""TRACE for scikit-learn: features of traces, and the fits that turn them into probabilities.
+"""TRACE for scikit-learn: features of traces, and the fit that turns them into probabilities.
 
 >>> from sklearn.pipeline import make_pipeline
 >>> from tracecal.sklearn import LogRidgeClassifier, TraceFeatures
@@ -16,8 +16,7 @@ import numpy as np
 import polars as pl
 
 from tracecal.answers.sources import answers_in
-from tracecal.calibration.fits import Fit, Method, fit_all
-from tracecal.calibration.mixture import MEMBERS, Member, fit_mixtures
+from tracecal.calibration.fits import fit_all
 from tracecal.calibration.ridge import EITHER_SIGN, RIDGE
 from tracecal.errors import InputError
 from tracecal.estimators.registry import ESTIMATORS
@@ -26,16 +25,16 @@ from tracecal.features.traces import traces_in
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
-    from sklearn.utils import Tags, check_random_state
+    from sklearn.utils import Tags
     from sklearn.utils.multiclass import check_classification_targets, type_of_target
-    from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+    from sklearn.utils.validation import check_is_fitted, validate_data
 except ModuleNotFoundError as error:
     raise InputError(
         f"tracecal.sklearn needs {error.name}, which is not installed: pip install "
         "'tracecal[sklearn]'"
     ) from error
 
-__all__ = ["LogRidgeClassifier", "StackOfSixClassifier", "TraceFeatures", "TracePlusClassifier"]
+__all__ = ["LogRidgeClassifier", "TraceFeatures"]
 
 # The protocol's inputs by the names of features, and by estimator those of traces alone.
 INPUTS = {name.split(".", 1)[1]: name for name in reversed(TRACE_INPUTS)}
@@ -164,8 +163,30 @@ def trace_columns(X: Any) -> pl.DataFrame:
     return traces_in([surprisal for surprisal, _ in rows], [entropy for _, entropy in rows])
 
 
-class BinaryClassifier(ClassifierMixin, BaseEstimator):
-    """A probability of the second of two classes; subclasses say how it is fitted."""
+class LogRidgeClassifier(ClassifierMixin, BaseEstimator):
+    """Log ridge's fit: a strong penalty, and weights of confidences that are at least 0.
+
+    Parameters
+    ----------
+    penalty : float
+        Factor of the squared weights.
+    rising : sequence of str or int, optional
+        The columns, by name or number, whose weights are at least 0; by default those named as
+        confidences of `TraceFeatures`.
+
+    Examples
+    --------
+    >>> from tracecal.sklearn import LogRidgeClassifier
+    >>> X, y = [[0.1], [0.2], [0.8], [0.9]], [0, 0, 1, 1]
+    >>> LogRidgeClassifier(rising=[0]).fit(X, y).predict([[1.0]])
+    array([1])
+    """
+
+    def __init__(
+        self, penalty: float = RIDGE, rising: Sequence[str] | Sequence[int] | None = None
+    ) -> None:
+        self.penalty = penalty
+        self.rising = rising
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the probability of the second class.
@@ -186,12 +207,16 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):
         ValueError
             Where there are not two classes.
         """
-        self.fit_ = self._fit(*self._validated(X, y))
+        X, correct = self._validated(X, y)
+        names = [*map(str, getattr(self, "feature_names_in_", range(self.n_features_in_)))]
+        numbers = [*map(str, range(len(names)))]
+        rising = CONFIDENCES if self.rising is None else {*map(str, self.rising)}
+        if self.rising is not None and (unknown := rising - {*names, *numbers}):
+            raise ValueError(f"rising: X has no column {min(unknown)}")
+        is_rising = [not rising.isdisjoint(pair) for pair in zip(names, numbers, strict=True)]
+        lower_bounds = np.where(is_rising, 0.0, -np.inf)
+        self.fit_ = fit_all([(X, correct)], "platt", self.penalty, lower_bounds)[0]
         return self
-
-    def _fit(self, X: np.ndarray, correct: np.ndarray) -> Fit:
-        """Fit a matrix [n, features] and whether each label is the second class [n]."""
-        raise NotImplementedError
 
     def _validated(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
@@ -205,10 +230,6 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):
         if len(self.classes_) < 2:
             raise ValueError("y holds one class; labels of two classes are needed")
         return X, codes == 1
-
-    def _feature_names(self) -> list[str]:
-        """The names of the columns; their numbers where they have none."""
-        return [*map(str, getattr(self, "feature_names_in_", range(self.n_features_in_)))]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Give the probabilities of both classes.
@@ -243,123 +264,3 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
-
-
-class TracePlusClassifier(BinaryClassifier):
-    """TRACE+'s fit: logistic regression on standardised features (appendix B of the paper).
-
-    Parameters
-    ----------
-    method : {"platt", "platt_raw", "isotonic"}
-        ``platt_raw`` does not standardise; ``isotonic`` is for one feature, and several fall back
-        on ``platt``.
-    penalty : float
-        Factor of the squared weights, 1 / C in scikit-learn.
-
-    Examples
-    --------
-    >>> from tracecal.sklearn import TracePlusClassifier
-    >>> TracePlusClassifier().fit([[0.1], [0.2], [0.8], [0.9]], [0, 0, 1, 1]).predict([[1.0]])
-    array([1])
-    """
-
-    def __init__(self, method: Method = "platt", penalty: float = 1.0) -> None:
-        self.method = method
-        self.penalty = penalty
-
-    def _fit(self, X: np.ndarray, correct: np.ndarray) -> Fit:
-        return fit_all([(X, correct)], self.method, self.penalty)[0]
-
-
-class LogRidgeClassifier(BinaryClassifier):
-    """Log ridge's fit: a strong penalty, and weights of confidences that are at least 0.
-
-    Parameters
-    ----------
-    penalty : float
-        Factor of the squared weights.
-    rising : sequence of str or int, optional
-        The columns, by name or number, whose weights are at least 0; by default those named as
-        confidences of `TraceFeatures`.
-
-    Examples
-    --------
-    >>> from tracecal.sklearn import LogRidgeClassifier
-    >>> X, y = [[0.1], [0.2], [0.8], [0.9]], [0, 0, 1, 1]
-    >>> LogRidgeClassifier(rising=[0]).fit(X, y).predict([[1.0]])
-    array([1])
-    """
-
-    def __init__(
-        self, penalty: float = RIDGE, rising: Sequence[str] | Sequence[int] | None = None
-    ) -> None:
-        self.penalty = penalty
-        self.rising = rising
-
-    def _fit(self, X: np.ndarray, correct: np.ndarray) -> Fit:
-        names = self._feature_names()
-        numbers = [*map(str, range(len(names)))]
-        rising = CONFIDENCES if self.rising is None else {*map(str, self.rising)}
-        if self.rising is not None and (unknown := rising - {*names, *numbers}):
-            raise ValueError(f"rising: X has no column {min(unknown)}")
-        is_rising = [not rising.isdisjoint(pair) for pair in zip(names, numbers, strict=True)]
-        lower_bounds = np.where(is_rising, 0.0, -np.inf)
-        return fit_all([(X, correct)], "platt", self.penalty, lower_bounds)[0]
-
-
-class StackOfSixClassifier(BinaryClassifier):
-    """The stack of six: a mixture of fits, weighted by how well they predict left-out folds.
-
-    A matrix without the columns of the six (``TraceFeatures("stack_of_six")``) gets a mixture of a
-    fit on all columns and one on each.
-
-    Parameters
-    ----------
-    random_state : int, RandomState instance or None
-        The order in which groups are dealt to folds.
-
-    Examples
-    --------
-    >>> from tracecal.sklearn import StackOfSixClassifier
-    >>> X, y = [[0.1], [0.2], [0.8], [0.9]] * 5, [0, 0, 1, 1] * 5
-    >>> StackOfSixClassifier().fit(X, y).predict([[1.0]])
-    array([1])
-    """
-
-    def __init__(self, random_state: Any = 2026) -> None:
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
-        """Fit the probability of the second class.
-
-        Parameters
-        ----------
-        X : matrix or frame, [n, features]
-            Finite; the names of its columns count.
-        y : labels [n]
-            Two classes, such as false and true.
-        groups : labels [n], optional
-            Questions: the answers of one are in one fold. With metadata routing ask for it by
-            ``set_fit_request(groups=True)``.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            Where there are not two classes, or not as many groups as answers.
-        """
-        X, correct = self._validated(X, y)
-        codes = np.arange(len(X))
-        if groups is not None:
-            check_consistent_length(X, groups)
-            codes = np.unique(np.asarray(groups), return_inverse=True)[1]
-        order = check_random_state(self.random_state).permutation(codes.max() + 1)
-        names = self._feature_names()
-        members: Sequence[Member] = MEMBERS
-        if not {name for member in MEMBERS for name in member.features} <= {*names}:
-            members = (Member(tuple(names)), *(Member((name,)) for name in names))
-        (self.fit_,) = fit_mixtures([(X, correct, order[codes])], names, members)
-        return self

@@ -73,10 +73,10 @@ with tracecal.Monitors(calibrator, "state.db") as monitors:
 """
 OF_SKLEARN = """
 import tracecal
-from tracecal.sklearn import StackOfSixClassifier, TraceFeatures
+from tracecal.sklearn import LogRidgeClassifier, TraceFeatures
 answers = tracecal.read_answers("answers.jsonl")
-matrix = TraceFeatures("stack_of_six").fit_transform(answers)
-StackOfSixClassifier().fit(matrix, answers["correct"]).predict(matrix)
+matrix = TraceFeatures("log_ridge").fit_transform(answers)
+LogRidgeClassifier().fit(matrix, answers["correct"]).predict(matrix)
 """
 # What needs an extra, and its name.
 NEEDS = {
