@@ -135,15 +135,12 @@ def test_cascade(files, capsys):
 
 def test_card(files, capsys):
     assert main([*CALIBRATE]) == 0
-    one, other = (tracecal.Calibrator.load("C.json") for _ in range(2))
     capsys.readouterr()
     assert main(["card", "C.json", "--output", "card.html"]) == 0
-    card = one.card()
+    card = tracecal.Calibrator.load("C.json").card()
     assert capsys.readouterr().out == f"{card}\n"
     card.save("own.html")
     assert Path("own.html").read_bytes() == Path("card.html").read_bytes()
-    assert main(["card", "C.json", "C.json"]) == 0
-    assert capsys.readouterr().out == f"{one.compare(other)}\n" == f"{one.compare('C.json')}\n"
 
 
 def test_estimators_of_ones_own(files):

@@ -26,7 +26,7 @@ NAMES = {
 METHODS = {
     "Calibrator": {
         *("load", "save", "score", "score_trace", "score_response", "score_response_parts"),
-        *("card", "compare", "report", "predictor", "reading"),
+        *("card", "report", "predictor", "reading"),
     },
     "LabelSearch": {"from_scores", "state", "run"},
     "Monitors": {"watch", "judge", "alarms", "summary", "report", "close"},

@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 from jsonschema import Draft202012Validator
 
-from support.labelled_answers import answers, fitted_file, stored
+from support.labelled_answers import answers, fitted_file
 from support.log_rows import write
 from tracecal.calibration.splits import make_splits
 from tracecal.calibrator.calibration_data import describe_traces
-from tracecal.calibrator.card import Card, compare, verify
+from tracecal.calibrator.card import Card, verify
 from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
 from tracecal.calibrator.schema import CalibratedEstimator, CalibratorFile
 from tracecal.calibrator.settings import FitSettings
@@ -180,10 +180,7 @@ def test_it_holds_the_first_and_the_last_day_of_its_answers(tmp_path, content, c
     capsys.readouterr()
     assert main(["card", str(tmp_path / "C.json")]) == 0
     assert "  given: from 2026-03-01 to 2026-03-05 (UTC)\n" in capsys.readouterr().out
-    one, other = (fitted_file(frame) for frame in (frame, answers(90)))
-    assert "dates" not in other.content()["fitted_on"]
-    told = compare(one, other, ("C.json", "D.json"))
-    assert "  given: from 2026-03-01 to 2026-03-05 (UTC) -> not known when\n" in told
+    assert "dates" not in fitted_file(answers(90)).content()["fitted_on"]
     some = frame.with_columns(created=pl.when(pl.int_range(pl.len()) > 0).then("created"))
     assert fitted_file(some).fitted_on.dates is None
 
@@ -229,19 +226,3 @@ def test_the_page_says_the_same_and_runs_nothing(calibrator_file, content, tmp_p
     # The curve is drawn in place of its list.
     assert page.count("<polyline") == 1 and "of the kept are wrong" not in page
     assert "500 labelled answers to 500 questions" in page
-
-
-def test_two_cards_are_compared(tmp_path, capsys):
-    other = answers(200, seed=2, model="n")
-    write_json(stored(None, "log_ridge"), tmp_path / "C.json")
-    changed = stored(other, "log_ridge", risk_control={"error_rates": (0.3, 0.45)})
-    write_json(changed, tmp_path / "D.json")
-    paths = [str(tmp_path / name) for name in ("C.json", "D.json")]
-    assert main(["card", *paths]) == 0
-    told = capsys.readouterr().out
-    assert "  model: m -> n\n" in told and "  n: 500 -> 200\n" in told
-    assert "labelled answers in both: 0" in told and "  intercept: " in told
-    assert "at most 45% wrong: not tested -> keeps" in told
-    assert main(["card", paths[0], paths[0]]) == 0
-    assert capsys.readouterr().out.count("  the same\n") == 4
-    assert main(["card", *paths, "--output", str(tmp_path / "c.html")]) == 1

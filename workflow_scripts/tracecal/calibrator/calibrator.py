@@ -21,7 +21,7 @@ from tracecal.answers.row import value_at
 from tracecal.answers.sources import Answers, answers_in
 from tracecal.calibration.part_answers import labelled_parts, part_answers
 from tracecal.calibration.settings import require_shares
-from tracecal.calibrator.card import Card, compare
+from tracecal.calibrator.card import Card
 from tracecal.calibrator.catalogue import LABELS
 from tracecal.calibrator.confidence import Confidence, read_response, score_answer, score_record
 from tracecal.calibrator.fitting import fit_calibrator
@@ -477,32 +477,6 @@ class Calibrator:
         Calibration card: m for t
         """
         return Card.of(self.file)
-
-    def compare(self, other: "str | Path | Calibrator") -> str:
-        """Compare this calibrator's card with another one's.
-
-        Parameters
-        ----------
-        other : path or Calibrator
-            The calibrator to compare with.
-
-        Returns
-        -------
-        str
-
-        Raises
-        ------
-        InputError
-            As in `card`, for either calibrator.
-
-        Examples
-        --------
-        >>> import tracecal
-        >>> print(tracecal.Calibrator.load("C.json").compare("C.json").splitlines()[0])
-        C.json -> C.json
-        """
-        second = calibrator_in(other)
-        return compare(self.file, second.file, (self.where, second.where))
 
     def _read_training(
         self,

@@ -1,16 +1,14 @@
-"""A calibrator's file in plain words, as text and as a page, and how two files differ.
+"""A calibrator's file in plain words, as text and as a page.
 
 1. `card = Card.of(file)` says what was fitted on, what is guaranteed, and what it is not for.
 2. `print(card)` shows it, `card.save("card.html")` writes the page.
-3. `compare(file, other, names)` says what differs.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from tracecal.calibration.fits import Logistic
 from tracecal.calibrator.catalogue import LABELS
 from tracecal.calibrator.guarantee_text import (
     describe_recall,
@@ -22,7 +20,6 @@ from tracecal.calibrator.predictor import make_predictor
 from tracecal.calibrator.report_pictures import axes, draw_risk
 from tracecal.calibrator.schema import (
     CARD_VERSION,
-    CalibratedEstimator,
     CalibrationData,
     CalibratorFile,
     CascadeControl,
@@ -33,18 +30,6 @@ from tracecal.io.files import write_text
 from tracecal.pages.page import render_page
 
 TEMPLATE = Path(__file__).with_name("card.html")
-# Fields of `CalibrationData` that `compare` words itself, or that are no data.
-WORDED = {
-    "answers",
-    "checksum",
-    "not_for",
-    "ranking",
-    "estimator",
-    "gain",
-    "parts",
-    "dates",
-    "without_probability",
-}
 
 
 class Section(NamedTuple):
@@ -84,7 +69,10 @@ class Card:
     @property
     def text(self) -> str:
         """The card for a terminal."""
-        return "\n".join([self.title, *_indented(self.sections)])
+        lines = [self.title]
+        for section in self.sections:
+            lines += ["", section.heading, *(f"  {line}" for line in section.lines)]
+        return "\n".join(lines)
 
     @property
     def html(self) -> str:
@@ -110,13 +98,6 @@ def verify(path: str | Path) -> str:
     )
 
 
-def _indented(sections: Iterable[Section]) -> list[str]:
-    lines = []
-    for section in sections:
-        lines += ["", section.heading, *(f"  {line}" for line in section.lines)]
-    return lines
-
-
 def _data_lines(fitted_on: CalibrationData) -> list[str]:
     groups = f" to {fitted_on.groups} questions" if fitted_on.groups else ""
     revision = fitted_on.revision
@@ -130,7 +111,7 @@ def _data_lines(fitted_on: CalibrationData) -> list[str]:
     if missing := fitted_on.describe_missing():
         lines.insert(1, missing)
     if fitted_on.dates:
-        lines.append(f"given: {_dates(fitted_on)}")
+        lines.append("given: from {} to {} (UTC)".format(*fitted_on.dates))
     lines += [
         f"further column: {name} (at {path} in a row), larger: more trustworthy"
         for name, path in fitted_on.columns.items()
@@ -138,12 +119,6 @@ def _data_lines(fitted_on: CalibrationData) -> list[str]:
     if fitted_on.parts:
         lines.append(f"parts of answers: {', '.join(fitted_on.parts.names)}")
     return lines
-
-
-def _dates(fitted_on: CalibrationData) -> str:
-    """When the answers were given."""
-    dates = fitted_on.dates
-    return f"from {dates[0]} to {dates[1]} (UTC)" if dates else "not known when"
 
 
 def _control_sections(control: ErrorRateControl | None) -> list[Section]:
@@ -190,100 +165,3 @@ def _cascade_line(entry: CascadeThreshold, large: str) -> str:
     if entry.threshold is None:
         return f"{target}: cannot be guaranteed"
     return f"{target}: {entry.escalated:.0%} of the questions are asked again"
-
-
-def compare(first: CalibratorFile, second: CalibratorFile, names: tuple[str, str]) -> str:
-    """What differs between two calibrators' files of these `names`, for a terminal."""
-    recommended = first.recommended(), second.recommended()
-    sections = [
-        Section("Data", _data_changes(first.fitted_on, second.fitted_on)),
-        Section("Recommended estimator", _change(*recommended)),
-        Section("Coefficients", _estimator_changes(first, second)),
-        Section(
-            "Guarantees of the recommended estimators",
-            _guarantee_changes(first.estimators[recommended[0]], second.estimators[recommended[1]]),
-        ),
-    ]
-    sections = [section._replace(lines=section.lines or ["the same"]) for section in sections]
-    return "\n".join([f"{names[0]} -> {names[1]}", *_indented(sections)])
-
-
-def _change(first: object, second: object, name: str = "") -> list[str]:
-    """Two values as a line; none where they are equal."""
-    return [] if first == second else [f"{name}{first} -> {second}"]
-
-
-def _data_changes(first: CalibrationData, second: CalibrationData) -> list[str]:
-    lines = []
-    for name in CalibrationData.model_fields:
-        if name not in WORDED:
-            lines += _change(getattr(first, name), getattr(second, name), f"{name}: ")
-    lines += _change(_dates(first), _dates(second), "given: ")
-    lines += _change(first.n_missing, second.n_missing, "labelled answers without a probability: ")
-    parts = [
-        ", ".join(data.parts.names) if data.parts else "whole answers" for data in (first, second)
-    ]
-    lines += _change(*parts, "parts: ")
-    if first.answers != second.answers:
-        shared = len({*first.answers} & {*second.answers})
-        lines.append(f"labelled answers in both: {shared}")
-    return lines
-
-
-def _estimator_changes(first: CalibratorFile, second: CalibratorFile) -> list[str]:
-    ours, theirs = first.estimators, second.estimators
-    shared = [name for name in ours if name in theirs]
-    lines = [f"only in the first: {name}" for name in ours if name not in theirs]
-    lines += [f"only in the second: {name}" for name in theirs if name not in ours]
-    changed = [name for name in shared if ours[name].final != theirs[name].final]
-    if changed:
-        lines.append(f"{len(changed)} of {len(shared)} estimators have other ones")
-    name = first.recommended()
-    if name in changed and name == second.recommended():
-        lines += _coefficient_changes(ours[name], theirs[name])
-    return lines
-
-
-def _coefficient_changes(first: CalibratedEstimator, second: CalibratedEstimator) -> list[str]:
-    """How the coefficients of one estimator differ, by input where both are logistic."""
-    before, after = first.final, second.final
-    if not (
-        isinstance(before, Logistic)
-        and isinstance(after, Logistic)
-        and first.features == second.features
-    ):
-        return _change(before.kind, after.kind, "kind of fit: ")
-    names = ["intercept", *first.features]
-    pairs = zip([before.intercept, *before.weights], [after.intercept, *after.weights], strict=True)
-    return [
-        line
-        for name, (old, new) in zip(names, pairs, strict=True)
-        for line in _change(f"{old:.3g}", f"{new:.3g}", f"{name}: ")
-    ]
-
-
-def _guarantee_changes(first: CalibratedEstimator, second: CalibratedEstimator) -> list[str]:
-    before, after = _guarantees_by_target(first), _guarantees_by_target(second)
-    return [
-        line
-        for target in dict.fromkeys([*before, *after])
-        for line in _change(
-            before.get(target, "not tested"), after.get(target, "not tested"), f"{target}: "
-        )
-    ]
-
-
-def _guarantees_by_target(estimator: CalibratedEstimator) -> Mapping[str, str]:
-    """What is guaranteed at each target, and the terms that all of them share."""
-    control, cascade = estimator.risk_control, estimator.cascade
-    guarantees = {}
-    if control:
-        guarantees["terms"] = describe_terms(control)
-        for line in guarantee_lines(guarantee_table(control)):
-            target, _, sentence = line.partition(": ")
-            guarantees[target] = sentence or "cannot be guaranteed"
-    for entry in cascade.thresholds if cascade else ():
-        line = _cascade_line(entry, cascade.large or "the larger model")
-        target, _, sentence = line.rpartition(": ")
-        guarantees[target] = sentence
-    return guarantees

@@ -1,21 +1,19 @@
-"""`tracecal card`: what a calibrator's file says, whether it is intact, and how two differ."""
+"""`tracecal card`: what a calibrator's file says, and whether it is intact."""
 
 import tracecal
 from tracecal.cli.command import command
-from tracecal.errors import InputError
 from tracecal.io.log import LOGGER, printable
 
 
 @command(
     "know what a calibrator was fitted on, and what it guarantees",
     "tracecal card C.json --output card.html",
-    arguments=["calibrator", "second"],
+    arguments=["calibrator"],
     endings={"output": (".html",)},
 )
 def card(
     *,
     calibrator: str,
-    second: str | None = None,
     check: bool = False,
     output: str | None = None,
 ) -> None:
@@ -28,8 +26,6 @@ def card(
     ----------
     calibrator : path
         A calibrator's JSON file.
-    second : path, optional
-        Another, to compare with it.
     check : bool
         Only say whether it fits the schema and its checksum.
     output : path, optional
@@ -37,15 +33,11 @@ def card(
     """
     from tracecal.calibrator.card import verify
 
-    if second and output:
-        raise InputError("--output is the page of one card: leave out the other file.")
-    verdicts = [verify(path) for path in (calibrator, second) if path]
     if check:
-        print(printable("\n".join(verdicts)))
+        print(printable(verify(calibrator)))
         return
-    loaded = tracecal.Calibrator.load(calibrator)
-    text = loaded.compare(second) if second else loaded.card()
+    text = tracecal.Calibrator.load(calibrator).card()
     if output:
-        loaded.card().save(output)
+        text.save(output)
         LOGGER.info("open %s in a browser", output)
     print(printable(f"{text}"))
