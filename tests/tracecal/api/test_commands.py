@@ -3,6 +3,7 @@
 A command parses its options, calls one of them, and prints or writes what it gives.
 """
 
+import inspect
 import json
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from tracecal.calibrator.schema import CalibratorFile
 from tracecal.calibrator.scoring import with_digits
 from tracecal.cli.docstring import read_docstring
 from tracecal.cli.main import COMMANDS, main
-from tracecal.cli.options import api_parameters
+from tracecal.cli.options import NOT_OPTIONS, api_parameters
 
 CALIBRATE = ["calibrate", "--answers", "labelled.jsonl", "--task", "t", "--output", "C.json"]
 
@@ -348,3 +349,19 @@ def test_every_option_has_a_text_and_those_of_the_api_have_its(name):
         shown = {option.name: option.help for option in command.build().params}
         for option in of_api.keys() & shown.keys() - own.keys():
             assert shown[option].replace("\\[", "[") == of_api[option]
+
+
+@pytest.mark.parametrize("name", sorted({c.options_of for c in COMMANDS.values()} - {""}))
+def test_parameters_read_from_the_source_are_those_of_the_function(name):
+    """Help is made without importing the function: this keeps both the same."""
+    first, *members = name.split(".")
+    documented = getattr(tracecal, first)
+    for member in members:
+        documented = getattr(documented, member)
+    parameters = inspect.signature(documented).parameters
+    texts = read_docstring(inspect.getdoc(documented)).parameters
+    source = {parameter.name: parameter for parameter in api_parameters(name)}
+    assert source.keys() == parameters.keys() - NOT_OPTIONS
+    for parameter in source.values():
+        assert parameter.default == parameters[parameter.name].default
+        assert parameter.text == texts.get(parameter.name, "")

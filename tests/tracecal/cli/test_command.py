@@ -399,8 +399,9 @@ def run_apart(code, **more):
     return subprocess.run(command, env=environment, capture_output=True, text=True).stdout
 
 
-def test_help_loads_none_of_the_slow_libraries():
-    code = "import sys; from tracecal.cli.main import main\ntry: main(['--help'])\n"
+@pytest.mark.parametrize("words", [["--help"], ["calibrate", "--help"], ["score", "--help"]])
+def test_help_loads_none_of_the_slow_libraries(words):
+    code = f"import sys; from tracecal.cli.main import main\ntry: main({words})\n"
     loaded = run_apart(f"{code}except SystemExit: print([*sys.modules])").splitlines()[-1]
     slow = ("polars", "numpy", "scipy", "sklearn", "pyarrow", "aiohttp", "torch", "jinja2")
     assert "'typer'" in loaded and not [one for one in slow if f"'{one}'" in loaded]

@@ -124,7 +124,7 @@ def _scores(
         "setting": pl.lit(setting),
         "level": pl.lit(level),
         "draw": pl.col(draw) if draw else pl.lit(None),
-        "score": (-risk).exp(),
+        "score": np.exp(-risk),
     }
     return traces.select("example_id", **columns).cast(OPERATORS)
 

@@ -114,7 +114,9 @@ class Names(dict[str, Any]):
             return getattr(builtins, name)
         for node in _module(self.module).body:
             if isinstance(node, ast.Assign | ast.AnnAssign) and name in _targets(node):
-                return self.value(node.value)
+                value = self.value(node.value)
+                targets = _targets(node)
+                return value if len(targets) == 1 else value[targets.index(name)]
             if isinstance(node, ast.ImportFrom) and name in {alias.name for alias in node.names}:
                 if node.module in LIGHT:
                     return getattr(import_module(node.module), name)
@@ -127,10 +129,9 @@ class Names(dict[str, Any]):
 LIGHT = ("tracecal.answers.reading", "tracecal.calibrator.settings")
 
 
-def _targets(node: ast.Assign | ast.AnnAssign) -> set[str]:
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    names = (one for target in targets for one in getattr(target, "elts", [target]))
-    return {name.id for name in names if isinstance(name, ast.Name)}
+def _targets(node: ast.Assign | ast.AnnAssign) -> list[str]:
+    (target,) = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return [name.id for name in getattr(target, "elts", [target]) if isinstance(name, ast.Name)]
 
 
 def command_line_type(annotation: Any) -> Any:

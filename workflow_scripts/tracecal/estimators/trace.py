@@ -4,12 +4,13 @@ TRACE+ has no function here: it is the calibration protocol fitted on the featur
 registry.
 """
 
+import numpy as np
 import polars as pl
 
 from tracecal.io.files import read_parquet
 
 SCORES: dict[str, pl.Expr] = {
-    "trace": (-pl.col("trace_risk")).exp(),
+    "trace": np.exp(-pl.col("trace_risk")),
     "operator_d": -pl.col("decayed_entropy"),
     "operator_m": -pl.col("window_entropy"),
     "operator_l": -pl.col("length_normalised_surprisal"),

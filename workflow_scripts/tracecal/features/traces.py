@@ -104,7 +104,7 @@ def trace_score(
         )
     except ValueError as error:
         raise InputError(f"{error}.") from error
-    scores = traces.select(trace=(-risk).exp()).to_series()
+    scores = traces.select(trace=np.exp(-risk)).to_series()
     return scores.item() if _is_single(surprisal) else scores
 
 
