@@ -220,7 +220,7 @@ def test_commands_to_type_say_how_the_file_was_read_and_ask_for_labels_where_not
     commands = next_commands(fitted_on, "x", 0.1, False, *files, reading, task="other")
     typed = dict(map(reversed, commands))
     assert list(typed)[:2] == [
-        "tracecal label new.csv --vocabulary 99 --greedy --columns 'answer=a b' --calibrator C.json "
+        "tracecal label new.csv --vocabulary 99 --columns 'answer=a b' --calibrator C.json "
         "--task t",
         "tracecal plan --calibrator C.json --error-rate 0.1",
     ]
@@ -364,14 +364,16 @@ def test_options_of_reading_are_described_on_a_page_of_their_own_and_accepted_ev
     files, capsys
 ):
     page = help_of(capsys, "reading")
-    options = [f"--{name.replace('_', '-')} " for name in Reading.model_fields]
+    names = Reading.model_fields.keys() - {"greedy", "rounding"}
+    options = [f"--{name.replace('_', '-')} " for name in names]
     assert all(option in page for option in options)
+    assert "--greedy" not in page and "--rounding" not in page
     assert "Options" in page and "[default: auto]" in page
     shown = help_of(capsys, "pick")
     assert "'tracecal reading --help'" in " ".join(shown.split())
     assert not any(option in shown for option in options)
     pick = ["pick", "--answers", "labelled.jsonl", "--number", "5", "--output", "p.jsonl"]
-    assert main([*pick, "--format", "columns", "--greedy", "--rounding", "0.001"]) == 0
+    assert main([*pick, "--format", "columns", "--processed", "no"]) == 0
     with pytest.raises(SystemExit) as ended:
         main([*pick, "--format", "no_format"])
     assert ended.value.code == 2 and "'no_format'" in capsys.readouterr().err

@@ -31,6 +31,7 @@ FormatName = Literal[
 LARGEST_VOCABULARY = 10**9  # tokens
 
 OF_LABELLED = ("label", "labels", "question", "right_from", "requests")
+UNTYPED = ("greedy", "rounding")  # keys that commands have no option for
 
 
 @with_parameters

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from tracecal.answers.reading import Reading
+from tracecal.answers.reading import UNTYPED, Reading
 from tracecal.calibrator.schema import CalibrationData
 from tracecal.estimators.registry import LOG_RIDGE_ALSO
 
@@ -64,7 +64,7 @@ def flags(reading: Reading) -> list[str]:
     words = []
     for name, field in Reading.model_fields.items():
         value = getattr(reading, name)
-        if value in (None, "") or value == field.get_default():
+        if name in UNTYPED or value in (None, "") or value == field.get_default():
             continue
         if isinstance(value, Mapping):
             value = [f"{key}={path}" for key, path in value.items()]

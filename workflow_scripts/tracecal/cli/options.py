@@ -14,6 +14,7 @@ import typer
 from pydantic.fields import FieldInfo
 
 import tracecal
+from tracecal.answers.reading import UNTYPED
 from tracecal.cli.docstring import read_docstring
 from tracecal.cli.files import flag
 from tracecal.errors import InputError
@@ -166,7 +167,8 @@ def as_option(
 def model_options(model: type[Strict], settings: ModelOptions) -> Iterator[inspect.Parameter]:
     """The fields of a model as options, in the order of their panels."""
     panel_of = {name: panel for panel, names in settings.panels.items() for name in names}
-    names = [name for name in settings.only or model.model_fields if name not in panel_of]
+    untyped = {*panel_of, *UNTYPED}
+    names = [name for name in settings.only or model.model_fields if name not in untyped]
     for name in (*names, *panel_of):
         field = model.model_fields[name]
         default = settings.defaults.get(name, field.get_default())
