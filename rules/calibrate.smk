@@ -10,8 +10,7 @@
 #                                    -> metrics.parquet, analyses/languages.parquet
 # resolve_config   the configuration -> config.yaml
 # control_risk     work/calibrators/, scores/, features/, labels/: {model}/{task}; splits/{task}.parquet,
-#                  rows of the task, calibrator_of_lender
-#                                    -> calibrators/{model}/{task}.json
+#                  rows of the task -> calibrators/{model}/{task}.json
 #
 # join_scores_of_subset, calibrate_on_subset, measure_on_subset and collect_metrics_of_subset do the
 # same with the rows of the subset, below subset/; accuracy_of_subset writes
@@ -143,7 +142,6 @@ rule resolve_config:
 rule control_risk:
     input:
         calibrators="<results>/work/calibrators/{model}/{task}.json",
-        lender=calibrator_of_lender,
         scores="<results>/scores/{model}/{task}.parquet",
         features="<results>/features/{model}/{task}.parquet",
         labels="<results>/labels/{model}/{task}.parquet",

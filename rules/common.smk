@@ -11,7 +11,6 @@
 #   rows_of_whole_answers      the same task's `rows_of_task`
 #   shards_of_file             work/shards/{number}-of-{count}/{kind}/{model}/{task}.arrow
 #   estimates_of_task          estimates/{family}/{model}/{task}.parquet, of the families of the run
-#   calibrator_of_lender       work/calibrators/{model}/{lender}.json, of the task in study.borrow
 #   files_of_rows              a task's local files, or work/rows/{task}/{rows}.parquet; of parts the
 #                              other task's table and files
 #   traces_of_explorer         traces/{model}/{task}.arrow of the whole answers of all pairs
@@ -292,9 +291,3 @@ def traces_of_explorer(wildcards):
 def files_of_transfer(wildcards):
     """labels/, scores/, features/, splits/ and rows of the main study's pairs."""
     return PLAN.inputs(PLAN.transfer, pairs_of_run())
-
-
-def calibrator_of_lender(wildcards):
-    """The model's calibrator of the task that a task borrows from (study.borrow), if any."""
-    lender = CONFIG.study.borrow.get(wildcards.task)
-    return [f"<results>/work/calibrators/{wildcards.model}/{lender}.json"] if lender else []

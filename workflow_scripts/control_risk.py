@@ -1,4 +1,4 @@
-"""Add guarantees to a calibrator: ranked by its default fit or TRACE+, or by a lender's."""
+"""Add guarantees to a calibrator: ranked by its default fit or TRACE+."""
 
 from trace_workflow.analyses.labelled_answers import read_labelled_answers
 from trace_workflow.jobs.job import job
@@ -11,16 +11,11 @@ from tracecal.io.files import read_json, read_parquet, write_checked
 with job(snakemake):
     inputs, params = snakemake.input, snakemake.params
     file = CalibratorFile.parse(read_json(inputs.calibrators), inputs.calibrators)
-    estimator = ranked_by = file.recommended()
-    ranking, lender = file, None
-    if inputs.lender:
-        (path,) = inputs.lender
-        ranking = CalibratorFile.parse(read_json(path), path)
-        ranked_by, lender = ranking.recommended(), ranking.fitted_on.task
-    # A run may leave out both.
-    if estimator in file.estimators and ranked_by in ranking.estimators:
+    estimator = file.recommended()
+    # A run may leave it out.
+    if estimator in file.estimators:
         answers = read_labelled_answers(inputs.labels, inputs.task, inputs.scores, inputs.features)
-        columns = {name.split(".", 1)[1]: name for name in INPUTS[ranked_by]}
+        columns = {name.split(".", 1)[1]: name for name in INPUTS[estimator]}
         answers = answers.select("example_id", "correct", **columns)
         groups = read_parquet(inputs.task, needed=["example_id", "group_id"])
         if names := params.get("part_names"):
@@ -28,8 +23,8 @@ with job(snakemake):
             answers = answers.join(codes, on="example_id", validate="1:1")
         splits = read_parquet(inputs.splits, ["example_id", "split", "rank", "part"])
         control = control_error_rates(
-            ranked_by,
-            ranking.estimators[ranked_by],
+            estimator,
+            file.estimators[estimator],
             answers,
             splits.filter(split=splits["split"].min()),
             params.error_rates,
@@ -37,7 +32,6 @@ with job(snakemake):
             # A task that declares no groups gives each example a group of its own name.
             ungrouped=(groups["group_id"] == groups["example_id"]).all(),
             largest_group=params.largest_group,
-            lender=lender,
         )
         file = file.with_keys(estimator, risk_control=ErrorRateControl.model_validate(control))
     write_checked(file.text(), snakemake.output[0])

@@ -2,7 +2,6 @@
 downstream edit.
 """
 
-import json
 import os
 import shutil
 from contextlib import ExitStack
@@ -290,26 +289,6 @@ def test_another_wished_error_rate_fits_nothing(finished):
     shown = ["risk_coverage", "describe_tables", "tell_findings"]
     expected = dict.fromkeys([*shown, "resolve_config"], 1) | {"control_risk": 3, "write_table": 1}
     assert finished.scheduled(config) == expected
-
-
-def test_a_task_that_borrows_ranks_by_the_lenders_fit_and_nothing_is_fitted_again(broken):
-    smoke = broken.smoke()
-    smoke["study"]["borrow"] = {"extractive": "arithmetic"}
-    config = broken.variant("borrow", study=smoke["study"])
-    shown = ["risk_coverage", "describe_tables", "tell_findings", "resolve_config"]
-    assert broken.scheduled(config).items() >= dict.fromkeys([*shown, "control_risk"], 1).items()
-    path = "results/smoke/calibrators/demo-small/extractive.json"
-    before = json.loads((broken.root / path).read_text())
-    broken.run(path, config=config)
-    after, lender = (
-        json.loads((broken.root / name).read_text())
-        for name in (path, "results/smoke/work/calibrators/demo-small/arithmetic.json")
-    )
-    (name,) = (n for n, fits in after.items() if "risk_control" in fits)
-    control = after[name]["risk_control"]
-    assert control["fit"] == lender[name]["final"]
-    assert control["ranked_like"] == "arithmetic"
-    assert "ranked_like" not in before[name]["risk_control"]
 
 
 def test_an_analysis_code_makes_that_analysis_anew(finished):

@@ -58,8 +58,6 @@ def test_what_is_not_decided_says_why(answers, control):
     assert reasons(None, 0.3) == {"no threshold was tested"}
     [unreached] = [entry for entry in control.thresholds if entry.error_rate == 0.01]
     assert reasons(control, 0.01) == {control.explain(unreached)}
-    lent = control.model_copy(update={"ranked_like": "extractive"})
-    assert reasons(lent, 0.3) == {"the ranking is that of extractive: no held-out score"}
     with pytest.raises(InputError, match="--error-rate 0.2 was not tested; the run tested 0.01"):
         list(decisions(answers, control, 0.2))
 

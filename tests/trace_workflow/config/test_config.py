@@ -81,15 +81,6 @@ WRONG = {
         {"study": SMOKE["study"] | {"headline": {"task": "u", "error_rate": 0.3}}},
         r"c: study\.headline\.task: 'u' is not defined; there are",
     ),
-    "a task that borrows from itself": (
-        {"study": SMOKE["study"] | {"borrow": {"arithmetic": "arithmetic"}}},
-        r"c: study\.borrow\.arithmetic: 'arithmetic' is not defined; there are extractive$",
-    ),
-    "a lender that a model does not answer": (
-        {"study": SMOKE["study"] | {"borrow": {"arithmetic": "extractive"}}},
-        r"c: study\.borrow: 'arithmetic' borrows from 'extractive', which the studies do not ask "
-        "'demo-medium'; name a task of all models",
-    ),
     "certainty": (
         {"risk_control": {"confidence": 1}},
         r"c: risk_control\.confidence: .*less than 1",

@@ -62,27 +62,6 @@ def test_the_first_split_has_the_guarantees():
     assert controls[0] == first != controls[1] | {"split": 0}
 
 
-def test_a_lenders_fit_is_tested_by_all_answers_without_groups_else_by_the_evaluation_part():
-    frame, rates = answers(np.random.default_rng(5), 300, 1, 0.1), (0.2,)
-    fits = logistic().model_copy(update={"splits": {}})
-    split = make_split(frame)
-    single = control_error_rates(
-        "trace_plus", fits, frame, split, rates, 0.9, ungrouped=True, lender="other"
-    )
-    assert single["ranked_like"] == "other" and single["thresholds"][0]["n"] == 300
-    assert single["fit"] == control_frame(frame)["fit"]
-    # A fit that no label has touched has a guarantee of the same answers in any split.
-    again = control_error_rates(
-        "trace_plus", fits, frame, make_split(frame, 7), rates, 0.9, ungrouped=True, lender="other"
-    )
-    assert again == single
-    ErrorRateControl.model_validate(single)
-    grouped = answers(np.random.default_rng(5), 150, 2, 0.1)
-    split = make_split(grouped)
-    control = control_error_rates("trace_plus", fits, grouped, split, rates, 0.9, lender="other")
-    assert control["thresholds"][0]["n"] == split.filter(part="evaluation").height
-
-
 def test_a_user_can_apply_the_json_by_hand():
     rng = np.random.default_rng(4)
     frame = answers(rng, 300, 1, 0.5).with_columns(

@@ -277,12 +277,10 @@ def test_answers_that_get_no_probability_are_warned_of_and_counted_in_a_dozen_li
     ],
     ids=["its path", "its values"],
 )
-def test_a_column_that_is_the_label_is_refused_unless_it_is_trusted(path, rows, sentence):
+def test_a_column_that_is_the_label_is_refused(path, rows, sentence):
     reading = tracecal.Reading(also={"judge": path})
     with pytest.raises(tracecal.InputError, match=f"--also judge={path} {sentence}"):
         tracecal.calibrate(rows, "t", reading=reading)
-    trusted = tracecal.calibrate(rows, "t", reading=reading, trust_also=True)
-    assert "log_ridge_also" in trusted.estimators
 
 
 def test_a_column_that_tells_nearly_as_much_as_the_label_is_warned_of(caplog):

@@ -20,7 +20,6 @@ from tracecal.calibrator.ranking import choose_ranking
 from tracecal.calibrator.scoring import score_answers
 from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.training_set import make_training_set
-from tracecal.cli.main import main
 from tracecal.errors import InputError
 from tracecal.estimators.trace_inputs import compute_inputs
 
@@ -256,75 +255,6 @@ def test_errors_are_counted_by_the_values_of_a_column(tmp_path):
         tracecal.calibrate(path, "t", by="example_id")
 
 
-def test_each_value_may_have_a_threshold_of_its_own(tmp_path):
-    """German answers are wrong whatever their score; the others are right where sure."""
-    language = pl.Series("language", np.resize(["de", "fr", "fr"], 900))
-    frame = answers(900).with_columns(language)
-    sure = pl.col("surprisal").list.mean() < 0.5
-    frame = frame.with_columns(correct=sure & (pl.col("language") != "de"))
-    frame.write_parquet(tmp_path / "labelled.parquet")
-    calibrator = tracecal.calibrate(
-        tmp_path / "labelled.parquet", "t", by="language", each=True, error_rates=[0.2]
-    )
-    assert "1 of 2 language values get no threshold of their own" in " ".join(
-        calibrator.report().text.split()
-    )
-    new = as_new(answers(90, seed=8)).with_columns(
-        pl.Series("language", np.resize(["de", "fr", "nl"], 90))
-    )
-    new.write_parquet(tmp_path / "new.parquet")
-    scored = calibrator.score(tmp_path / "new.parquet", error_rate=0.2, each=True)
-    by_language = dict(scored.with_columns(new["language"]).group_by("language"))
-    assert by_language[("de",)]["keep"].null_count() == 30
-    assert by_language[("de",)]["reason"].str.contains("language 'de': ").all()
-    assert by_language[("nl",)]["reason"].str.contains("had no language 'nl'").all()
-    kept = by_language[("fr",)].filter("keep").join(new, on="example_id")
-    assert kept.height > 5 and kept.select(sure.mean()).item() >= 0.8
-    output = str(tmp_path / "s.jsonl")
-    calibrator.save(tmp_path / "C.json")
-    given = ["--answers", str(tmp_path / "new.parquet"), "--calibrator", str(tmp_path / "C.json")]
-    assert main(["score", *given, "--error-rate", "0.2", "--each", "--output", output]) == 0
-    assert pl.read_ndjson(output)["keep"].to_list() == scored["keep"].to_list()
-    usual = tracecal.calibrate(answers(60), "t")
-    with pytest.raises(InputError, match="has no thresholds of single values"):
-        usual.score(new, error_rate=0.4, each=True)
-    with pytest.raises(InputError, match="name it with --by"):
-        tracecal.calibrate(answers(60), "t", each=True)
-
-
-def test_a_calibrator_of_other_answers_ranks_and_all_labels_test(tmp_path):
-    """Where surprisals mislead, as the fixed score cannot know and another task's labels tell."""
-
-    def misleading(n, seed):
-        frame = answers(n, seed=seed)
-        length = pl.col("surprisal").list.len()
-        return frame.with_columns(
-            correct=length > 5, example_id=pl.format(f"s{seed}-{{}}", "example_id")
-        )
-
-    other = tracecal.calibrate(misleading(120, 5), "alike")
-    other.save(tmp_path / "other.json")
-    few, new = misleading(60, 6), as_new(misleading(300, 7))
-    alone = tracecal.calibrate(few, "t", error_rates=[0.3])
-    borrowed = tracecal.calibrate(few, "t", error_rates=[0.3], like=tmp_path / "other.json")
-    control = borrowed.report().control
-    assert control.ranked_by == MEAN_OF_THREE and control.ranked_like == "m for alike"
-    assert control.groups == 60 and control.fit == other.predictor().final
-    kept = borrowed.score(new, error_rate=0.3)["keep"].sum()
-    assert kept > alone.score(new, error_rate=0.3)["keep"].fill_null(False).sum() + 50
-    page = " ".join(borrowed.report().html.split())
-    assert "Mean of three, fitted on other answers (m for alike)" in page
-    with pytest.raises(InputError, match="fitted on 110 of these labelled answers"):
-        tracecal.calibrate(misleading(120, 5), "t", like=other)
-    with pytest.raises(InputError, match="give --estimator or --like"):
-        tracecal.calibrate(few, "t", like=other, estimator="trace")
-    with pytest.raises(InputError, match="leave out the stop token|another kind"):
-        tracecal.calibrate(few.with_columns(stop_token=pl.lit("absent")), "t", like=other)
-    bare = few.with_columns(entropy=pl.lit(None, pl.List(pl.Float32)))
-    with pytest.raises(InputError, match="its fit mean_of_three takes .* which these answers lack"):
-        tracecal.calibrate(bare, "t", like=other)
-
-
 @pytest.mark.parametrize("estimator", [None, "trace_plus", "stack_of_six", "seq_logp"])
 def test_what_a_threshold_keeps_in_a_file_it_keeps_alone(estimator):
     """A product of a matrix and one of its row differ in the last bit; a threshold lies below."""
@@ -350,19 +280,3 @@ def test_the_same_labels_give_one_file_whatever_the_name_seed_and_order():
         content = tracecal.calibrate(rows, name, config={"seed": seed}).file.content()
         files.add(json.dumps(content | {"fitted_on": None}))
     assert len(files) == 1
-
-
-def test_answers_of_one_token_without_a_question_may_equal_a_lenders_by_chance():
-    """Probabilities of one letter, rounded: the same number is no sign of the same answer."""
-    rng = np.random.default_rng(6)
-
-    def letters(name, n):
-        p = rng.integers(20, 100, n) / 100
-        return [
-            {"id": f"{name}{k}", "logprobs": [float(np.log(v))], "correct": bool(rng.random() < v)}
-            for k, v in enumerate(p)
-        ]
-
-    lender = tracecal.calibrate(letters("a", 200), "other")
-    borrowed = tracecal.calibrate(letters("b", 80), "t", like=lender)
-    assert borrowed.report().control.ranked_like == "an unnamed model for other"

@@ -141,7 +141,7 @@ def eval_log(
 
 def ranking_of(control: ErrorRateControl | None) -> set[str]:
     """The estimator whose held-out probabilities the thresholds apply to, if there is one."""
-    return {control.ranked_by} if control and control.ranked_like is None else set()
+    return {control.ranked_by} if control else set()
 
 
 def read_answers(folder: Path, model: str, task: str, estimators: set[str]) -> pl.DataFrame:
@@ -187,8 +187,6 @@ def decision(
     score: float | None, size: int, control: ErrorRateControl, entry: ErrorRateThreshold
 ) -> Decision:
     """Whether an answer of a group of this `size` is kept, and why."""
-    if control.ranked_like is not None:
-        return Decision(None, f"the ranking is that of {control.ranked_like}: no held-out score")
     if entry.threshold is None:
         return Decision(None, control.explain(entry))
     if score is None:

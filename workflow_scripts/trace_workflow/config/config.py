@@ -161,10 +161,6 @@ class Config(Strict):
                 yield f"study.{name}.models", model, models
             for task in members.tasks if members else ():
                 yield f"study.{name}.tasks", task, tasks
-        whole_tasks = sorted({task for _, task in study.pairs_of_whole_answers()})
-        for task, lender in study.borrow.items():
-            yield "study.borrow", task, whole_tasks
-            yield f"study.borrow.{task}", lender, [other for other in whole_tasks if other != task]
         for number, pair in enumerate(study.cascades or ()):
             for key, slug in pair:
                 yield f"study.cascades[{number}].{key}", slug, models
@@ -182,14 +178,6 @@ class Config(Strict):
                 raise ValueError(
                     f"study.cascades: the studies ask {pair.small!r} and {pair.large!r} no common "
                     "task; name two models that share one"
-                )
-        pairs = self.study.pairs_of_whole_answers()
-        for model, task in sorted(pairs):
-            lender = self.study.borrow.get(task, task)
-            if (model, lender) not in pairs:
-                raise ValueError(
-                    f"study.borrow: {task!r} borrows from {lender!r}, which the studies do not ask "
-                    f"{model!r}; name a task of all models that answer {task!r}"
                 )
         for model in self.models:
             if model.dtype not in self.audit.tolerance:

@@ -101,11 +101,6 @@ class Study(Strict):
     headline: Headline | None = Field(
         None, description="null: the findings begin without a guarantee; the table has all"
     )
-    borrow: dict[Slug, Slug] = Field(
-        {},
-        description="by task: a similar task of the same model whose fit ranks the answers for "
-        "guarantees, so that all of the task's labels test them; docs/guides/targets.md",
-    )
     cascades: tuple[CascadeModels, ...] | None = Field(
         None,
         description="pairs with a common task; null: each model with the largest model that shares "

@@ -33,13 +33,7 @@ from tracecal.calibrator.report import Report, make_report
 from tracecal.calibrator.schema import CalibrationData, CalibratorFile
 from tracecal.calibrator.scoring import score_answers, warn_of_missing
 from tracecal.calibrator.settings import FitSettings, read_fit_settings
-from tracecal.calibrator.trace_kinds import (
-    OPEN,
-    QUESTIONS,
-    describe_run_on,
-    reading_for,
-    require_parts,
-)
+from tracecal.calibrator.trace_kinds import describe_run_on, reading_for, require_parts
 from tracecal.calibrator.training_set import TrainingSet, make_training_set
 from tracecal.errors import InputError
 from tracecal.estimators.custom import CustomSource, custom_scores
@@ -200,7 +194,6 @@ class Calibrator:
         error_rate: float | None = None,
         recall: float | None = None,
         guarantee: str | None = None,
-        each: bool = False,
         estimator: str | None = None,
         task: str | None = None,
         parts: str | Path | Mapping[str, Any] | None = None,
@@ -220,8 +213,6 @@ class Calibrator:
             rate.
         guarantee : str, optional
             Guarantee of a cascade's calibrator instead, such as ``"below:0.02"``.
-        each : bool
-            Apply the threshold of each answer's value, as `calibrate` found with ``each``.
         estimator : str, optional
             One of `estimators`; by default the recommended one, or for answers without entropies
             the best one that needs none.
@@ -258,32 +249,16 @@ class Calibrator:
         """
         target = target_of(error_rate, guarantee, recall)
         self.predictor(estimator)  # refuses an unknown one before answers are read
-        by = self._column_of_each(error_rate) if each else None
-        source = answers_in(
-            answers, self.reading(reading), keep_rows=by is not None, progress=progress
-        )
+        source = answers_in(answers, self.reading(reading), progress=progress)
         stated_parts = parts_in(parts) or self.fitted_on.parts
-        if by is not None and stated_parts:
-            raise InputError("--each keeps whole answers, not parts of them: leave it out.")
         frame = source.frame.with_columns(PARTIAL_TRACE) if stated_parts else source.frame
         predictor = self._choose_predictor(estimator, frame["entropy"].count() > 0)
         task = task or source.metadata.get("task")
-        values = None if by is None else _column(by, source, source.frame).values
         if stated_parts:
             return score_parts(source.frame, predictor, target, task, stated_parts)
-        scored = score_answers(source.frame, predictor, target, task, values)
+        scored = score_answers(source.frame, predictor, target, task)
         warn_of_missing(scored, decided=target is not None)
         return scored
-
-    def _column_of_each(self, error_rate: float | None) -> str:
-        """Return the path of the column with thresholds per value; raises `InputError`."""
-        control = self.predictor().control
-        if error_rate is None or control is None or control.by is None or not control.by.each:
-            raise InputError(
-                f"{self.where} has no thresholds of single values: calibrate with --by COLUMN "
-                "--each, and name an --error-rate that was tested."
-            )
-        return control.by.column
 
     def score_trace(
         self,
@@ -519,9 +494,6 @@ def calibrate(
     largest_group: int | None = None,
     recall: float | None = None,
     by: str | None = None,
-    each: bool = False,
-    like: "str | Path | Calibrator | None" = None,
-    trust_also: bool = False,
     revision: str | None = None,
     reading: Reading | None = None,
     progress: bool = False,
@@ -557,13 +529,6 @@ def calibrate(
         Share of the right answers to keep, such as 0.9: guaranteed alone, and with each error rate.
     by : str, optional
         Path in a row, such as ``language``: counts the kept answers' errors for each of its values.
-    each : bool
-        Find a threshold for each value of ``by``, too, for ``score --each``.
-    like : path or Calibrator, optional
-        A calibrator of an alike task or model, fitted on other answers: its fit ranks the answers
-        to keep, and all labels test.
-    trust_also : bool
-        Take a column of ``also`` even if it equals the labels.
     revision : str, optional
         Revision of the model; by default as the file states it.
     progress : bool
@@ -594,10 +559,6 @@ def calibrate(
     require_shares({"--recall": recall} if recall is not None else {})
     if not task.strip():
         raise InputError("--task is empty: name the task of the answers, such as --task math.")
-    if each and by is None:
-        raise InputError("--each gives each value of a column a threshold: name it with --by.")
-    if like is not None and estimator is not None:
-        raise InputError("give --estimator or --like: one of them ranks the answers to keep.")
     custom = custom_scores(estimators)
     with tqdm(total=2, desc="Calibrating", unit=" steps", disable=not progress) as bar:
         source = answers_in(answers, reading, keep_rows=by is not None, progress=progress)
@@ -607,8 +568,7 @@ def calibrate(
         frame, stated_parts = labelled_parts(source, None if parts is None else _text_of(parts))
         new = None if unlabelled is None else _read_unlabelled(unlabelled, stated_parts, reading)
         training = make_training_set(frame, task, settings, stated_parts, custom, new)
-        if not trust_also:
-            require_no_label(training, reading.label if reading else None)
+        require_no_label(training, reading.label if reading else None)
         fits = training.fit_estimators()
         file = fit_calibrator(
             training,
@@ -620,29 +580,11 @@ def calibrate(
             parts=stated_parts,
             estimator=estimator,
             recall=recall,
-            by=None if by is None else _column(by, source, frame)._replace(each=each),
-            like=None if like is None else _alike(like, training),
+            by=None if by is None else _column(by, source, frame),
         )
         bar.update()
     made_by = Training(training, settings, error_rates, fits.predictions)
     return Calibrator(file, custom=custom, training=made_by)
-
-
-def _alike(like: str | Path | Calibrator, training: TrainingSet) -> CalibratorFile:
-    """Return the file of the calibrator that will rank these answers.
-
-    Raises `InputError` where it was fitted on another kind of traces.
-    """
-    loaded = calibrator_in(like)
-    traced = training.records.filter(pl.col("surprisal").is_not_null())
-    for column, words in QUESTIONS.items():
-        kind, kinds = getattr(loaded.fitted_on, column), traced[column].unique().to_list()
-        if kind not in OPEN[column] and {*kinds} - {kind, *OPEN[column]}:
-            raise InputError(
-                f"--like {loaded.where} was fitted on traces that {words[kind]}, and these are of "
-                f"another kind ({words['option']})."
-            )
-    return loaded.file
 
 
 def _column(path: str, source: AnswersRead, frame: pl.DataFrame) -> AnswerColumn:

@@ -35,7 +35,6 @@ def fit_calibrator(
     estimator: str | None = None,
     recall: float | None = None,
     by: AnswerColumn | None = None,
-    like: CalibratorFile | None = None,
 ) -> CalibratorFile:
     """Recommend one of the `fits` of a training set and find guaranteed error rates.
 
@@ -43,15 +42,14 @@ def fit_calibrator(
     never recommended, since a reader of the file may not have them. The recommended estimator takes
     the further columns of the answers (`also`) as inputs. A named `estimator` gives
     the probabilities and ranks the answers to keep; `recall` is the target share of right answers
-    to keep, `by` a column to count errors by, and `like` a calibrator of other answers whose fit
-    ranks. Raises `InputError` if the estimator cannot be computed, or the answers mix models or
-    kinds of trace.
+    to keep, and `by` a column to count errors by. Raises `InputError` if the estimator cannot be
+    computed, or the answers mix models or kinds of trace.
     """
     data = describe_answers(training, task, revision, vocabulary, parts)
     if warning := describe_other_kinds(training.records, data):
         LOGGER.warning("%s", warning)
     control, reference = find_guarantees(
-        training, fits.estimators, data, settings, estimator, recall, by, like
+        training, fits.estimators, data, settings, estimator, recall, by
     )
     recommendation = recommend(training, fits, settings)
     if estimator is not None:

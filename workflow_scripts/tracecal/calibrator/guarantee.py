@@ -15,11 +15,7 @@ from tracecal.calibration.bets import significance_level
 from tracecal.calibration.estimator_fits import EstimatorFits
 from tracecal.calibration.groups import group_size_choices
 from tracecal.calibration.groups import largest_group as choose_largest_group
-from tracecal.calibration.guarantees.by_value import (
-    errors_by_value,
-    joint_confidence,
-    thresholds_by_value,
-)
+from tracecal.calibration.guarantees.by_value import errors_by_value, joint_confidence
 from tracecal.calibration.guarantees.control import describe_tests
 from tracecal.calibration.guarantees.error_rate import ErrorRateTest, lacks_unlabelled
 from tracecal.calibration.guarantees.ranked_answers import RankedAnswers
@@ -29,14 +25,12 @@ from tracecal.calibrator.ranking import Ranking, choose_ranking, rank_answers
 from tracecal.calibrator.schema import (
     BothThreshold,
     CalibrationData,
-    CalibratorFile,
     ErrorRateControl,
     ErrorsByColumn,
     GroupChoice,
     RecallControl,
     RecallThreshold,
     Reference,
-    ValueThreshold,
 )
 from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.training_set import TrainingSet
@@ -48,11 +42,10 @@ NO_VALUE = "none"  # the value of answers whose rows lack the column
 
 
 class AnswerColumn(NamedTuple):
-    """A column of the answers: its path, its values by id, and whether each gets a threshold."""
+    """A column of the answers: its path, and its values by id."""
 
     path: str
     values: Mapping[str, str]
-    each: bool = False
 
 
 def find_guarantees(
@@ -63,7 +56,6 @@ def find_guarantees(
     estimator: str | None = None,
     recall: float | None = None,
     by: AnswerColumn | None = None,
-    like: CalibratorFile | None = None,
 ) -> tuple[ErrorRateControl, Reference]:
     """Test thresholds for the error rates of the settings, and for a recall.
 
@@ -84,8 +76,6 @@ def find_guarantees(
         The share of the right answers to keep.
     by : AnswerColumn, optional
         A column to count errors by.
-    like : CalibratorFile, optional
-        A calibrator of other answers that ranks.
 
     Returns
     -------
@@ -98,7 +88,7 @@ def find_guarantees(
     level, rates = significance_level(control.confidence), control.error_rates
     sizes = _group_sizes(training)
     largest_group = control.largest_group or choose_largest_group(sizes)
-    ranking = choose_ranking(training, fits, largest_group, estimator, like)
+    ranking = choose_ranking(training, fits, largest_group, estimator)
     answers = rank_answers(training, data, ranking)
     tests = answers.test(rates, level, largest_group)
     content = describe_tests(tests, answers.labelled, answers.wrong, sizes, largest_group)
@@ -108,7 +98,6 @@ def find_guarantees(
         row["coverage"] = answers.share_kept(row["threshold"], largest_group)
     content |= {
         "ranked_by": ranking.ranked_by,
-        "ranked_like": ranking.like,
         "features": [name.split(".", 1)[1] for name in ranking.columns],
         "fit": ranking.fit,
         "confidence": control.confidence,
@@ -204,37 +193,4 @@ def _errors_by_column(
         is_kept &= answers.labelled.size <= largest_group
         for row in errors_by_value(values, is_kept, answers.wrong, level):
             rows.append({"error_rate": test.error_rate} | asdict(row))
-    each = _thresholds_by_value(answers, values, tests, largest_group, level) if by.each else ()
-    return ErrorsByColumn(column=by.path, values=rows, each=each)
-
-
-def _thresholds_by_value(
-    answers: RankedAnswers,
-    values: Sequence[str],
-    tests: Sequence[ErrorRateTest],
-    largest_group: int,
-    level: float,
-) -> list[ValueThreshold]:
-    """Find a threshold for each value from its labelled answers alone."""
-    tests_by_value = thresholds_by_value(
-        values,
-        answers.labelled,
-        answers.wrong,
-        answers.unlabelled,
-        [test.error_rate for test in tests],
-        level,
-        largest_group,
-        answers.fitted,
-    )
-    return [
-        ValueThreshold(
-            error_rate=test.error_rate,
-            value=value,
-            threshold=test.threshold,
-            n=test.n,
-            coverage=test.kept / test.n if test.threshold is not None else 0.0,
-            reason=test.reason if test.threshold is None else None,
-        )
-        for value, value_tests in tests_by_value.items()
-        for test in value_tests
-    ]
+    return ErrorsByColumn(column=by.path, values=rows)

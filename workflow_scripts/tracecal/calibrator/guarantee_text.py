@@ -1,6 +1,6 @@
 """Guaranteed error rates in words, for the report and the card."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
@@ -9,7 +9,7 @@ from tracecal.calibration.guarantees.control import describe_cap
 from tracecal.calibration.guarantees.error_rate import GROUPS_NEED
 from tracecal.calibrator.catalogue import FIXED_SCORE, LABELS
 from tracecal.calibrator.decision import percent
-from tracecal.calibrator.schema import ErrorRateControl, ValueErrors
+from tracecal.calibrator.schema import ErrorRateControl
 
 SHOWN_VALUES = 3  # of a column with more errors than guaranteed; the card lists all
 GUARANTEES = {
@@ -61,9 +61,7 @@ def describe_terms(control: ErrorRateControl) -> str:
 def describe_ranking(control: ErrorRateControl, n_kept: int, n_others: int) -> str:
     """Describe the ranking, and how many other answers the probabilities would keep."""
     label = LABELS[control.ranked_by]
-    if control.ranked_like is not None:
-        how = f"{label}, fitted on other answers ({control.ranked_like})"
-    elif control.ranked_by == FIXED_SCORE:
+    if control.ranked_by == FIXED_SCORE:
         how = f"{label}, without a fit"
     else:
         how = f"{label}, fitted on labels outside the tests"
@@ -110,23 +108,11 @@ def describe_errors_by_column(control: ErrorRateControl, error_rate: float) -> s
     """Name the column values with more errors than guaranteed; None without a column."""
     if control.by is None:
         return None
-    column, each = control.by.column, control.by.thresholds_at(error_rate).values()
-    sentences = []
-    if each:
-        n_without = sum(entry.threshold is None for entry in each)
-        sentences.append(
-            f"{n_without} of {len(each)} {column} values get no threshold of their own "
-            "(score --each)."
-        )
-    if rows := [row for row in control.by.values if row.error_rate == error_rate]:
-        sentences.append(_describe_pooled_errors(rows, column, error_rate))
-    return " ".join(sentences) or None
-
-
-def _describe_pooled_errors(rows: Sequence[ValueErrors], column: str, error_rate: float) -> str:
-    """Name the values with more errors at the pooled threshold."""
+    rows = [row for row in control.by.values if row.error_rate == error_rate]
+    if not rows:
+        return None
     above = [row for row in rows if row.wrong > error_rate * row.kept]
-    scope = f"The guarantee is about all {column} values together"
+    scope = f"The guarantee is about all {control.by.column} values together"
     if not above:
         return f"{scope}; none of the {len(rows)} has more wrong of its kept labels."
     worst = sorted(above, key=lambda row: (-row.wrong / row.kept, row.value))[:SHOWN_VALUES]

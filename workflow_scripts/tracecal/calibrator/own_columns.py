@@ -53,5 +53,5 @@ def require_no_label(training: TrainingSet, label: str | None = None) -> None:
 def _refusal(name: str, path: str, what: str) -> str:
     return (
         f"--also {name}={path} {what}, so that new answers have no such column, or are judged "
-        "already: leave it out, or say --trust-also where it is made without the label."
+        "already: leave it out."
     )

@@ -13,7 +13,6 @@ import numpy as np
 import polars as pl
 
 from tracecal.calibration.estimator_fits import EstimatorFits
-from tracecal.calibration.fingerprints import are_among
 from tracecal.calibration.fits import Fit, probabilities
 from tracecal.calibration.guarantees.error_rate import GroupedScores
 from tracecal.calibration.guarantees.fixed_score import (
@@ -28,7 +27,6 @@ from tracecal.calibrator.catalogue import FIXED_SCORE, MEAN_OF_THREE, SURPRISAL_
 from tracecal.calibrator.recommendation import count_smaller_class
 from tracecal.calibrator.schema import (
     CalibrationData,
-    CalibratorFile,
     ErrorRateControl,
     Reference,
 )
@@ -59,8 +57,6 @@ class Ranking(NamedTuple):
         The other rows: their labels fit the ranking, or they stand for unlabelled answers.
     is_fitted : bool
         Whether the fit uses labels of this training set.
-    like : str, optional
-        The calibrator of other answers that the fit comes from.
     """
 
     ranked_by: str
@@ -69,7 +65,6 @@ class Ranking(NamedTuple):
     tested: pl.DataFrame
     fitted: pl.DataFrame
     is_fitted: bool
-    like: str | None = None
 
     def score(self, rows: pl.DataFrame) -> np.ndarray:
         """Compute the scores [n] of `rows`; NaN where an input is missing."""
@@ -94,27 +89,22 @@ def choose_ranking(
     fits: Mapping[str, EstimatorFits],
     largest_group: int,
     estimator: str | None = None,
-    like: CalibratorFile | None = None,
 ) -> Ranking:
     """Fix the ranking, without the labels that test it.
 
     A threshold is guaranteed for answers that the score has not seen, so a label fits the ranking
     or tests thresholds, and never both (`assign_sides` divides them). The first of these applies:
 
-    1. A calibrator `like` this one is given: its fit ranks, and all labels test.
-    2. An `estimator` is named: it ranks, fitted on the labels of side 'fit', a fifth of all.
-    3. Fewer than MIN_FITTED groups of at most `largest_group` answers have a trace: the fixed score
+    1. An `estimator` is named: it ranks, fitted on the labels of side 'fit', a fifth of all.
+    2. Fewer than MIN_FITTED groups of at most `largest_group` answers have a trace: the fixed score
        ranks, which no label fits, and all labels test.
-    4. No fit suits the log, as for one-token answers without entropies: likewise.
-    5. The default fit ranks, fitted on side 'fit'; or the fixed score, where that side has fewer
+    3. No fit suits the log, as for one-token answers without entropies: likewise.
+    4. The default fit ranks, fitted on side 'fit'; or the fixed score, where that side has fewer
        than MIN_OF_CLASS right or wrong answers.
 
-    Raises `InputError` where the training set lacks the estimator, or where the calibrator `like`
-    takes other inputs or was fitted on some of these answers.
+    Raises `InputError` where the training set lacks the estimator.
     """
     frame = training.frame
-    if like is not None:
-        return _borrowed_ranking(training, like)
     if estimator is not None and estimator not in training.estimators:
         raise InputError(
             f"--estimator {estimator}: it cannot be computed for these answers; choose one of "
@@ -132,25 +122,6 @@ def choose_ranking(
         return _fixed_ranking(training, tested, fitted)
     fit = fits[name].splits[SIDE_SPLIT]
     return Ranking(name, training.estimators[name], fit, tested, fitted, True)
-
-
-def _borrowed_ranking(training: TrainingSet, like: CalibratorFile) -> Ranking:
-    """Rank by the recommended fit of a calibrator of other answers."""
-    name, data = like.recommended(), like.fitted_on
-    fits = like.estimators[name]
-    columns = training.estimators.get(name, [])
-    if [column.split(".", 1)[1] for column in columns] != [*fits.features]:
-        raise InputError(
-            f"--like: its fit {name} takes {', '.join(fits.features)}, which these answers lack."
-        )
-    if n_shared := int(are_among(training.records, data.answers).sum()):
-        raise InputError(
-            f"--like: it was fitted on {n_shared} of these labelled answers, which then could not "
-            "test what it ranks; give a calibrator of other answers."
-        )
-    words = f"{data.model or 'an unnamed model'} for {data.task}"
-    frame = training.frame
-    return Ranking(name, columns, fits.final, frame, frame.clear(), False, words)
 
 
 def default_ranking(training: TrainingSet) -> str | None:

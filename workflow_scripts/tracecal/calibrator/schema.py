@@ -240,27 +240,11 @@ class ValueErrors(_Extensible):
     high: Share | None = None
 
 
-class ValueThreshold(_Extensible):
-    """The threshold of one value of a column, tested on its answers alone."""
-
-    error_rate: Share
-    value: str
-    threshold: float | None = Field(description="the score from which to keep; null: none")
-    n: int = Field(ge=0, description="answers tested")
-    coverage: Share = Field(description="share kept of those tested")
-    reason: str | None = Field(None, description="why there is none")
-
-
 class ErrorsByColumn(_Extensible):
     """Errors by the values of a column of the labelled answers' rows."""
 
     column: str = Field(description="its path in a row")
     values: tuple[ValueErrors, ...]
-    each: tuple[ValueThreshold, ...] = Field((), description="thresholds of each value of its own")
-
-    def thresholds_at(self, error_rate: float) -> dict[str, ValueThreshold]:
-        """The threshold of each value at an error rate."""
-        return {entry.value: entry for entry in self.each if entry.error_rate == error_rate}
 
 
 class RecallThreshold(_Extensible):
@@ -311,9 +295,6 @@ class ErrorRateControl(_Extensible):
     """Thresholds on a ranking score: docs/reference/card.md."""
 
     ranked_by: str = Field(description="an estimator, or 'fixed_score', which no label has fitted")
-    ranked_like: str | None = Field(
-        None, description="the calibrator of other answers whose fit ranks; null: none"
-    )
     features: tuple[str, ...] = Field(min_length=1, description="inputs of the ranking score")
     fit: Coefficients = Field(description="maps them to the score, from 0 to 1")
     split: int | None = Field(None, description="of a run: whose evaluation part tested")
@@ -346,7 +327,6 @@ class ErrorRateControl(_Extensible):
     @model_serializer(mode="wrap")
     def _without_unstated(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         optional = {
-            "ranked_like",
             "split",
             "joint_confidence",
             "group_choices",

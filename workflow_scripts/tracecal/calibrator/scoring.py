@@ -1,8 +1,7 @@
 """A calibrated probability for each answer of a frame."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-import numpy as np
 import polars as pl
 
 from tracecal.answers.record import ALSO
@@ -33,17 +32,15 @@ def score_answers(
     predictor: Predictor,
     target: Target | None = None,
     task: str | None = None,
-    column: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
     """Score each of the answers (columns of `RECORDS`); columns of `SCORED`, in the same order.
 
     For a calibrator of parts, `answers` are parts, with the column `part`. The probability, and the
     one that exact entropies would give, lie in [`lower`, `upper`]. `reason` says why `probability`,
-    or `keep` at a target, is None. With the values of a `column` by id, the threshold of its value
-    decides about each answer. Raises `InputError` if the answers have another model, task or kind
-    of trace than the calibrator, or if its inputs need more than traces.
+    or `keep` at a target, is None. Raises `InputError` if the answers have another model, task or
+    kind of trace than the calibrator, or if its inputs need more than traces.
     """
-    why_not = None if target is None or column is not None else predictor.why_not(target)
+    why_not = None if target is None else predictor.why_not(target)
     deciding = None if target is None or why_not else predictor.deciding_inputs(target)
     undecided = compare_kinds(answers, predictor.fitted_on, task, deciding)
     is_grouped = target is not None and not is_of_cascade(target)
@@ -59,7 +56,7 @@ def score_answers(
         predictor.with_part(frame.filter(complete).select(columns).to_numpy(order="c"), parts)
         for frame in bounded
     )
-    predictions = predictor.predict(x, low, high, None if column else target)
+    predictions = predictor.predict(x, low, high, target)
     scored = pl.DataFrame(
         {"example_id": answers["example_id"].filter(complete)} | predictions,
         schema_overrides=SCORED,
@@ -67,9 +64,6 @@ def score_answers(
     reason = pl.when(~complete).then(_lacking(answers, values, predictor))
     if target is not None:
         missing = [why_not] * answers.height
-        if column is not None:
-            is_kept, missing = _keep_by_value(answers, complete, x, predictor, target, column)
-            scored = scored.with_columns(keep=is_kept)
         if deciding is not None:
             lacks = _lacking_any(answers, values, deciding)
             reasons = zip(missing, lacks, undecided, strict=True)
@@ -127,35 +121,6 @@ def _lacking(answers: pl.DataFrame, values: pl.DataFrame, predictor: Predictor) 
     traced = pl.all_horizontal(pl.col(trace_inputs).is_not_null())
     reasons = pl.coalesce(pl.when(traced).then(missing_column), "reason")
     return values.with_columns(reason).select(reasons).to_series()
-
-
-def _keep_by_value(
-    answers: pl.DataFrame,
-    complete: pl.Series,
-    x: np.ndarray,
-    predictor: Predictor,
-    error_rate: Target,
-    column: Mapping[str, str],
-) -> tuple[pl.Series, list[str | None]]:
-    """Decide about each `complete` answer by its value's threshold, or say why it has none."""
-    predictor.require_tested(error_rate)
-    by = predictor.control.by
-    thresholds = by.thresholds_at(error_rate)
-    entries = [thresholds.get(column.get(name, "")) for name in answers["example_id"]]
-    missing = [
-        f"the labelled answers had no {by.column} {column.get(name, 'like this')!r}"
-        if entry is None
-        else f"{by.column} {entry.value!r}: {entry.reason}"
-        if entry.threshold is None
-        else None
-        for name, entry in zip(answers["example_id"], entries, strict=True)
-    ]
-    limits = [
-        np.nan if reason else entry.threshold
-        for entry, reason in zip(entries, missing, strict=True)
-    ]
-    limit = np.array(limits, dtype=float)[complete.to_numpy()]
-    return pl.Series(predictor.ranking_score(x) >= limit), missing
 
 
 def _lacking_any(answers: pl.DataFrame, values: pl.DataFrame, inputs: Sequence[str]) -> pl.Series:

@@ -28,7 +28,7 @@ FORMULA = r"^[=+\-@\t\r]"
     options_of="Calibrator.score",
     texts_of=["Calibrator.load"],
     panels={
-        "Which answers are kept": ("error_rate", "recall", "guarantee", "each"),
+        "Which answers are kept": ("error_rate", "recall", "guarantee"),
         "What is scored": ("estimator", "estimators", "task", "parts"),
     },
 )
@@ -62,7 +62,7 @@ def score(
     loaded = tracecal.Calibrator.load(calibrator, estimators=estimators)
     if beside and (parts or loaded.fitted_on.parts):
         raise InputError("--beside writes the confidence of whole answers, not of parts.")
-    new = answers_in(answers, loaded.reading(reading), keep_rows=options.get("each", False))
+    new = answers_in(answers, loaded.reading(reading))
     if beside and new.frame["surprisal"].is_null().all():
         lacks = new.frame["lacks"].drop_nulls().unique().sort()
         raise InputError(

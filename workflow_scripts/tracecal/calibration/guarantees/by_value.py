@@ -1,20 +1,10 @@
-"""Errors by the values of a column, such as the task or the language, beside a pooled guarantee.
-
-`errors_by_value` counts the errors of the kept answers of each value; `thresholds_by_value` gives
-each value a guaranteed threshold of its own.
-"""
+"""Errors by the values of a column, such as the task or the language, beside a pooled guarantee."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import betaincinv
-
-from tracecal.calibration.guarantees.error_rate import (
-    ErrorRateTest,
-    GroupedScores,
-    find_thresholds,
-)
 
 
 @dataclass(frozen=True)
@@ -78,38 +68,6 @@ def error_interval(wrong: int, n_kept: int, level: float) -> tuple[float, float]
     low = float(betaincinv(wrong, n_kept - wrong + 1, level / 2)) if wrong else 0.0
     high = float(betaincinv(wrong + 1, n_kept - wrong, 1 - level / 2)) if wrong < n_kept else 1.0
     return low, high
-
-
-def thresholds_by_value(
-    values: Sequence[str],
-    labelled: GroupedScores,
-    wrong: np.ndarray,
-    unlabelled: GroupedScores,
-    error_rates: Sequence[float],
-    level: float,
-    largest_group: int = 1,
-    fitted: tuple[np.ndarray, np.ndarray] | None = None,
-) -> dict[str, list[ErrorRateTest]]:
-    """Test thresholds for each value by its labelled answers alone, values in order.
-
-    Answers of all values choose the thresholds to test. The guarantees hold one by one at `level`;
-    all at once with confidence `joint_confidence(level, len(result))`. `values` are those of the
-    labelled answers; the other parameters are those of `find_thresholds`.
-    """
-    tests = {}
-    for value in sorted({*values}):
-        mask = np.asarray(values) == value
-        tests[value] = find_thresholds(
-            labelled.select(mask),
-            wrong[mask],
-            unlabelled,
-            error_rates,
-            level,
-            largest_group,
-            with_forecast=False,
-            fitted=fitted,
-        )
-    return tests
 
 
 def joint_confidence(level: float, n_guarantees: int) -> float:

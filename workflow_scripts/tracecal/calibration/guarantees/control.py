@@ -36,13 +36,10 @@ def control_error_rates(
     confidence: float,
     ungrouped: bool = False,
     largest_group: int | None = None,
-    lender: str | None = None,
 ) -> dict[str, Any]:
     """Find the thresholds whose error rates one estimator guarantees.
 
     The calibration part of the split fixes the ranking, and its evaluation part tests thresholds.
-    A lender's fit needs no label of these answers: where every answer is its own group,
-    both parts test.
 
     Parameters
     ----------
@@ -64,8 +61,6 @@ def control_error_rates(
     largest_group : int, optional
         Answers of larger groups are neither tested nor kept. By default the smallest size for which
         larger groups hold at most a fifth of the answers.
-    lender : str, optional
-        The other answers that the `fits` are of, whose `final` then ranks.
 
     Returns
     -------
@@ -83,9 +78,9 @@ def control_error_rates(
         largest_group = 1
     elif largest_group is None:
         largest_group = choose_largest_group(sizes[sizes > 0])
-    fit = fits.splits[number] if lender is None else fits.final
+    fit = fits.splits[number]
     ranked = _rank(fits.features, fit, split.join(answers, on="example_id", validate="1:1"))
-    is_tested = pl.lit(lender is not None and ungrouped) | (pl.col("part") == "evaluation")
+    is_tested = pl.col("part") == "evaluation"
     parts = ranked.filter(is_tested), ranked.filter(~is_tested)
     labelled, unlabelled = (_grouped_scores(part, sizes) for part in parts)
     wrong = ~parts[0]["correct"].to_numpy()
@@ -101,7 +96,6 @@ def control_error_rates(
         "ranked_by": estimator,
         "features": list(fits.features),
         "fit": as_json(fit),
-        **({} if lender is None else {"ranked_like": lender}),
         "split": number,
         "confidence": confidence,
         **describe_tests(tests, labelled, wrong, sizes, largest_group),
