@@ -2,7 +2,7 @@
 
 `values` is [answers, T], T >= 1, in nats unless a function says otherwise; the result is [answers].
 Both the features of many stored answers (`operators.per_answer`) and those of a single one
-(`features.single_features`) call them.
+call them.
 """
 
 from collections.abc import Callable
