@@ -20,14 +20,16 @@ MKDOCS = ROOT / ".venv-docs/bin/mkdocs"
 
 def test_version_and_licence_agree():
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    releases = re.findall(r"^## (\S+) \((\d{4}-\d\d-\d\d)\)$", changelog, re.MULTILINE)
+    releases = re.findall(r"^## (\S+) \((not released|\d{4}-\d\d-\d\d)\)$", changelog, re.MULTILINE)
     version, date = releases[0]
     assert version == PROJECT["version"] == CITATION["version"]
-    assert date == str(CITATION["date-released"])
+    assert date == str(CITATION.get("date-released", "not released"))
+    assert (".dev" in version) == (date == "not released")
     assert PROJECT["license"] == CITATION["license"] == "MIT"
     assert PROJECT["name"] in CITATION["title"]
     stability = (ROOT / "docs/reference/stability.md").read_text(encoding="utf-8")
-    assert f"Version {version.rsplit('.', 1)[0]} " in stability
+    assert f"Version {'.'.join(version.split('.')[:2])} " in stability
+    assert f"Version {version}" in (ROOT / "AGENTS.md").read_text(encoding="utf-8")
 
 
 def test_the_catalogue_of_workflows_finds_what_its_generator_reads():
