@@ -60,6 +60,15 @@ def test_probabilities_alone_give_surprisals_and_no_entropy(read, column, values
     assert row["lacks"] == "no top log-probabilities are given"
 
 
+def test_tokens_without_log_probabilities_are_an_answer_without_a_trace(read):
+    row = read({"id": "a", "text": "51", "tokens": ["5", "1"], "entropy": [0.5, 0.5]}).frame.row(
+        0, named=True
+    )
+    assert row["tokens"] == ["5", "1"]
+    assert row["surprisal"] is None
+    assert row["lacks"] == "no log-probabilities are given"
+
+
 @pytest.mark.parametrize(
     "top", [[[-0.5, -1.5], [-0.25, -3.0]], [{"5": -0.5, "x": -1.5}, {"1": -0.25, "y": -3.0}]]
 )

@@ -7,6 +7,7 @@ import pytest
 from support.log_rows import TWO, token, write
 from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
+from tracecal.errors import InputError
 
 
 @pytest.fixture
@@ -57,6 +58,11 @@ def test_an_old_build_of_llama_cpp(read):
 def test_an_old_build_that_chose_a_token_it_does_not_list(read):
     one = {"content": " Z", "probs": [{"tok_str": " B", "prob": 0.44}]}
     assert read(llama(one, text=" Z"))["surprisal"] is None
+
+
+def test_a_token_of_an_old_build_that_is_a_number_is_refused(read):
+    with pytest.raises(InputError, match="one of its tokens is 5, no text"):
+        read(llama({"content": 5, "probs": [{"tok_str": " B", "prob": 0.44}]}, text=" B"))
 
 
 def test_tokens_of_llama_cpp_that_share_an_empty_text_are_told_apart_by_id(read):

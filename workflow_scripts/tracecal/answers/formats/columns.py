@@ -87,7 +87,7 @@ def read(row: Row) -> RawAnswer:
         row = {name: value for name, value in row.items() if name not in holders}
         logprobs = _logprobs(row)
         _require_equal_lengths(columns, logprobs)
-        steps = _steps(columns, logprobs or [])
+        steps = [] if logprobs is None else _steps(columns, logprobs)
     answer = _text(row, columns.tokens or [step.text for step in steps])
     thoughts = next((row[name] for name in THOUGHTS if row.get(name)), None) if holders else None
     stop_token = columns.stop_token

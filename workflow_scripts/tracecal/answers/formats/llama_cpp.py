@@ -8,7 +8,7 @@ import math
 from pydantic import BaseModel
 
 from tracecal.answers.formats.format import Format, Row
-from tracecal.answers.formats.logprobs import Token, read_step
+from tracecal.answers.formats.logprobs import Token, read_step, require_texts
 from tracecal.answers.formats.stream import Stream, add_list, add_text
 from tracecal.answers.raw_answer import Known, RawAnswer, infer_stop_token
 from tracecal.answers.step import Step, step_token_ids, token_key
@@ -56,6 +56,7 @@ def _step(token: Token) -> Step:
             return read_step(_with_logprob(token), [_with_logprob(candidate) for candidate in top])
         # They state the probability of the generated token only in the list of the likeliest ones.
         top = [(token_key(text=token["tok_str"]), _log(token["prob"])) for token in probs]
+        require_texts([token["content"]])
         key = token_key(text=token["content"])
         return Step(token["content"], None, dict(top).get(key), top, key)
     except (AttributeError, KeyError, TypeError) as error:

@@ -146,7 +146,7 @@ def _read_lists(logprobs: Mapping[str, Any]) -> list[Step]:
     if not isinstance(tops, list) or len(tops) != len(values):
         n_tops = len(tops) if isinstance(tops, list) else "no list of"
         raise WrongRow(f"it has {n_tops} lists of the likeliest and {len(values)} tokens")
-    _require_texts(texts)
+    require_texts(texts)
     if not all(top is None or isinstance(top, dict) for top in tops):
         raise WrongRow("its top_logprobs are no objects with a log-probability by text")
     width = max((len(top) for top in tops if top), default=0)
@@ -172,6 +172,8 @@ def _unflattened(flat: Mapping[str, Any]) -> list[dict[str, Token]]:
                 flat["token_ids"], flat["logprobs"], flat["decoded_tokens"], strict=True
             )
         ]
+        if not all(str(token_id).isdecimal() for token_id, _ in tokens):
+            raise TypeError
         ranges = zip(flat["start_indices"], flat["end_indices"], strict=True)
         return [dict(tokens[start:end]) for start, end in ranges]
     except (KeyError, TypeError, ValueError) as error:
@@ -180,7 +182,8 @@ def _unflattened(flat: Mapping[str, Any]) -> list[dict[str, Token]]:
         ) from error
 
 
-def _require_texts(values: Iterable[Any]) -> None:
+def require_texts(values: Iterable[Any]) -> None:
+    """Raise `WrongRow` where the text of a token is none."""
     for value in values:
         if not isinstance(value, str | None):
             raise WrongRow(f"one of its tokens is {value!r:.40}, no text")
@@ -208,7 +211,7 @@ def _read_by_id(
             for key, token in tokens.items()
         ]
         text = chosen.get("decoded_token")
-        _require_texts([text])
+        require_texts([text])
         steps.append(Step(text, token_id, chosen.get("logprob"), top, token_key(token_id)))
     return steps
 
