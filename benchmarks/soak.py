@@ -110,10 +110,9 @@ def kills(folder: Path, seed: int) -> None:
             start, folder / "decoding", decoding_attempt.KILLS, decoding_attempt.RESUMED
         )
     print(f"decoding killed {ended} times: sound", flush=True)
-    for workers in (1, 3):
-        own = folder / f"proxy{workers}"
-        own.mkdir()
-        print(f"{workers} x proxy: {under_traffic.run(20, own, seed, workers)}", flush=True)
+    own = folder / "proxy"
+    own.mkdir()
+    print(f"proxy: {under_traffic.run(20, own, seed)}", flush=True)
 
 
 def soak(folder: Path, minutes: float, rounds: int, seed: int) -> Counter:

@@ -5,14 +5,13 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import replace
 
 import httpx2 as httpx
 import pytest
 
 from support.labelled_answers import fitted
 from support.log_rows import write
-from support.running import events, proxied
+from support.running import proxied
 from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
 from tracecal.calibrator.scoring import score_answers
@@ -23,7 +22,7 @@ from tracecal.serving.proxy.scorer import Scorer
 pytestmark = [pytest.mark.vllm, pytest.mark.usefixtures("vllm")]
 PORT = 8317
 SERVER = f"http://127.0.0.1:{PORT}"
-OPTIONS = "--served-model-name m large --dtype float32 --max-model-len 512 --enforce-eager".split()
+OPTIONS = "--served-model-name m --dtype float32 --max-model-len 512 --enforce-eager".split()
 READING = Reading(vocabulary=49152, processed="no")
 QUESTION = "What is the capital of France? Answer with the name only."
 GREEDY = {"model": "m", "temperature": 0}
@@ -96,37 +95,6 @@ def test_confidence_is_what_scoring_the_same_answer_gives(server, answers):
             for confidence in (choice["confidence"], streamed_confidence(client, path, request)):
                 for key in ("probability", "lower", "upper"):
                     assert confidence[key] == pytest.approx(scored[name][0][key], abs=1e-6)
-
-
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize(("threshold", "escalated"), [(0.0, False), (1.0, True)])
-def test_what_is_not_kept_is_put_to_the_large_model(
-    server, monkeypatch, stream, threshold, escalated
-):
-    """The server has one model, by two names, so that both answers are the same."""
-    monkeypatch.setenv("TRACECAL_ESCALATE_KEY", "sk-any")
-    calibrator = fitted()
-    fitted_on = calibrator.fitted_on.model_copy(update={"entropy": "top-k", "vocabulary": 49152})
-    control = calibrator.control
-    (entry,) = (entry for entry in control.thresholds if entry.error_rate == 0.3)
-    thresholds = (entry.model_copy(update={"threshold": threshold, "reason": None}),)
-    control = control.model_copy(update={"thresholds": thresholds})
-    scorer = Scorer(replace(calibrator, control=control, fitted_on=fitted_on), READING, 0.3)
-    serving = proxied(scorer, SERVER, escalate=f"{SERVER}/v1", escalate_model="large")
-    with serving, httpx.Client(base_url=serving.url, timeout=300) as client:
-        response = client.post("/v1/chat/completions", json=CHAT | {"stream": stream})
-    answers = events(response) if stream else [response.json()]
-    choices = [choice for answer in answers for choice in answer["choices"]]
-    (confidence,) = [choice["confidence"] for choice in choices if "confidence" in choice]
-    assert confidence["escalated"] is escalated, confidence
-    small, large = confidence["escalation"]["small"], confidence["escalation"]["large"]
-    assert 0 < small["probability"] < 1
-    assert (large is not None) is escalated
-    assert confidence["keep"] is (None if escalated else True)
-    texts = [choice["delta" if stream else "message"].get("content") or "" for choice in choices]
-    alone = server.post("chat/completions", json=CHAT).json()["choices"][0]["message"]["content"]
-    assert "".join(texts) == alone != ""
-    assert all(choice.get("logprobs") is None for choice in choices)
 
 
 def test_replay_gives_the_servers_surprisals_and_entropies_within_their_bounds(model, answers):

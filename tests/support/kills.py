@@ -1,5 +1,5 @@
 """A proxy that watches, killed at random moments under traffic, and what its state then holds;
-every second kill comes while it writes. Of several processes any may be the one that is killed.
+every second kill comes while it writes.
 
 The suite kills it twice, `make soak` twenty times.
 """
@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-import psutil
 from aiohttp import ClientError, ClientSession, TCPConnector, web
 
 from support.labelled_answers import predictor_of, stored
@@ -109,7 +108,7 @@ class Traffic:
                 await asyncio.sleep(0.05)
 
 
-def run(kills: int, folder: Path, seed: int = 1, workers: int = 1) -> str:
+def run(kills: int, folder: Path, seed: int = 1) -> str:
     """What happened; raises `AssertionError` where the state is not that of one pass over answers
     that were given, each once.
     """
@@ -125,22 +124,19 @@ def run(kills: int, folder: Path, seed: int = 1, workers: int = 1) -> str:
     application = web.Application()
     application.router.add_post(CHAT, traffic.serve)
     options = ["--error-rate", str(RATE), "--processed", "no", "--watch", str(state)]
-    options += ["--answers-per-alarm", str(PER_ALARM), "--workers", str(workers)]
+    options += ["--answers-per-alarm", str(PER_ALARM)]
     clients = threading.Thread(target=lambda: asyncio.run(traffic.run()), daemon=True)
     with Background(application) as server:
         clients.start()
         for left in range(kills, -1, -1):
             with command(content, folder, "--upstream", server.url, *options) as (process, url, _):
                 traffic.proxy, traffic.url = left, url
-                if workers > 1:  # they load after the address is told
-                    _wait_for(lambda: traffic.proxy in traffic.answered)
                 time.sleep(draw.uniform(0, LONGEST_RUN) if left else LONGEST_RUN)
                 if left % 2:
                     _wait_for_writing(folder / "state.db-wal")
                 traffic.ended = not left
                 if left:
-                    first = psutil.Process(process.pid)
-                    draw.choice([first, *(first.children() if workers > 1 else ())]).kill()
+                    process.kill()
                 else:
                     clients.join()
         assert not clients.is_alive()

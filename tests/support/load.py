@@ -1,5 +1,4 @@
-"""Many clients at once, some of whom leave, before a server that hangs and lies now and then; with
-`--escalate` before two, of which the large one is asked for every answer.
+"""Many clients at once, some of whom leave, before a server that hangs and lies now and then.
 
 Run as a program, with the packages `tracecal` and `toolkit` (of the tests) on the path:
     PYTHONPATH=workflow_scripts:tests python -m support.load --minutes 10 --clients 200
@@ -9,7 +8,6 @@ import argparse
 import asyncio
 import gzip
 import json
-import os
 import random
 import socket
 import tempfile
@@ -27,7 +25,6 @@ from support.running import command
 from support.upstream import Background, piece
 
 PATH = "/v1/chat/completions"
-LARGE_KEY = "sk-of-the-large-one"
 STALL = 5.0  # seconds that the proxy lets the server be silent; some more than a busy machine needs
 # How the server behaves, and how often.
 HONEST = {"whole": 30, "slow": 15, "stream": 20, "packed": 5, "refused": 5}
@@ -43,7 +40,6 @@ class Load:
     clients: int
     seconds: float
     seed: int = 1
-    escalates: bool = False
     happened: Counter = field(default_factory=Counter)
     crossed: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
@@ -59,26 +55,6 @@ class Load:
         finally:
             self.answering -= 1
 
-    async def serve_large(self, request):
-        """Answer, or fail before the first event; see that nothing of a client came with it."""
-        asked = await request.json()
-        told = [request.headers.getall(name, []) for name in ("authorization", "cookie", "x-own")]
-        if told != [[f"Bearer {LARGE_KEY}"], [], []]:
-            self.crossed.append(f"{asked['user']}: {told}")
-        behaviour = random.choice(["slow"] * 8 + ["hang", "hang up", "failed", "nothing"])
-        self.happened[f"large: {behaviour}"] += 1
-        if behaviour == "hang":
-            await asyncio.sleep(600)
-        if behaviour == "hang up":
-            request.transport.close()
-        if behaviour != "slow":
-            return web.Response(status=500 if behaviour == "failed" else 200)
-        await asyncio.sleep(random.random() * 0.3)
-        headers = [("set-cookie", "session=of-the-large-one")]
-        if asked["stream"]:
-            return await self._stream(request, [asked["user"]], "", headers, TWO)
-        return web.json_response(chat("null", asked["user"]), headers=headers)
-
     async def _behave(self, request):
         asked = await request.json()
         who, behaviour = asked["user"], asked["behaviour"]
@@ -87,13 +63,10 @@ class Load:
             self.crossed.append(f"{who}: {told}")
         self.happened["reached the server"] += 1
         headers = [("set-cookie", f"session={who}"), ("set-cookie", f"other={who}")]
-        likely, words = [(who, -0.25), *TWO[1:]], [who]
-        if self.escalates:  # of four tokens, each as likely as another one
-            likely, words = [("x", -1.5), ("y", -1.6)], [who[:1], who[1:2], who[2:3], who[3:]]
-        spelled = [token(word, likely[0][1], likely) for word in words]
-        answer = chat([*spelled, token("<|im_end|>", -0.01, END)], who)
+        likely = [(who, -0.25), *TWO[1:]]
+        answer = chat([token(who, -0.25, likely), token("<|im_end|>", -0.01, END)], who)
         if asked.get("stream") or behaviour in ("hang midway", "cut", "broken stream"):
-            return await self._stream(request, words, behaviour, headers, likely)
+            return await self._stream(request, who, behaviour, headers, likely)
         if behaviour == "hang":
             await asyncio.sleep(600)
         if behaviour == "slow":
@@ -120,11 +93,11 @@ class Load:
         status = 500 if behaviour == "failed" else 200
         return web.Response(body=content, headers=headers, status=status)
 
-    async def _stream(self, request, words, behaviour, headers, likely):
+    async def _stream(self, request, who, behaviour, headers, likely):
         response = web.StreamResponse(headers=[*headers, ("content-type", "text/event-stream")])
         await response.prepare(request)
         chunks = [
-            *(piece(word, [token(word, likely[0][1], likely)]) for word in words),
+            piece(who, [token(who, -0.25, likely)]),
             piece("", [token("<|im_end|>", -0.01, END)], "stop"),
         ]
         for chunk in chunks:
@@ -173,12 +146,7 @@ class Load:
         if behaviour in HONEST:
             told = f'"content":"{who}"' in content and '"probability":0.' in content
             told |= behaviour == "refused" and who in content
-            if self.escalates:  # in pieces, where the large server failed
-                told = who in content or who[3:] in content
-                told &= content.count('"escalated":') in (1, 2)  # also in a stream's delta
             return None if response.status == 200 and told else f"{response.status} {content}"
-        if self.escalates and '"escalated":true' in content:
-            return None if who in content else f"{response.status} {content}"
         if stream:
             return None if content.count('"error":{') == 1 else f"{response.status} {content}"
         if not content and behaviour != "nothing":
@@ -211,11 +179,9 @@ def resident(pid):
 
 
 def sockets(pid):
-    """The open connections of a process and of those that it started."""
-    process = psutil.Process(pid)
-    every = [process, *process.children()]
-    told = [one for each in every for one in each.net_connections("tcp")]
-    return sum(one.status != psutil.CONN_LISTEN for one in told)
+    """The open connections of a process."""
+    connections = psutil.Process(pid).net_connections("tcp")
+    return sum(connection.status != psutil.CONN_LISTEN for connection in connections)
 
 
 def warm_up(url):
@@ -227,19 +193,16 @@ def warm_up(url):
             pass
 
 
-def run(clients, seconds, folder, seed=1, escalates=False, more=()):
+def run(clients, seconds, folder, seed=1):
     """The load's `Load`, the sockets of the proxy before and after it, and its memory."""
-    load = Load(clients, seconds, seed, escalates)
+    load = Load(clients, seconds, seed)
     application = web.Application()
     application.router.add_post(PATH, load.serve)
-    application.router.add_post("/large" + PATH, load.serve_large)
     content = json.loads(json.dumps(stored()))
     content["fitted_on"]["entropy"] = "top-k"
     with Background(application, handler_cancellation=True) as server:
         options = ["--upstream", server.url, "--timeout", str(STALL), "--processed", "no"]
-        options += ["--error-rate", "0.3", *more]
-        if escalates:
-            options += ["--escalate", server.url + "/large", "--escalate-model", "large"]
+        options += ["--error-rate", "0.3"]
         with command(content, folder, *options) as (process, url, log):
             warm_up(url)
             before = sockets(process.pid)
@@ -255,12 +218,10 @@ def main():
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--clients", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--escalate", action="store_true")
     args = parser.parse_args()
-    os.environ["TRACECAL_ESCALATE_KEY"] = LARGE_KEY
     with tempfile.TemporaryDirectory() as folder:
         load, (before, after), rss, log = run(
-            args.clients, args.minutes * 60, Path(folder), args.seed, args.escalate
+            args.clients, args.minutes * 60, Path(folder), args.seed
         )
     print(dict(load.happened))
     print(f"lost by living clients: {len(load.lost)}", *load.lost[:5], sep="\n  ")

@@ -14,7 +14,7 @@ import httpx2 as httpx
 from support.upstream import Background
 from tracecal.answers.reading import Reading
 from tracecal.serving.proxy.proxy import Proxy
-from tracecal.serving.proxy.server import make_escalation, server_options
+from tracecal.serving.proxy.server import server_options
 from tracecal.serving.proxy.settings import ProxySettings
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -51,7 +51,7 @@ def command(content, folder, *options):
 def proxied(scorer, upstream, **settings):
     """A proxy before an upstream's address, in the background."""
     settings = ProxySettings(upstream=upstream, **settings)
-    proxy = Proxy(scorer, settings, make_escalation(settings, scorer))
+    proxy = Proxy(scorer, settings)
     serving = Background(proxy.application(), **server_options(settings) | {"shutdown_timeout": 1})
     serving.proxy = proxy
     return serving

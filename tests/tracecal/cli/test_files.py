@@ -83,11 +83,8 @@ def test_a_link_to_an_input_is_that_input(link, caplog):
 
 def test_every_option_that_may_name_a_file_is_known_as_one():
     """A new option of text is an input, an output or listed here."""
-    texts = "address task revision model id label columns filter host upstream escalate guarantee"
-    texts += (
-        " escalate_model escalate_key_env estimator question large_model allow_host allow_origin"
-    )
-    texts += " one_per also by"
+    texts = "address task revision model id label columns filter host upstream guarantee"
+    texts += " estimator question large_model allow_host allow_origin one_per also by"
     known = {*READ, *WRITTEN, *texts.split()}
     for name, command in BY_NAME.items():
         for option in command.build().params:

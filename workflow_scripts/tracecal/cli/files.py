@@ -10,7 +10,7 @@ from tracecal.errors import InputError
 # All commands' options that name a file or folder which is read, and a file which is written.
 READ = (
     *("answers", "second", "beside", "small", "large", "labels", "calibrator", "config", "parts"),
-    *("weights", "escalate_calibrator", "estimators", "requests", "unlabelled"),
+    *("weights", "estimators", "requests", "unlabelled"),
 )
 WRITTEN = ("output", "report", "explorer", "picture", "record_file", "state", "watch")
 # A state of monitors may hold the answers that it watches; verdicts are added to a file of some.

@@ -6,14 +6,10 @@ from tracecal.serving.monitoring.settings import MonitorSettings
 from tracecal.serving.proxy.settings import ProxySettings
 
 PANELS = {
-    "Escalating to a large model": tuple(
-        name for name in ProxySettings.model_fields if name.startswith(("escalate", "guarantee"))
-    ),
     "Watching": ("watch", "keep_texts", "on_alarm", *MonitorSettings.model_fields),
     "Who may ask, and limits": (
         "allow_host",
         "allow_origin",
-        "workers",
         "max_requests",
         "max_body",
         "connect_timeout",

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections import Counter
 from itertools import combinations
 from pathlib import Path
 
@@ -26,7 +25,7 @@ def exported(of_top_k, tmp_path_factory):
     """The metrics' labels, by the names of their samples, after a request."""
     state = str(tmp_path_factory.mktemp("state") / "s.db")
     watcher = Watcher(of_top_k, 0.5, ProxySettings(upstream="http://x", watch=state))
-    metrics = Metrics(watcher, Counter(kept=1))
+    metrics = Metrics(watcher)
     metrics.requests.labels(200).inc()
     families = text_string_to_metric_families(generate_latest(metrics.registry).decode())
     samples = [sample for family in families for sample in family.samples]

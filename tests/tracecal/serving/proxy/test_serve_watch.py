@@ -265,9 +265,8 @@ def test_without_it_the_paths_are_the_servers(client):
     assert [path for path, *_ in upstream.asked] == ["/metrics"]
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_kills_under_traffic_leave_the_state_of_one_pass(tmp_path, workers):
-    kills.run(2, tmp_path, workers=workers)
+def test_kills_under_traffic_leave_the_state_of_one_pass(tmp_path):
+    kills.run(2, tmp_path)
 
 
 PROMPT, WORDS = "Who was the tallest of all queens?", ["Nobody", " remembers"]

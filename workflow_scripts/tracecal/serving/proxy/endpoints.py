@@ -36,11 +36,6 @@ class Endpoint:
     join: Callable[[str, Object], Object] = lambda text, lists: {}
 
     @property
-    def has_choices(self) -> bool:
-        """Whether answers are lists of choices, which are streamed piece by piece."""
-        return self.path != "/v1/responses"
-
-    @property
     def is_chat(self) -> bool:
         """Whether streamed pieces of choices are deltas of a message."""
         return self.path == "/v1/chat/completions"

@@ -10,16 +10,10 @@ from tracecal.serving.proxy.json_bodies import UnreadableError
 SERVER_FAILURES = (ClientError, TimeoutError, UnreadableError)
 
 
-class LargeServerError(UnreadableError):
-    """The server that answers are escalated to failed; the message is a whole sentence."""
-
-
-def failure_sentence(error: Exception, server: str = "the upstream server") -> str:
+def failure_sentence(error: Exception) -> str:
     """Say what failed. A library's message may hold an address with a key, so only ours is used."""
-    if isinstance(error, LargeServerError):
-        return str(error)
     reason = str(error) if isinstance(error, UnreadableError) else type(error).__name__
-    return f"{server} failed ({reason})"
+    return f"the upstream server failed ({reason})"
 
 
 def failure_body(error: Exception) -> bytes:

@@ -2,14 +2,12 @@
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 import prometheus_client as prometheus
 from aiohttp import web
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from tracecal.serving.proxy.escalation import OUTCOMES
 from tracecal.serving.proxy.watcher import Watcher
 
 PATH = "/metrics"
@@ -19,15 +17,13 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Metrics:
-    """Requests of this process, what its watcher knows, and the outcomes of escalation if any."""
+    """Requests of this process, and what its watcher knows."""
 
-    def __init__(self, watcher: Watcher, outcomes: Counter[str] | None = None) -> None:
-        self.watcher, self.outcomes = watcher, outcomes
+    def __init__(self, watcher: Watcher) -> None:
+        self.watcher = watcher
         self.registry = prometheus.CollectorRegistry()
         options = {"namespace": "tracecal", "registry": self.registry}
-        self.requests = prometheus.Counter(
-            "requests", "requests answered by this process", ["status"], **options
-        )
+        self.requests = prometheus.Counter("requests", "requests answered", ["status"], **options)
         self.seconds = prometheus.Histogram(
             "request_seconds", "from a request to its whole answer", buckets=BUCKETS, **options
         )
@@ -75,9 +71,6 @@ class Metrics:
             KEEP_VALUES,
             watcher.keeps,
         )
-        if self.outcomes is not None:
-            description = "answers by what became of them"
-            yield _counter("escalations", description, "outcome", OUTCOMES, self.outcomes)
         yield CounterMetricFamily(
             "tracecal_unwatched", "answers that monitors never saw", watcher.n_unwatched
         )

@@ -20,8 +20,6 @@ from multidict import CIMultiDict
 from tracecal.io.log import LOGGER
 from tracecal.serving.proxy.answer import is_success, scored_answer
 from tracecal.serving.proxy.endpoints import ENDPOINTS, Endpoint, normal_path
-from tracecal.serving.proxy.escalated_stream import EscalatedStream
-from tracecal.serving.proxy.escalation import Escalation
 from tracecal.serving.proxy.failures import (
     SERVER_FAILURES,
     error_response,
@@ -72,22 +70,17 @@ class Proxy:
 
     scorer: Scorer
     settings: ProxySettings
-    escalation: Escalation | None = None
     n_running: int = 0
 
     def __post_init__(self) -> None:
-        self.server = UpstreamServer(self.settings.upstream, self.settings)
+        self.server = UpstreamServer(self.settings)
 
     def application(self) -> web.Application:
         """Return the application, which answers every path and method."""
         application = web.Application(middlewares=[self._refuse_visitors])
         application.cleanup_ctx.append(self.server.connected)
-        outcomes = None
-        if self.escalation is not None:
-            application.cleanup_ctx.append(self.escalation.server.connected)
-            outcomes = self.escalation.outcomes
         if self.scorer.watcher is not None:
-            Metrics(self.scorer.watcher, outcomes).install(application)
+            Metrics(self.scorer.watcher).install(application)
         application.router.add_route("*", "/{path:.*}", self.answer)
         return application
 
@@ -153,7 +146,7 @@ class Proxy:
         additions = body and endpoint.additions(body, self.settings.top)
         if not additions:  # the server says what is wrong with it
             response = await self.server.send(*target, content, headers)
-            unscored = replace(self, scorer=Unscored(UNREADABLE), escalation=None)
+            unscored = replace(self, scorer=Unscored(UNREADABLE))
             unchanged = endpoint.without_additions()
             return await unscored._answer_of(request, response, body or {}, unchanged)
         extended = with_members(content, additions)
@@ -190,13 +183,7 @@ class Proxy:
         headers = headers_to_pass_on(response.headers, BODY_HEADERS)
         async with response:
             max_bytes = self.settings.max_bytes
-            small = scored_answer(response, self.scorer, body, endpoint, max_bytes)
-            if self.escalation is not None and response.status == 200:
-                content = await self.escalation.answer(small, body, endpoint)
-                if content.startswith(b"{"):  # perhaps in place of an answer that was no JSON
-                    headers["Content-Type"] = "application/json"
-            else:
-                content = await small
+            content = await scored_answer(response, self.scorer, body, endpoint, max_bytes)
         return web.Response(body=content, status=response.status, headers=headers)
 
     async def _answer_stream(
@@ -205,10 +192,7 @@ class Proxy:
         """Answer with the server's events and their confidence; with an error event on failure."""
         headers = headers_to_pass_on(response.headers, BODY_HEADERS)
         outgoing = web.StreamResponse(status=response.status, headers=headers)
-        if self.escalation is None:
-            answer = stream.events(response)
-        else:
-            answer = EscalatedStream(self.escalation, stream).events(response)
+        answer = stream.events(response)
         # Both are closed, too, where the client has left before the first byte.
         async with response, aclosing(answer):
             await outgoing.prepare(request)

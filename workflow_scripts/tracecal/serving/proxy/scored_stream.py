@@ -89,23 +89,17 @@ class StreamedChoice:
     @property
     def is_open(self) -> bool:
         """Whether anything was streamed of it, and no end of it."""
-        return not self.has_confidence and bool(
-            "".join(self.texts + self.thoughts) or self.n_tokens
+        return not self.has_confidence and (
+            any(self.texts + self.thoughts) or any(self.logprobs.values())
         )
-
-    @property
-    def n_tokens(self) -> int:
-        """Tokens that came with log-probabilities."""
-        return max(map(len, self.logprobs.values()), default=0)
 
 
 @dataclass
 class ScoredStream:
     """Passes on a streamed answer's events, and adds each choice's confidence as it ends.
 
-    An answer of more than `max_bytes` is not scored. `confidences` are those of choices that have
-    ended, `usage` what the server counted. The stream `has_begun` with the first readable event,
-    and `has_failed` once the server sent an error.
+    An answer of more than `max_bytes` is not scored. The stream `has_failed` once the server sent
+    an error.
     """
 
     scorer: Unscored
@@ -114,10 +108,7 @@ class ScoredStream:
     max_bytes: int
     size: int = 0
     choices: dict[Any, StreamedChoice] = field(default_factory=dict)
-    confidences: list[Object] = field(default_factory=list)
-    usage: Object | None = None
     last_chunk: Object = field(default_factory=dict)
-    has_begun: bool = False
     has_failed: bool = False
 
     def __post_init__(self) -> None:
@@ -167,18 +158,13 @@ class ScoredStream:
     def _add_confidence(self, value: Object) -> None:
         """Collect what an event holds, and set the confidence of what it ends."""
         choices, response = value.get("choices"), value.get("response")
-        self.has_begun, self.has_failed = True, self.has_failed or bool(value.get("error"))
-        if isinstance(value.get("usage"), dict):
-            self.usage = value["usage"]
+        self.has_failed = self.has_failed or bool(value.get("error"))
         if isinstance(choices, list):
             for choice in choices:
                 if isinstance(choice, dict):
                     self._add_choice(choice, value)
         elif value.get("type") in END_EVENTS and isinstance(response, dict):
             self.scorer.add_confidence(response, self.request)
-            self.usage = response.get("usage")
-            if "confidence" in response:
-                self.confidences.append(response["confidence"])
 
     def _add_choice(self, choice: Object, chunk: Object) -> None:
         """Collect a choice's piece; with the last one, set its `confidence`.
@@ -201,7 +187,6 @@ class ScoredStream:
     def _end(self, choice: Object, chunk: Object, streamed: StreamedChoice) -> None:
         streamed.has_confidence = True
         choice["confidence"] = self._confidence(choice, chunk, streamed)
-        self.confidences.append(choice["confidence"])
 
     def _last_event(self, is_cut: bool = False) -> list[bytes]:
         """Return an event with the confidences of choices that ended without saying so; or none.

@@ -8,7 +8,6 @@ from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_v
 
 from tracecal.serving.monitoring.settings import MonitorSettings
 
-KEY_ENV = "TRACECAL_ESCALATE_KEY"
 DAY = 86_400  # seconds
 MAX_COUNT = 100_000
 MAX_MB = 4096
@@ -29,11 +28,8 @@ class ProxySettings(MonitorSettings):
         [], description="web pages that may ask, such as https://chat.example.org"
     )
     top: int = Field(20, ge=1, le=MAX_COUNT, description="log-probabilities to request per token")
-    workers: PositiveInt = Field(1, le=1000, description="number of processes")
     max_requests: PositiveInt = Field(
-        1000,
-        le=MAX_COUNT,
-        description="requests at once in each process; others get status 503",
+        1000, le=MAX_COUNT, description="requests at once; others get status 503"
     )
     max_body: PositiveFloat = Field(
         64, le=MAX_MB, description="MB of a request, or of an answer to score"
@@ -59,31 +55,10 @@ class ProxySettings(MonitorSettings):
     on_alarm: Literal["withhold", "warn"] = Field(
         "withhold", description="after an alarm keep is null, or the log says so"
     )
-    escalate: str | None = Field(
-        None, description="a large server for what is not kept: docs/guides/cascades.md"
-    )
-    guarantee: str | None = Field(
-        None,
-        description="guarantee of the cascade to keep answers by, such as below:0.02",
-    )
-    escalate_model: str | None = Field(None, description="the large model's name there")
-    escalate_key_env: str = Field(
-        KEY_ENV, description="environment variable with its key, if it has one"
-    )
-    escalate_timeout: PositiveFloat = Field(
-        120,
-        le=DAY,
-        description="seconds for its answer, or a stream, to begin; then the small one's counts",
-    )
-    escalate_calibrator: str | None = Field(
-        None, description="the large model's calibrator, for its confidence"
-    )
 
-    @field_validator("upstream", "escalate")
+    @field_validator("upstream")
     @classmethod
-    def _is_an_address(cls, value: str | None) -> str | None:
-        if value is None:
-            return None
+    def _is_an_address(cls, value: str) -> str:
         try:
             parts = urlsplit(value)
             host, _ = parts.hostname, parts.port
@@ -112,28 +87,10 @@ class ProxySettings(MonitorSettings):
                 raise ValueError("is not an origin such as https://chat.example.org")
         return [value.lower() for value in values]
 
-    @field_validator("escalate_key_env")
-    @classmethod
-    def _is_a_variable(cls, value: str) -> str:
-        if not re.fullmatch(r"[A-Za-z_]\w*", value, re.ASCII):
-            raise ValueError("is not the name of an environment variable; put the key itself there")
-        return value
-
     @model_validator(mode="after")
     def _keeps_texts_in_a_state(self) -> "ProxySettings":
         if self.keep_texts is not None and self.watch is None:
             raise ValueError("--keep-texts needs --watch, whose state holds them")
-        return self
-
-    @model_validator(mode="after")
-    def _escalates_wholly_or_not_at_all(self) -> "ProxySettings":
-        of_escalation = [
-            name for name in type(self).model_fields if name.startswith(("escalate_", "guarantee"))
-        ]
-        if self.escalate is None and (stated := self.changed(of_escalation)):
-            raise ValueError(f"--{stated[0].replace('_', '-')} needs --escalate, the large server")
-        if self.escalate is not None and self.escalate_model is None:
-            raise ValueError("--escalate needs --escalate-model, the large model's name there")
         return self
 
     @property

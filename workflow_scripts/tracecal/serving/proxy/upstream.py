@@ -30,15 +30,14 @@ AUTOMATIC_HEADERS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
 @dataclass
 class UpstreamServer:
-    """A server of the OpenAI kind. It keeps no cookie and follows no redirect."""
+    """The server of the settings. It keeps no cookie and follows no redirect."""
 
-    address: str
     settings: ProxySettings
 
     @property
     def base(self) -> str:
         """The address that a request's path is appended to."""
-        return self.address.rstrip("/").removesuffix("/v1")
+        return self.settings.upstream.rstrip("/").removesuffix("/v1")
 
     async def connected(self, application: web.Application) -> AsyncIterator[None]:
         """Hold connections while the application runs."""
