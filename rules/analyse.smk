@@ -17,7 +17,6 @@
 #   calibration_size, few_labels                           labels/, scores/, features/, splits/, rows
 #   reliability_selective, reliability_bins, risk_coverage_curve     predictions/, labels/
 #   length_stratified                                      predictions/, labels/, scores/, features/
-#   early_doubt                                            traces/, labels/, splits/, rows
 #   cascades/{small}/{large}                               labels/, traces/, predictions/, splits/, rows
 #   cascade_promises/{small}/{large}                       labels/, scores/, features/, splits/, rows
 #   localisation, part_scores                              of parts: labels/, traces/ or scores/, rows

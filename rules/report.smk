@@ -24,7 +24,7 @@
 #   spike_evidence                                          spike_strata, spike_quintiles
 #   robustness_panels                                       calibration_size_averages, reliability_bins,
 #                                           risk_coverage_curve, length_stratified_averages
-#   labels_needed, doubt_by_tokens, cost_and_accuracy       few_labels, early_doubt, cascades
+#   labels_needed, cost_and_accuracy                        few_labels, cascades
 #   wrong_parts                                             localisation, part_scores
 #   local_risk_aggregation                                  local_risk
 #   framework                                               traces/, features/, labels/, predictions/, tasks/
@@ -233,7 +233,7 @@ rule make_explorer:
 ANALYSES_OF_FINDINGS = ["accuracy", "averages", "comparisons", "improvements", "position_shift"]
 ANALYSES_OF_FINDINGS += [
     name
-    for name in ("risk_coverage", "localisation", "early_doubt", "cascades")
+    for name in ("risk_coverage", "localisation", "cascades")
     if name in PLAN.tables
 ]
 

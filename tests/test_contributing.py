@@ -180,8 +180,7 @@ def test_every_recipe_is_tried():
 READING = """
 test_imports.py test_layers.py test_links.py test_profiles.py test_report.py
 trace_workflow/analyses/test_calibration_size.py trace_workflow/analyses/test_cross_task_transfer.py
-trace_workflow/analyses/test_early_doubt.py trace_workflow/analyses/test_few_labels.py
-trace_workflow/analyses/test_localized_errors.py
+trace_workflow/analyses/test_few_labels.py trace_workflow/analyses/test_localized_errors.py
 trace_workflow/analyses/test_reliability_selective.py
 maintenance trace_workflow/config trace_workflow/figures/test_robustness_panels.py
 trace_workflow/plan trace_workflow/tables

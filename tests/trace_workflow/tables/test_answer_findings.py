@@ -1,39 +1,11 @@
 """The findings on answers that are not kept say no more than their intervals do."""
 
 import polars as pl
-import pytest
 
 from trace_workflow.analyses.cascades import CASCADES
-from trace_workflow.analyses.early_doubt import ALL, EARLY_DOUBT, TOKENS
-from trace_workflow.tables.answer_findings import find_cascade_gains, find_early_doubt
+from trace_workflow.tables.answer_findings import find_cascade_gains
 
 MODELS = {"a": "Small", "b": "Large"}
-
-
-def doubt(**lost):
-    """AUROC of TRACE+ by tokens seen: `lost` has low ends of what is lost."""
-    common = {"estimator": "trace_plus", "metric": "auroc", "level": 0.95}
-    rows = [
-        common | {"prefix": str(tokens), "value": 0.7, "lost_low": lost.get(f"at_{tokens}", -0.01)}
-        for tokens in TOKENS
-    ]
-    rows.append(common | {"prefix": ALL, "value": 0.75, "lost_low": 0.0})
-    return pl.DataFrame([dict.fromkeys(EARLY_DOUBT) | row for row in rows], schema=EARLY_DOUBT)
-
-
-@pytest.mark.parametrize(
-    ("lost", "words"),
-    [
-        ({}, "After 1 token TRACE+ has an AUROC of 0.700, not measurably less than"),
-        ({"at_1": 0.02}, "After 2 tokens TRACE+ has an AUROC of 0.700, not measurably less than"),
-        ({"at_2": 0.02}, "After 3 tokens TRACE+ has an AUROC of 0.700, not measurably less than"),
-        ({"at_16": 0.01}, "After 16 tokens TRACE+ has an AUROC of 0.700, still measurably less"),
-    ],
-)
-def test_one_can_tell_from_where_nothing_is_lost_any_more(lost, words):
-    (found,) = find_early_doubt(doubt(**lost))
-    assert found.sentence.startswith(words)
-    assert found.sentence.endswith("the end of the answer (0.750).")
 
 
 def pair(large="b", right=0.8, **area):
@@ -62,4 +34,4 @@ def test_the_pair_with_the_largest_gain_is_told_of_with_its_interval():
 
 
 def test_what_is_not_there_is_not_told_of():
-    assert find_early_doubt(doubt().clear()) == find_cascade_gains(pair().clear(), MODELS) == []
+    assert find_cascade_gains(pair().clear(), MODELS) == []

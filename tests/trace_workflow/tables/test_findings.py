@@ -7,7 +7,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from trace_workflow.analyses.early_doubt import ALL, TOKENS
 from trace_workflow.analyses.improvements import IMPROVEMENTS
 from trace_workflow.commands.headline import WIDTH, headline
 from trace_workflow.commands.headline import compared as compared_line
@@ -16,7 +15,7 @@ from trace_workflow.tables.csv_file import read_rows
 from trace_workflow.tables.finding import findings_frame
 from trace_workflow.tables.findings import find_all, find_guarantee
 from trace_workflow.tables.study_results import StudyResults
-from tracecal.estimators.estimator import TRACE_PLUS, Entry
+from tracecal.estimators.estimator import Entry
 from tracecal.io.files import write_checked
 
 LABELS = {"m": "Model M", "seq_logp": "SeqLogP"}
@@ -263,18 +262,6 @@ def test_where_risk_peaks_is_told_beside_chance_and_only_with_an_interval(low):
         "usually fails 97%, the window of peak risk 92% (95% interval 86% to 97%), a random part "
         "70%, a random window 52% of the time."
     ] * (low is not None)
-
-
-@pytest.mark.parametrize("undefined", [None, float("nan")])
-def test_an_early_look_without_a_value_is_no_finding(undefined):
-    shared = {"task": None, "estimator": TRACE_PLUS, "metric": "auroc", "value": undefined}
-    rows = [
-        shared | {"prefix": prefix, "lost_low": undefined} for prefix in (*map(str, TOKENS), ALL)
-    ]
-    types = {"task": pl.String, "value": pl.Float64, "lost_low": pl.Float64}
-    looks = pl.DataFrame(rows, schema_overrides=types)
-    found = findings(improvements({}), means(), early_doubt=looks)
-    assert "early" not in {one.topic for one in found}
 
 
 def test_pointers_without_a_share_are_left_out():

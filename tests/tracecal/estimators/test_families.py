@@ -8,8 +8,6 @@ from support.arrow_files import write_arrow
 from support.scripts import run_script
 from tracecal.errors import InputError
 from tracecal.estimators import selfcheckgpt, semantic_entropy, supervised
-from tracecal.estimators.registry import ESTIMATORS, of_trace_alone
-from tracecal.estimators.trace_inputs import TRACE_INPUTS
 from tracecal.io.traces import provenance
 
 FLOATS = pa.list_(pa.float32())
@@ -87,8 +85,3 @@ def test_without_comparisons_samples_agree_by_their_texts(files):
     # All samples have probability 1: a meaning of two has ln 2 in all, one of one has 0.
     nats = semantic_entropy.answers(samples, "exact").sort("example_id")["nats"]
     assert nats.to_list() == pytest.approx([-0.6931471805599453, 0.0])
-
-
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=[one.id for one in ESTIMATORS])
-def test_the_registry_knows_whose_inputs_follow_from_a_trace(estimator):
-    assert of_trace_alone(estimator) is ({*estimator.inputs} <= {*TRACE_INPUTS})

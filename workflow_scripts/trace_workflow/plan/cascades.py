@@ -1,8 +1,7 @@
-"""Which analyses, tables and figures a run makes of doubtful answers; nothing is computed here.
+"""Which analyses, tables and figures a run makes of cascades; nothing is computed here.
 
-A doubtful answer has a low probability of being right. *Early doubt* asks how soon, in tokens, an
-answer can be known as doubtful; a *cascade* of a small and a large model asks the large one where
-the small one's answer is doubtful. The module plan calls `results` for each run.
+A *cascade* of a small and a large model asks the large one where the small one's answer has a low
+probability of being right. The module plan calls `results` for each run.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,38 +17,11 @@ from trace_workflow.plan.entries import (
     pair_files,
 )
 from tracecal.estimators.estimator import PICKED, entries
-from tracecal.estimators.registry import of_trace_alone
 
 ModelPairs = Sequence[tuple[str, str]]  # (small, large)
 
 
 def results(run: Run) -> Iterator[Result | PlannedTable]:
-    """The analyses, tables and figures of doubtful answers."""
-    yield from _early_doubt(run)
-    yield from _cascades(run)
-
-
-def _early_doubt(run: Run) -> Iterator[Result | PlannedTable]:
-    """How well doubt is known after the first tokens.
-
-    Only estimators that need nothing but the trace can be computed there.
-    """
-    compared = run.selection.main_compared.where(of_trace_alone)
-    if not compared:
-        return
-    settings = {
-        "estimators": compared.inputs,
-        "method": run.config.calibration.method,
-        "bootstrap": run.bootstrap,
-    }
-    files = pair_files("traces labels splits questions")
-    yield Analysis("early_doubt", files, settings, pairs="main")
-    yield PlannedTable("early_doubt", ["early_doubt"], estimators=compared)
-    inputs = {"early_doubt": analysed("early_doubt")}
-    yield Figure("doubt_by_tokens", inputs, {"entries": entries(compared)})
-
-
-def _cascades(run: Run) -> Iterator[Result | PlannedTable]:
     """The cascades of each pair of a small and a large model; a run with one model has none."""
     config, compared, pairs = run.config, run.selection.compared, run.config.cascades()
     if not pairs:

@@ -1,14 +1,12 @@
-"""Findings on single answers: the place of their risk, early doubt, and the gain of escalation."""
+"""Findings on single answers: the place of their risk and the gain of escalation."""
 
 from collections.abc import Mapping
 
 import polars as pl
 
-from trace_workflow.analyses.early_doubt import ALL, TOKENS
 from trace_workflow.tables.baseline_findings import SELECTED
 from trace_workflow.tables.finding import Finding, Topic, format_interval, outcome_of
 from trace_workflow.tables.study_results import Labels, StudyResults, rows_by
-from trace_workflow.tables.wording import count
 from tracecal.calibration.cascade import KEYS, select_worthwhile
 from tracecal.estimators.estimator import PICKED, TRACE_PLUS
 
@@ -23,12 +21,6 @@ LOCALISATION = Topic(
     "localisation",
     "In {n} partly wrong answers of {model} ({task}), these point at a wrong part: {shares} of the "
     "time.",
-)
-EARLY = Topic(
-    "early",
-    "early_doubt",
-    "After {tokens} TRACE+ has an AUROC of {auroc:.3f}, {verdict} at the end of the answer "
-    "({final:.3f}).",
 )
 CASCADE = Topic(
     "cascade",
@@ -87,32 +79,6 @@ def find_localisation(localisation: pl.DataFrame, study: StudyResults) -> list[F
             )
         )
     return findings
-
-
-def find_early_doubt(early_doubt: pl.DataFrame) -> list[Finding]:
-    """After how many tokens TRACE+ has an AUROC that is not measurably below the final one."""
-    means = early_doubt.filter(pl.col("task").is_null(), estimator=TRACE_PLUS, metric="auroc")
-    rows = {row["prefix"]: row for row in means.iter_rows(named=True)}
-    if ALL not in rows or rows[ALL]["value"] is None:
-        return []
-    measurably_less = [
-        index
-        for index, tokens in enumerate(TOKENS)
-        if (low := rows[str(tokens)]["lost_low"]) is not None and low > 0
-    ]
-    first = max(measurably_less, default=-1) + 1
-    tokens = TOKENS[min(first, len(TOKENS) - 1)]
-    if rows[str(tokens)]["value"] is None:
-        return []
-    verdict = "not measurably less than" if first < len(TOKENS) else "still measurably less than"
-    return [
-        EARLY.finding(
-            tokens=count(tokens, "token"),
-            auroc=rows[str(tokens)]["value"],
-            verdict=verdict,
-            final=rows[ALL]["value"],
-        )
-    ]
 
 
 def find_cascade_gains(analysis: pl.DataFrame, models: Labels) -> list[Finding]:

@@ -6,7 +6,6 @@ import polars as pl
 
 from trace_workflow.tables.answer_findings import (
     find_cascade_gains,
-    find_early_doubt,
     find_localisation,
     find_position_effect,
 )
@@ -83,8 +82,6 @@ def find_all(study: StudyResults) -> list[Finding]:
         findings += find_position_effect(frames["position_shift"])
     if "localisation" in frames:
         findings += find_localisation(frames["localisation"], study)
-    if "early_doubt" in frames:
-        findings += find_early_doubt(frames["early_doubt"])
     findings += count_wins_over_models(over_models)
     if "cascades" in frames:
         findings += find_cascade_gains(frames["cascades"], study.models)

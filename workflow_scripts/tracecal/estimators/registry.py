@@ -24,8 +24,6 @@ from tracecal.estimators.feature_sets import (
     without,
 )
 
-# Families whose scores need nothing but the trace of an answer.
-OF_TRACE_ALONE = {"likelihood", "entropy", "trajectory", "trace"}
 ESTIMATORS = (
     Estimator("first_token_prob", "First-Token Prob", "likelihood", "baseline", "chen2026firsttoken"),
     Estimator("mean_prob", "MeanProb", "likelihood", "baseline", "flores2025improving"),
@@ -112,12 +110,6 @@ def module_of(family: str) -> str:
     'tracecal.estimators.asked'
     """
     return f"tracecal.estimators.{SHARED.get(family, family)}"
-
-
-def of_trace_alone(estimator: Estimator) -> bool:
-    """Whether the inputs of an estimator need nothing but the trace of an answer."""
-    families = {e.family for e in ESTIMATORS if e.id in estimator.built_on}
-    return {estimator.family, *families} <= OF_TRACE_ALONE
 
 
 def column_estimators(names: Sequence[str]) -> list[Estimator]:
