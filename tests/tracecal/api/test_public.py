@@ -29,7 +29,7 @@ METHODS = {
         *("card", "report", "predictor", "reading"),
     },
     "LabelSearch": {"from_scores", "state", "run"},
-    "Monitors": {"watch", "judge", "alarms", "summary", "report", "close"},
+    "Monitors": {"watch", "judge", "alarms", "summary", "close"},
 }
 
 

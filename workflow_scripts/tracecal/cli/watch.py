@@ -1,12 +1,10 @@
 """`tracecal watch`: the monitors over files of answers and labels, with a state that goes on."""
 
-from pathlib import Path
 from typing import Any
 
 import tracecal
 from tracecal.answers.reading import Reading
 from tracecal.cli.command import ModelOptions, command
-from tracecal.io.files import write_text
 from tracecal.io.log import printable
 from tracecal.serving.monitoring.settings import MonitorSettings
 
@@ -17,7 +15,6 @@ from tracecal.serving.monitoring.settings import MonitorSettings
     options_of="Monitors",
     texts_of=["Monitors.watch", "Monitors.judge"],
     panels={"False alarms": tuple(MonitorSettings.model_fields)},
-    endings={"report": (".html",)},
     models={"reading": ModelOptions(defaults={"wrong_rows": "skip"}, hidden=True)},
 )
 def watch(
@@ -28,7 +25,6 @@ def watch(
     reading: Reading,
     labels: str | None = None,
     task: str | None = None,
-    report: str | None = None,
     **options: Any,
 ) -> None:
     """Say when traffic is no longer like the calibration's.
@@ -36,16 +32,9 @@ def watch(
     You may look after every answer; with the same state the next call goes on where this one
     ended. Alarms hold for answers that are independent of one another: where neighbours are alike,
     use --one-per or --block. Rows that cannot be read are left out.
-
-    Parameters
-    ----------
-    report : path, optional
-        HTML file for the evidence of each monitor, in pictures.
     """
     with tracecal.Monitors(calibrator, state, **options) as monitors:
         monitors.watch(answers, task=task, reading=reading)
         if labels:
             monitors.judge(labels, reading=reading)
-        if report:
-            write_text(monitors.report(), Path(report))
         print(printable(monitors.summary()))

@@ -2,7 +2,7 @@
 
 1. `Monitors(calibrator, state)` opens a state file, or makes it.
 2. `watch` adds answers and `judge` adds labels, as often as they come.
-3. `alarms` and `summary` say what was noticed; `report` draws the evidence.
+3. `alarms` and `summary` say what was noticed.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from tracecal.calibrator.calibrator import Calibrator, calibrator_in
 from tracecal.errors import InputError, some_of
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import parse
-from tracecal.serving.monitoring import messages, report, traffic
+from tracecal.serving.monitoring import messages, traffic
 from tracecal.serving.monitoring.database import AddedCounts, StateDatabase
 from tracecal.serving.monitoring.settings import (
     ANSWERS_PER_ALARM,
@@ -252,20 +252,3 @@ class Monitors:
         no alarm
         """
         return messages.summary(self._database, self._answer_counts, self._label_counts)
-
-    def report(self) -> str:
-        """Draw the evidence of each monitor, and its limit, as a web page.
-
-        Returns
-        -------
-        str
-            HTML without scripts or links to other files.
-
-        Examples
-        --------
-        >>> import tracecal
-        >>> with tracecal.Monitors("C.json", "state.db", error_rate=0.3) as monitors:
-        ...     monitors.report().startswith("<!doctype html>")
-        True
-        """
-        return report.page(self._database, self._fitted)

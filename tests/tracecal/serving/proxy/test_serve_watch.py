@@ -27,7 +27,6 @@ from tracecal.errors import InputError
 from tracecal.explorer.questions import find_questions
 from tracecal.serving.monitoring.batch import Batch
 from tracecal.serving.monitoring.database import StateDatabase
-from tracecal.serving.monitoring.report import page
 from tracecal.serving.monitoring.state import AlarmSettings
 from tracecal.serving.monitoring.traffic import batch_of_answers
 from tracecal.serving.proxy.metrics import Metrics
@@ -185,12 +184,9 @@ def test_a_clock_that_goes_backwards_moves_nothing(watching, monkeypatch):
         values = (np.full(30, value) for value in (0.5, 3.0, 1.0))
         ids = [f"{place}n{n}" for n in range(30)]
         store.add_served(ids, Batch(*values), [b""] * 30, 100, ids, [0] * 30)
-        made = page(store, watcher.predictor)
-        assert f"{30 * (place + 1)} answers watched" in made
-        assert made.count("<svg") == 5 and "nan" not in made
+        assert store.state.n_watched == 30 * (place + 1)
     rows = store.query("SELECT place FROM answers ORDER BY place")
     assert [place for (place,) in rows] == [*range(1, 151)]
-    assert "answer 30</text>" in made
 
 
 HOSTILE = "<script>alert(1)</script>\u202e\"'&<svg onload=alert(2)>{{ 7 * 7 }}"
@@ -209,7 +205,6 @@ def test_no_text_of_a_server_becomes_part_of_the_metrics(of_top_k, tmp_path, wat
         metrics = http.get("/metrics").text
     assert not any(text in metrics for text in ("script>", "onload", "7 * 7"))
     assert samples(metrics)["tracecal_watching"] == 1
-    assert "script>" not in page(watcher.open_database(), watcher.predictor)
 
 
 def _write(name, path, settings):
@@ -292,7 +287,7 @@ def test_no_text_is_stored_unless_asked_for(watching, tmp_path):
     watcher = watching()
     answered(watcher, 3)
     files = [path.read_bytes() for path in tmp_path.glob("s.db*")]
-    assert any(b"history" in content for content in files)
+    assert any(b"answers" in content for content in files)
     for text in (PROMPT, "tallest", *WORDS):
         assert not any(text.encode() in content for content in files)
     assert watcher.open_database().query("SELECT count(*) FROM texts") == [(0,)]

@@ -49,7 +49,6 @@ CREATE INDEX IF NOT EXISTS by_time ON answers (time);
 CREATE TABLE IF NOT EXISTS labels (
     id TEXT PRIMARY KEY, correct INTEGER NOT NULL, used TEXT NOT NULL
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS history (place INTEGER PRIMARY KEY, time REAL, evidence TEXT);
 CREATE TABLE IF NOT EXISTS texts (place INTEGER PRIMARY KEY, row BLOB NOT NULL);
 """
 # What became of a label.
@@ -227,9 +226,7 @@ class StateDatabase:
                 else:
                     counts.contradicting += 1
             counts.new = len(new)
-            state = self._judge(self._load(), new)
-            self._save(state)
-            self._save_evidence(state, time.time())
+            self._save(self._judge(self._load(), new))
         return counts
 
     def counts(self) -> dict[str, int]:
@@ -286,9 +283,7 @@ class StateDatabase:
         n_answers = state.n_answers + len(new)
         state = replace(watch(state, Batch(*columns)), n_answers=n_answers)
         labelled = [name for name in new if self._label_of(name) is not None]
-        state = self._judge(state, labelled)
-        self._save(state)
-        self._save_evidence(state, now)
+        self._save(self._judge(state, labelled))
         return len(watched)
 
     def _judge(self, state: State, ids: Sequence[str]) -> State:
@@ -339,13 +334,6 @@ class StateDatabase:
         content = {"identity": self.identity, "state": as_json(state)}
         text = json.dumps(content | {"checksum": _checksum(content)})
         self.connection.execute("INSERT OR REPLACE INTO state VALUES (1, ?)", (text,))
-
-    def _save_evidence(self, state: State, now: float) -> None:
-        """Store the evidence at this place, for pictures."""
-        evidence = {name: monitor.evidence for name, monitor in state.monitors.items()}
-        content = json.dumps(evidence | {"labels": state.errors.evidence})
-        row = (state.n_answers, now, content)
-        self.connection.execute("INSERT OR REPLACE INTO history VALUES (?, ?, ?)", row)
 
     def _require_current_version(self) -> None:
         """Refuse a state without a seed: all states of that version break ties alike."""
