@@ -46,8 +46,8 @@ notebooks: .venv-notebooks/installed ## execute the notebooks of examples/ in pl
 test: .venv/installed ## run the tests
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
-# Apart from the other tests, which take ten minutes without these; CI runs both.
-test-runs: .venv/installed ## make further runs of the workflow, and kill, damage and restart some
+# Whole runs, and what a finished one plans after changes: minutes; CI runs all these targets.
+test-runs: .venv/installed ## run the workflow; kill, damage and restart it, and plan it after changes
 	$(BIN)/python -m pytest -m runs -n 3 --dist loadfile --no-loadscope-reorder tests/workflow
 
 # Thousands of data sets for each claim.

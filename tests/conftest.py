@@ -22,7 +22,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What runs the workflow comes first: else one process ends with it, and the others wait."""
-    items.sort(key=lambda item: item.get_closest_marker("workflow") is None)
+    items.sort(key=lambda item: item.get_closest_marker("runs") is None)
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from tests.tracecal.explorer.test_page import unpacked
 from tracecal.calibrator.predictor import load_predictor
 from tracecal.io.traces import arrow_metadata
 
-pytestmark = [pytest.mark.workflow, pytest.mark.runs]
+pytestmark = pytest.mark.runs
 
 RESULTS = "results/smoke"
 # Where estimators of one's own stand by name, whether they win or not.

@@ -10,7 +10,7 @@ from transformers import (
     BertForTokenClassification,
 )
 
-pytestmark = [pytest.mark.workflow, pytest.mark.runs]
+pytestmark = pytest.mark.runs
 
 SEMANTIC = ["token_sar", "mars", "semantic_entropy", "selfcheckgpt"]
 PAIR = "demo-small/extractive"

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 import yaml
 
-pytestmark = [pytest.mark.workflow, pytest.mark.runs]
+pytestmark = pytest.mark.runs
 
 
 def test_the_example_needs_a_models_folder_and_nothing_else(extended):

@@ -12,7 +12,7 @@ import yaml
 from support.checkout import killed, wait_for
 from tracecal.io.traces import arrow_metadata, read_table, write_table
 
-pytestmark = pytest.mark.workflow
+pytestmark = pytest.mark.runs
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,6 @@ DAMAGED += ["predictions/demo-medium/arithmetic"]  # one for each pair: its read
 READER = "results/smoke/features/demo-small/arithmetic.parquet"  # of a trace
 
 
-@pytest.mark.runs
 def test_damaged_files_are_named_and_mended_by_the_commands_they_name(broken):
     paths = [broken.root / f"results/smoke/{name}.parquet" for name in DAMAGED]
     whole = [path.read_bytes() for path in paths]
@@ -165,7 +164,7 @@ def test_another_models_file_is_refused_by_name(broken):
 
 
 def test_a_run_killed_while_it_decodes_goes_on_from_what_is_finished(broken):
-    """`make test-runs` does so with all of a model's steps."""
+    """test_faults.py does so with all of a model's steps."""
     trace = broken.root / "results/smoke" / OWN
     before, journals = trace.read_bytes(), broken.root / "results/smoke/work/journals/traces"
     shutil.rmtree(journals)
@@ -178,7 +177,6 @@ def test_a_run_killed_while_it_decodes_goes_on_from_what_is_finished(broken):
     assert trace.read_bytes() == before
 
 
-@pytest.mark.runs
 def test_a_trace_the_model_did_not_make_stops_the_run(broken):
     run = broken.root / "results/smoke"
     # Sealed as its own, so that only the replay can tell.
@@ -200,7 +198,6 @@ def test_a_trace_the_model_did_not_make_stops_the_run(broken):
     broken.snakemake(audit)
 
 
-@pytest.mark.runs
 def test_available_tabulates_what_is_finished(broken):
     smoke = broken.smoke()
     third = smoke["models"][0] | {"slug": "third", "label": "Third"}

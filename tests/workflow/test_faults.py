@@ -13,7 +13,7 @@ import pytest
 from support.checkout import command, killed, wait_for
 from tracecal.io.traces import read_arrow
 
-pytestmark = [pytest.mark.workflow, pytest.mark.runs]
+pytestmark = pytest.mark.runs
 
 
 def digests(folder):

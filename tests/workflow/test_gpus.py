@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-pytestmark = pytest.mark.workflow
+pytestmark = pytest.mark.runs
 
 
 RESOURCES = "workflow_scripts/trace_workflow/config/job_resources.py"

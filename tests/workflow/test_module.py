@@ -10,7 +10,7 @@ import pytest
 from support.checkout import REPOSITORY, SMOKE, Checkout, copied_repository
 from support.wheel import install
 
-pytestmark = pytest.mark.workflow
+pytestmark = pytest.mark.runs
 
 OUTER = """
 module trace:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.tracecal.explorer.test_page import unpacked
 
-pytestmark = pytest.mark.workflow
+pytestmark = pytest.mark.runs
 
 RESULTS = "results/smoke"
 TASK = """

@@ -5,7 +5,7 @@ import pytest
 
 from tracecal.estimators.registry import ESTIMATORS
 
-pytestmark = [pytest.mark.workflow, pytest.mark.runs]
+pytestmark = pytest.mark.runs
 
 ROWS = {"svamp": "svamp/{split}.jsonl", "truthfulqa": "truthfulqa/generation_817.jsonl"}
 

@@ -10,7 +10,7 @@ import yaml
 
 from support.chromium import started
 
-pytestmark = pytest.mark.workflow
+pytestmark = pytest.mark.runs
 REPORT = Path(__file__).resolve().parents[2] / "report"
 
 

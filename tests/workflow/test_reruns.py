@@ -16,7 +16,7 @@ from trace_workflow.plan.entries import PerPair, analysed
 from trace_workflow.plan.plan import plan
 from tracecal.io.input_files import read_yaml
 
-pytestmark = pytest.mark.workflow
+pytestmark = pytest.mark.runs
 
 PLAN = plan(load_run(read_yaml(REPOSITORY / SMOKE), SMOKE, REPOSITORY))
 # The jobs that make the plan's analyses and figures, as `Checkout.scheduled` names them.

@@ -6,7 +6,7 @@ import sys
 import polars as pl
 import pytest
 
-pytestmark = pytest.mark.workflow
+pytestmark = pytest.mark.runs
 
 
 def show(checkout, *arguments):

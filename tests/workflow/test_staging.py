@@ -14,7 +14,7 @@ from support.hub_server import Hub, serving
 from trace_workflow.models.lars import small_encoder
 from tracecal.io.traces import arrow_metadata
 
-pytestmark = [pytest.mark.workflow, pytest.mark.runs]
+pytestmark = pytest.mark.runs
 TOKEN = "hf_secretsecretsecretsecret"
 SVAMP = "5e0bf1e5e7c0e9c4bc39180d224f41f3f801b7ef"  # as config/tasks/svamp.yaml pins it
 UPSTREAM = {"stage_model", "stage_rows", "prepare_task", "generate"}

@@ -10,7 +10,7 @@ import pytest
 from support.checkout import Checkout, wait_for
 from workflow.small import EDITS, RESULTS, START, TARGETS, Small
 
-pytestmark = [pytest.mark.workflow, pytest.mark.runs]
+pytestmark = pytest.mark.runs
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import pytest
 from support import citations
 from support.typeset import SETUPS, typeset
 
-pytestmark = pytest.mark.workflow
+pytestmark = pytest.mark.runs
 
 
 @pytest.mark.parametrize("setup", SETUPS)

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-pytestmark = pytest.mark.workflow
+pytestmark = pytest.mark.runs
 
 
 def test_costs_are_gathered_after_all_other_jobs(finished):
