@@ -3,7 +3,7 @@
 import pytest
 
 from support.labelled_answers import answers, predictor_of
-from tracecal.answers.decoding import stated_decoding
+from tracecal.answers.facts import stated_decoding
 from tracecal.answers.reading import Reading
 from tracecal.answers.row import read_row
 from tracecal.calibrator.scoring import score_answers

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tracecal.answers.decoding import SENT
+from tracecal.answers.facts import SENT
 from tracecal.answers.formats.columns import LOGPROBS, PROBABILITIES, TEXTS
 from tracecal.answers.formats.logprobs import read_logprobs
 from tracecal.answers.formats.registry import FORMATS, recognise

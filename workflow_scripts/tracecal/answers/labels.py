@@ -17,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from tracecal.answers.row import whole_id
+from tracecal.answers.facts import whole_id
 from tracecal.answers.row_file import open_rows, require_json
 from tracecal.answers.verdict import is_unsure, parse_verdict
 from tracecal.errors import InputError, WrongRow, describe_wrong_rows, some_of

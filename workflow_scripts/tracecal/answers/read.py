@@ -12,12 +12,13 @@ from typing import Any
 import polars as pl
 from tqdm import tqdm
 
-from tracecal.answers.parts.labels import PartLabels, split_part_labels
+from tracecal.answers.facts import without_values
+from tracecal.answers.parts.labels import PartLabels
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record, as_frame
 from tracecal.answers.requests import Requests
-from tracecal.answers.row import has_verdict_at, read_row, split_row, without_values
-from tracecal.answers.row_file import numbered, open_rows, require_json
+from tracecal.answers.row import OneAnswer, answers_of, read_answer
+from tracecal.answers.row_file import numbered, open_rows
 from tracecal.answers.vocabulary import warn_of_assumed
 from tracecal.errors import FailedRequest, InputError, WrongRow, describe_wrong_rows
 from tracecal.io.input_files import MOST_BYTES, require_regular
@@ -114,13 +115,12 @@ def _read(
         reading = reading.model_copy(update={"choices": "first"})
     failed_rows: list[str] = []
     empty_paths = dict(reading.columns)  # of named columns, without a value in any row so far
-    for location, row in single_answers(rows, reading, source):
+    for location, answer in located_answers(rows, reading, source):
+        row, labels = answer.row, answer.part_labels
         empty_paths = without_values(empty_paths, row)
         try:
-            require_json(row)
-            row, labels = split_part_labels(row)
-            record = read_row(row, reading)
-            has_label = has_label or has_verdict_at(row, reading.label)
+            record = read_answer(answer, reading)
+            has_label = has_label or answer.has_verdict_at(reading.label)
             if is_run:
                 record = replace(record, reasoning=metadata.get("reasoning", "none"))
             example_id = record.example_id
@@ -164,27 +164,23 @@ def _read(
     return Answers(frame, wrong_rows, metadata, part_labels, rows_of_records, source)
 
 
-def single_answers(
+def located_answers(
     rows: Iterable[tuple[str, Any]], reading: Reading, source: str
-) -> Iterator[tuple[str, Any]]:
-    """Yield rows of one answer each, or the `WrongRow` of a row that cannot be split.
+) -> Iterator[tuple[str, OneAnswer]]:
+    """Yield the answers of located rows, each with the place of its row.
 
     Rows of another filter than that of `reading` are left out.
     """
     n_split = n_answers = n_left_out = 0
     for location, row in rows:
-        try:
-            singles = split_row(row, reading)
-        except WrongRow as error:
-            yield location, error
-            continue
-        n_left_out += singles.n_left_out
-        if singles.n_answers > 1:
-            n_split, n_answers = n_split + 1, n_answers + singles.n_answers
-        for single in singles.rows:
-            fields = single if isinstance(single, dict) else {}
+        answers = answers_of(row, reading)
+        n_left_out += sum(answer.n_left_out for answer in answers)
+        if answers[0].n_choices > 1:
+            n_split, n_answers = n_split + 1, n_answers + answers[0].n_choices
+        for answer in answers:
+            fields = answer.row if isinstance(answer.row, dict) else {}
             if reading.filter in (None, fields.get("filter", reading.filter)):
-                yield location, single
+                yield location, answer
     if n_left_out:
         LOGGER.warning(
             "%s: left out %d steps of agents, without log-probabilities of one call of a model",

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple, Self
 import polars as pl
 from tqdm import tqdm
 
+from tracecal.answers.facts import value_at
 from tracecal.answers.parts.parts import Parts, read_parts
 from tracecal.answers.read import Answers as AnswersRead
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import PARTIAL_TRACE
-from tracecal.answers.row import value_at
 from tracecal.answers.sources import Answers, answers_in
 from tracecal.calibration.part_answers import labelled_parts, part_answers
 from tracecal.calibration.settings import require_shares

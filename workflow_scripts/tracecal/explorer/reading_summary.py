@@ -16,23 +16,15 @@ from typing import Any, get_args
 import polars as pl
 from pydantic import BaseModel
 
+from tracecal.answers.facts import IDS, LABELS, OTHER_IDS, TIMES, without_values
 from tracecal.answers.formats.format import Format, Row
 from tracecal.answers.labels import read_labels, with_labels
-from tracecal.answers.parts.labels import split_part_labels
-from tracecal.answers.read import single_answers
+from tracecal.answers.read import located_answers
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record, as_frame
 from tracecal.answers.requests import Requests
-from tracecal.answers.row import (
-    IDS,
-    LABELS,
-    OTHER_IDS,
-    TIMES,
-    format_and_answer,
-    read_row,
-    without_values,
-)
-from tracecal.answers.row_file import numbered, open_rows, require_json
+from tracecal.answers.row import read_answer
+from tracecal.answers.row_file import numbered, open_rows
 from tracecal.answers.step import Step, is_same_token
 from tracecal.errors import InputError, WrongRow, describe_wrong_rows, some_of
 from tracecal.explorer.questions import CONTEXT, QUESTION, REFERENCES, find_question
@@ -143,21 +135,21 @@ def explain_reading(answers: Any, *, reading: Reading | None = None) -> ReadingS
     records: dict[str, Record] = {}
     errors, example, n_questions = [], list[tuple[str, str]](), 0
     empty_paths = dict(reading.columns)
-    for number, (location, row) in enumerate(single_answers(rows, reading, source)):
-        empty_paths = without_values(empty_paths, row)
+    for number, (location, answer) in enumerate(located_answers(rows, reading, source)):
+        empty_paths = without_values(empty_paths, answer.row)
         try:
-            require_json(row)
-            answer_format, body = _recognised(row, reading, formats)
-            if number < MOST_ROWS_OF_FIELDS:
-                unread.update(_unread(row, body, answer_format, reading))
-            record = read_row(split_part_labels(row)[0], reading)
+            if isinstance(answer.row, dict):
+                formats["unknown" if answer.format is None else answer.format.name] += 1
+            if answer.format is not None and number < MOST_ROWS_OF_FIELDS:
+                unread.update(_unread(answer.row, answer.body, answer.format, reading))
+            record = read_answer(answer, reading)
             if record.example_id in records:
                 raise WrongRow(f"duplicate id {record.example_id!r}")
             records[record.example_id] = record
-            question = find_question(row, record.prompt)["question"]
+            question = find_question(answer.row, record.prompt)["question"]
             n_questions += bool(question)
             if not example:
-                steps = answer_format.read(body).steps
+                steps = () if answer.format is None else answer.format.read(answer.body).steps
                 example = [*_describe_record(record, question, steps, location)]
         except WrongRow as error:
             errors.append(f"{location}: {error}")
@@ -181,19 +173,6 @@ def explain_reading(answers: Any, *, reading: Reading | None = None) -> ReadingS
     return ReadingSummary(
         dict(formats), frame, errors, dict(unread), missing, source, example, notes
     )
-
-
-def _recognised(row: Any, reading: Reading, formats: Counter[str]) -> tuple[Format, Row]:
-    """The format and the answer of a row, counted among the `formats`."""
-    if not isinstance(row, dict):
-        raise WrongRow("it is not a JSON object")
-    try:
-        answer_format, body = format_and_answer(row, reading)
-    except WrongRow:
-        formats["unknown"] += 1
-        raise
-    formats[answer_format.name] += 1
-    return answer_format, body
 
 
 def _unread(row: Row, body: Row, answer_format: Format, reading: Reading) -> Iterator[str]:

@@ -24,7 +24,7 @@ class Message(BaseModel):
 
 class Choice(BaseModel):
     index: int = 0
-    message: Message = Message()
+    message: Message
     finish_reason: str | None = None
     stop_reason: str | int | None = None
     logprobs: Any = None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tracecal.answers.row import value_at
+from tracecal.answers.facts import value_at
 from tracecal.calibration.fits import as_json
 from tracecal.calibrator.predictor import Predictor
 from tracecal.calibrator.scoring import score_answers

@@ -1,0 +1,334 @@
+"""Facts of an answer beside its trace: id, verdict, task, time, question, request, own columns.
+
+1. `example_id`, `task_name`, `created` and `asked` find one fact each in a row and its answer.
+2. `verdicts` gives what a row says of its answer, which must agree.
+3. `read_request` finds the settings of the request, and which of them change probabilities.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tracecal.answers.formats.format import Row
+from tracecal.answers.option_share import PREFIX, option_share
+from tracecal.answers.raw_answer import RawAnswer
+from tracecal.answers.reading import Reading
+from tracecal.answers.step import Step
+from tracecal.answers.verdict import WORDS
+from tracecal.errors import WrongRow
+
+LABELS = ("correct", "label")
+INDICES = frozenset(map(str, range(1000)))  # of lists, in a path
+LARGEST_EXACT = 2.0**53  # from here on, neighbouring whole numbers are one float
+IDS = ("custom_id", "example_id", "id", "doc_id")
+# A row's own columns of the question; rows of benchmarks have its text in another.
+QUESTIONS = ("messages", "prompt", "question", "query", "instruction", "context", "passage")
+TASKS = ("task", "task_name")
+# Ids that programs give: Every Eval Ever, LiteLLM and vLLM, dspy, Gemini, ATIF.
+OTHER_IDS = (
+    "sample_id",
+    "request_id",
+    "uuid",
+    "key",
+    "responseId",
+    "response_id",
+    "trajectory_id",
+    "session_id",
+)
+TIMES = ("created", "created_at", "completed_at", "timestamp", "startTime")
+CENTURY = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
+
+
+def example_id(row: Row, body: Row, reading: Reading) -> str:
+    """The id of an answer: at the path `reading.id`, else under a name of ids."""
+    if reading.id is not None:
+        value = value_at(row, reading.id)
+    else:
+        values = (
+            source.get(key) for keys in (IDS, OTHER_IDS) for source in (row, body) for key in keys
+        )
+        value = next((value for value in values if value not in ("", None)), None)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        value = None if math.isnan(value) else whole_id(value)
+    if value in ("", None):
+        raise WrongRow(_describe_missing_id(row, reading))
+    if not isinstance(value, str | int):
+        raise WrongRow(f"its id is a {type(value).__name__}; give a text or a whole number")
+    epoch = body.get("epoch")
+    return str(value) if epoch in (None, 1) else f"{value}#epoch-{epoch}"
+
+
+def whole_id(value: float) -> int:
+    """An id that a table or JSON holds as a float. Raises `WrongRow` unless it is exact.
+
+    >>> whole_id(3.0)
+    3
+    """
+    if not value.is_integer():
+        raise WrongRow(f"its id is {value:g}, a number with a fraction; give a text or a whole one")
+    if abs(value) >= LARGEST_EXACT:
+        raise WrongRow(
+            f"its id is the float {value!r}, which may stand for several whole numbers; give a text"
+        )
+    return int(value)
+
+
+def _describe_missing_id(row: Row, reading: Reading) -> str:
+    if reading.id is not None:
+        return f"it has no id at {reading.id}"
+    names = [name for name, value in row.items() if name.lower().endswith("id") and value]
+    hint = f"--id {names[0]}" if names else "--id PATH"
+    return f"it has no id; add one as {', '.join(IDS)}, or name its field, as in {hint}"
+
+
+def task_name(row: Row, body: Row) -> str | None:
+    """The task that a row, its answer or its metadata names."""
+    sources = (source for source in (row, body, row.get("metadata")) if isinstance(source, dict))
+    names = (source.get(name) for source in sources for name in TASKS)
+    return next((name for name in names if isinstance(name, str) and name), None)
+
+
+def created(row: Row, body: Row) -> float | None:
+    """Return the first time that an answer or its row states, in seconds since 1970."""
+    for source in (body, row):
+        for name in TIMES:
+            if name in source and (moment := parse_moment(source[name])) is not None:
+                return moment
+    return None
+
+
+def asked(sent: Any, prompt: str | None = None, row: Row | None = None) -> str | None:
+    """Compute a digest of what was sent, and of the row's own questions that it does not hold.
+
+    None where nothing is known, or where the record's `prompt` is all.
+    """
+    own = {name: _without_reply(row[name]) for name in QUESTIONS if row and row.get(name)}
+    sent = prompt or sent or own.get("messages") or own.get("prompt")
+    text = _canonical(sent) if sent else ""
+    further = [each for each in map(_canonical, own.values()) if each[1:-1] not in text]
+    if not further and (prompt or not sent):
+        return None
+    content = "\0".join([text, *further])
+    return hashlib.blake2b(content.encode(), digest_size=12).hexdigest()
+
+
+def _without_reply(question: Any) -> Any:
+    """Leave out the replies that end a list of messages: they are answers."""
+    if not isinstance(question, list):
+        return question
+    n = len(question)
+    while n and isinstance(question[n - 1], dict) and question[n - 1].get("role") == "assistant":
+        n -= 1
+    return question[:n] or question
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=True, sort_keys=True, default=str)
+
+
+def verdicts(row: Row, body: Row, reading: Reading, raw: RawAnswer) -> dict[str, Any]:
+    """Return the raw verdicts of the first of these sources in a row; they must agree.
+
+    1. The verdict of `tracecal label`, which may be unsure.
+    2. With `label`, the verdict at that path alone.
+    3. Without `label`, the format's verdicts, and the columns `LABELS` of the row and the answer.
+    """
+    if isinstance(labelled := row.get("labelled"), dict):
+        verdict = labelled.get("correct")
+        return {"labelled": "unsure" if "correct" in labelled and verdict is None else verdict}
+    of_format = {"answer": raw.correct, **raw.stated}
+    if reading.label is not None:
+        at_path = {
+            name: value
+            for name, source in (("row", row), ("answer", body))
+            if (value := value_at(source, reading.label)) is not None
+        }
+        return at_path
+    if raw.verdicts:
+        of_format |= _harness_verdict(raw.verdicts)
+    # Columns that are named, and a harness's own metrics, are not second-guessed.
+    if reading.columns and not names_response(row, reading):
+        names: tuple[str, ...] = ("correct",)
+    else:
+        names = () if "metrics" in body else LABELS
+    in_row = {name: row.get(name) for name in names}
+    in_body = {f"response.{name}": body.get(name) for name in names if body is not row}
+    return of_format | in_row | in_body
+
+
+def _harness_verdict(verdicts: Mapping[str, Any]) -> dict[str, Any]:
+    if len(verdicts) > 1:
+        raise WrongRow(f"it has several verdicts ({', '.join(verdicts)}); name one as 'label'")
+    return dict(verdicts)
+
+
+def own_columns(
+    row: Row, body: Row, paths: Mapping[str, str], steps: Sequence[Step]
+) -> list[dict[str, Any]]:
+    """Read the user's own columns: numbers, and verdicts as 1 and 0; None if missing."""
+    columns = []
+    for name, path in paths.items():
+        value = option_share(steps, path) if path.startswith(PREFIX) else value_at(row, path)
+        value = value_at(body, path) if value is None else value
+        try:
+            number = None if value in (None, "") else _own_number(value)
+        except (TypeError, ValueError) as error:
+            raise WrongRow(f"{path} holds {value!r}, neither a number nor a verdict") from error
+        columns.append({"name": name, "path": path, "value": number})
+    return columns
+
+
+def _own_number(value: Any) -> float | None:
+    """A finite number, or a verdict's; None for NaN. Raises `TypeError` or `ValueError`."""
+    word = value.strip().casefold() if isinstance(value, str) else None
+    number = float(WORDS.get(word, value) if word else value)
+    if math.isinf(number):
+        raise ValueError
+    return None if math.isnan(number) else number
+
+
+def parse_moment(value: Any) -> float | None:
+    """Parse a time, a number or ISO 8601 (UTC without an offset), to seconds since 1970.
+
+    None for anything else, and for times outside this century: placeholders and durations.
+
+    >>> parse_moment("2026-03-01T12:00:00Z"), parse_moment(0)
+    (1772366400.0, None)
+    """
+    try:
+        if isinstance(value, datetime | str) and not str(value).replace(".", "").isdecimal():
+            moment = datetime.fromisoformat(str(value))
+            seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        else:
+            seconds = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return seconds if CENTURY[0].timestamp() <= seconds < CENTURY[1].timestamp() else None
+
+
+# The settings of a request that can change probabilities, and the values at which they do not. No
+# server divides by a temperature of 0: it takes the likeliest token, and states what 1 would give
+# (https://github.com/standardcompletions/rfcs/issues/11; vLLM, SGLang and llama.cpp do so).
+NEUTRAL: dict[str, tuple[object, ...]] = {
+    "temperature": (0, 1),
+    "top_p": (1,),
+    "top_k": (0, -1),
+    "min_p": (0,),
+    "frequency_penalty": (0,),
+    "presence_penalty": (0,),
+    "repetition_penalty": (1,),
+    "repeat_penalty": (1,),
+    "logit_bias": ({}, []),
+}
+# Where a row keeps the settings of its request.
+REQUESTS = ("request", "generation_settings", "sampling_params", "parameters", "generation_config")
+REQUESTS += ("model_parameters", "modelParameters", "kwargs")
+SENT = ("messages", "prompt", "input", "contents")  # what a request sends to the model
+# Where Gemini, TGI, Ollama and SGLang keep the settings within a request; Gemini's in camel case.
+NESTED = ("generationConfig", "generation_config", "parameters", "options", "sampling_params")
+CAMEL_CASE = {
+    "topP": "top_p",
+    "topK": "top_k",
+    "frequencyPenalty": "frequency_penalty",
+    "presencePenalty": "presence_penalty",
+}
+# A row's own `top_k` may be how many tokens it lists.
+FLAT = tuple(name for name in NEUTRAL if name != "top_k")
+
+
+class Request(NamedTuple):
+    """The settings of a request, and its `decoding`: the settings that change probabilities."""
+
+    settings: Row
+    decoding: str | None
+
+    @property
+    def is_greedy(self) -> bool:
+        """Whether the likeliest token was taken at each step."""
+        return self.settings.get("temperature") == 0
+
+
+def read_request(row: Row, body: Row) -> Request:
+    """Read the request of an answer, or else the settings that its row states.
+
+    >>> read_request({"request": {"temperature": 0.7, "top_p": 1}}, {}).decoding
+    'temperature 0.7'
+    """
+    settings = _request_settings(row, body)
+    return Request(settings, stated_decoding(settings))
+
+
+def _request_settings(row: Row, body: Row) -> Row:
+    for name in REQUESTS:
+        for source in (row, body):
+            request = source.get(name)
+            request = request.get("body", request) if isinstance(request, dict) else None
+            if isinstance(request, dict) and request:
+                return _with_nested(request)
+    return {name: source[name] for source in (body, row) for name in FLAT if name in source}
+
+
+def _with_nested(request: Row) -> Row:
+    """Merge the settings that a request nests in an object."""
+    nested = [request[name] for name in NESTED if isinstance(request.get(name), dict)]
+    settings = {name: value for settings in (request, *nested) for name, value in settings.items()}
+    return {CAMEL_CASE.get(name, name): value for name, value in settings.items()}
+
+
+def stated_decoding(request: Mapping[str, Any]) -> str | None:
+    """What a request states that changes probabilities; None where it states no temperature either.
+
+    >>> stated_decoding({"temperature": 0.7, "top_p": 1}), stated_decoding({"temperature": 0})
+    ('temperature 0.7', '')
+    """
+    stated = {name: _setting(request[name]) for name in NEUTRAL if request.get(name) is not None}
+    changing = [
+        name if isinstance(value, dict | list) else f"{name} {value:g}"
+        for name, value in stated.items()
+        if value is not None and value not in NEUTRAL[name]
+    ]
+    return ", ".join(changing) or ("" if stated.get("temperature") is not None else None)
+
+
+def _setting(value: Any) -> Any:
+    """A setting as a number, tables and text included, or as it is; None where it is neither."""
+    if isinstance(value, dict | list):
+        return value
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def without_values(paths: Mapping[str, str], row: Any) -> dict[str, str]:
+    """Return the columns and paths at which a row has no value."""
+    return {name: path for name, path in paths.items() if value_at(row, path) is None}
+
+
+def names_response(row: Row, reading: Reading) -> bool:
+    """Whether the options name where a row holds a server's whole response."""
+    path = reading.columns.get("response")
+    return path is not None and isinstance(value_at(row, path), dict)
+
+
+def value_at(row: Any, path: str) -> Any:
+    """The value at a path in nested mappings and lists; None where there is none.
+
+    >>> value_at({"scores": {"match": {"value": "C"}}}, "scores.match.value")
+    'C'
+    >>> value_at({"replies": [{"text": "Lima"}]}, "replies.0.text")
+    'Lima'
+    """
+    for key in path.split("."):
+        if isinstance(row, list) and key in INDICES:
+            row = row[int(key)] if int(key) < len(row) else None
+        else:
+            row = row.get(key) if isinstance(row, dict) else None
+    return row
