@@ -260,7 +260,6 @@ def test_the_command_serves_on_loopback_and_writes_no_key(content, tmp_path):
         (["--upstream", "http://localhost:99999"], "is not an address"),
         (["--upstream", "http://localhost:1", "--error-rate", "0.123"], "not tested for an error"),
         (["--upstream", "http://localhost:1", "--max-requests", "0"], "max_requests"),
-        (["--upstream", "http://localhost:1", "--keep-texts", "9"], "--keep-texts needs --watch"),
         (["--upstream", "http://localhost:1", "--port", "{taken}"], "cannot listen on 127.0.0.1"),
     ],
 )

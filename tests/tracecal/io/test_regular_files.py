@@ -126,9 +126,8 @@ def test_a_state_that_computes_its_rows_is_refused(tmp_path, schema):
     path = tmp_path / "s.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(schema)
-    for read in (read_file, lambda path: StateDatabase(path, "x", AlarmSettings())):
-        with pytest.raises(InputError, match="is not a plain table"):
-            read(path)
+    with pytest.raises(InputError, match="is not a plain table"):
+        StateDatabase(path, "x", AlarmSettings())
 
 
 def test_a_statement_without_end_is_interrupted(monkeypatch):
@@ -170,16 +169,6 @@ def test_damaged_arrow_files_are_a_sentence_and_never_a_crash(tmp_path):
     path.write_bytes(content[: start + 40] + b"\xff\xff\xff\x7f" + content[start + 44 :])
     with pytest.raises(InputError, match="cannot be read"):
         read_file(path)
-
-
-@pytest.mark.parametrize("row", [None, b"", b"not packed", 5])
-def test_a_state_with_a_text_that_is_none_is_a_sentence(tmp_path, row):
-    with closing(sqlite3.connect(tmp_path / "s.db")) as connection:
-        connection.execute("CREATE TABLE texts (place INTEGER PRIMARY KEY, row BLOB)")
-        connection.execute("INSERT INTO texts VALUES (1, ?)", (row,))
-        connection.commit()
-    with pytest.raises(InputError, match="cannot be read"):
-        read_file(tmp_path / "s.db")
 
 
 @pytest.mark.parametrize("header", ["not json", "[]", "5"])

@@ -6,11 +6,9 @@ packed (`.gz`, `.zst`), and in UTF-16.
 """
 
 import csv
-import sqlite3
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
 from copy import copy
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -26,7 +24,6 @@ from tracecal.io.files import read_sealed
 from tracecal.io.input_files import MOST_BYTES, parsed_json, parsed_json_sequence
 from tracecal.io.parquet_files import require_bounded
 from tracecal.io.regular_files import open_regular, read_regular
-from tracecal.io.sqlite_files import require_tables
 
 HEADER = "header.json"
 MOST_UNPACKED, LARGEST_RATIO = 2**28, 100  # bytes; beyond that, bytes per packed byte
@@ -40,14 +37,12 @@ ENCODINGS = {
     b"\xfe\xff": "utf-16",
 }
 SHARED = ("model", "request")  # what a document may state once for all its rows
-MAGIC = b"SQLite format 3\0"  # first bytes of an SQLite file
 SEPARATORS = ",;\t"  # of the columns of a table
 ZSTANDARD = 93  # zip's code of this compression method
 UNREADABLE = (
     OSError,
     UnicodeDecodeError,
     csv.Error,
-    sqlite3.Error,
     zipfile.BadZipFile,
     zlib.error,
     EOFError,
@@ -77,7 +72,7 @@ def open_rows(path: Path) -> tuple[Rows, Metadata]:
     if path.suffix in PACKED and reader not in (_read_csv, _read_json):
         raise InputError(f"{path} is a packed {suffix} file; unpack it first.")
     try:
-        return _read_state(path) if _is_sqlite(path) else reader(path)
+        return reader(path)
     except UNREADABLE as error:
         raise _unreadable(path, error) from error
     except BaseException as error:
@@ -89,8 +84,8 @@ def open_rows(path: Path) -> tuple[Rows, Metadata]:
 def _unreadable(path: Path, error: BaseException) -> InputError:
     reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
     return InputError(
-        f"{path} cannot be read ({reason}); expected JSON Lines, JSON, CSV, TSV, Arrow, Parquet, "
-        "an Inspect log or a state with the texts of answers (serve --keep-texts)."
+        f"{path} cannot be read ({reason}); expected JSON Lines, JSON, CSV, TSV, Arrow, Parquet "
+        "or an Inspect log."
     )
 
 
@@ -109,12 +104,6 @@ def numbered(rows: Iterable[Any]) -> Rows:
     [('row 1', {'id': 'a'})]
     """
     return ((f"row {number}", row) for number, row in enumerate(rows, 1))
-
-
-def _is_sqlite(path: Path) -> bool:
-    """Whether a file is an SQLite database."""
-    with open_regular(path, MOST_BYTES) as file:
-        return file.read(len(MAGIC)) == MAGIC
 
 
 def _read_arrow(path: Path) -> tuple[Rows, Metadata]:
@@ -141,42 +130,6 @@ def _rows_of_frame(frame: pl.DataFrame, path: Path) -> Iterator[dict[str, Any]]:
         raise InputError(
             f"{path} cannot be read ({error}); leave out the columns of times that nothing reads."
         ) from error
-
-
-def _read_state(path: Path) -> tuple[Rows, Metadata]:
-    """The texts of answers in the state of `tracecal serve --keep-texts`, an SQLite file."""
-    rows = list(_read_texts(path))
-    if not rows:
-        raise InputError(
-            f"{path} holds no texts: 'tracecal serve --keep-texts' keeps those of its answers."
-        )
-    return numbered(rows), {}
-
-
-def _read_texts(path: Path) -> Iterator[Any]:
-    """The rows of a state, oldest first.
-
-    Raises ``sqlite3.Error`` where it has no table of texts, and `InputError` where they unpack to
-    more than MOST_UNPACKED bytes and LARGEST_RATIO times their packed size.
-    """
-    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-        require_tables(connection, path)
-        (packed,) = connection.execute("SELECT sum(length(row)) FROM texts").fetchone()
-        n_bytes_left = max(MOST_UNPACKED, LARGEST_RATIO * (packed or 0))
-        for (row,) in connection.execute("SELECT CAST(row AS BLOB) FROM texts ORDER BY place"):
-            if row is None:
-                raise zlib.error("a text is missing")
-            decoder = zlib.decompressobj()
-            text = decoder.decompress(row, n_bytes_left + 1)
-            n_bytes_left -= len(text)
-            if n_bytes_left < 0:
-                raise InputError(
-                    f"{path} would unpack to far more than a state of its size holds; give one as "
-                    "'tracecal serve --keep-texts' wrote it."
-                )
-            if not decoder.eof:
-                raise zlib.error("a text is cut short")
-            yield parsed_json(text)
 
 
 def _read_csv(path: Path) -> tuple[Rows, Metadata]:

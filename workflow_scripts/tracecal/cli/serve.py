@@ -6,7 +6,7 @@ from tracecal.serving.monitoring.settings import MonitorSettings
 from tracecal.serving.proxy.settings import ProxySettings
 
 PANELS = {
-    "Watching": ("watch", "keep_texts", "on_alarm", *MonitorSettings.model_fields),
+    "Watching": ("watch", "on_alarm", *MonitorSettings.model_fields),
     "Who may ask, and limits": (
         "allow_host",
         "allow_origin",

@@ -1,10 +1,7 @@
 """`serve --watch`: alarms and metrics, and failures that leave answers as they are."""
 
 import multiprocessing
-import os
-import sqlite3
 import time
-import zlib
 
 import httpx2 as httpx
 import numpy as np
@@ -20,11 +17,9 @@ from support.log_rows import chat, token
 from support.running import ASK, CHAT, READING, proxied
 from support.upstream import Upstream
 from tracecal.answers.read import read_file
+from tracecal.answers.sources import answers_in
 from tracecal.calibrator.confidence import answer_inputs
-from tracecal.calibrator.scoring import score_answers
-from tracecal.cli.main import main
 from tracecal.errors import InputError
-from tracecal.explorer.questions import find_questions
 from tracecal.serving.monitoring.batch import Batch
 from tracecal.serving.monitoring.database import StateDatabase
 from tracecal.serving.monitoring.state import AlarmSettings
@@ -183,7 +178,7 @@ def test_a_clock_that_goes_backwards_moves_nothing(watching, monkeypatch):
         monkeypatch.setattr(time, "time", lambda clock=clock: clock)
         values = (np.full(30, value) for value in (0.5, 3.0, 1.0))
         ids = [f"{place}n{n}" for n in range(30)]
-        store.add_served(ids, Batch(*values), [b""] * 30, 100, ids, [0] * 30)
+        store.add_served(ids, Batch(*values), ids, [0] * 30)
         assert store.state.n_watched == 30 * (place + 1)
     rows = store.query("SELECT place FROM answers ORDER BY place")
     assert [place for (place,) in rows] == [*range(1, 151)]
@@ -193,7 +188,7 @@ HOSTILE = "<script>alert(1)</script>\u202e\"'&<svg onload=alert(2)>{{ 7 * 7 }}"
 
 
 def test_no_text_of_a_server_becomes_part_of_the_metrics(of_top_k, tmp_path, watching):
-    watcher = watching(keep_texts=100)
+    watcher = watching()
     whole = chat(text=HOSTILE) | {"id": HOSTILE, "model": HOSTILE}
     with (
         Upstream(whole).serving() as before,
@@ -213,7 +208,7 @@ def _write(name, path, settings):
         ids = [f"{name}{place}" for place in range(first, first + 5)]
         values = (np.full(5, value) for value in (0.5, 3.0, 1.0))
         ids = ["same", *ids[1:]]
-        store.add_served(ids, Batch(*values), [b'{"a": 1}'] * 5, 100, ids, [0] * 5)
+        store.add_served(ids, Batch(*values), ids, [0] * 5)
         store.add_labels([(ids[1], True), ("same", False)])
 
 
@@ -237,8 +232,6 @@ def test_writers_of_one_state_at_once_lose_and_repeat_nothing(tmp_path):
         (name, place) for place, name in rows
     ).keys()
     assert store.state.n_watched == 600
-    kept = store.query("SELECT place FROM texts ORDER BY place")
-    assert [place for (place,) in kept] == [*range(501, 601)]
     counts = store.counts()
     assert counts["used"] + counts["waiting"] + counts["not kept"] == 121
 
@@ -268,7 +261,7 @@ PROMPT, WORDS = "Who was the tallest of all queens?", ["Nobody", " remembers"]
 
 
 def answered(watcher, number):
-    """So many answers through a proxy, whole and streamed; what their clients got."""
+    """So many answers through a proxy."""
     likely = [(word, [(word, -0.25), (" else", -2.0)]) for word in WORDS]
     whole = chat([token(word, top[0][1], top) for word, top in likely], "".join(WORDS), "length")
     body = {"model": "m", "messages": [{"role": "user", "content": PROMPT}]}
@@ -277,55 +270,34 @@ def answered(watcher, number):
         proxied(Scorer(watcher.predictor, READING, 0.5, watcher), before.url) as serving,
         httpx.Client(base_url=serving.url, timeout=60) as http,
     ):
-        got = [http.post(CHAT, json=body | {"user": str(n)}).json() for n in range(number)]
+        for n in range(number):
+            http.post(CHAT, json=body | {"user": str(n)})
         assert until(lambda: watcher.state.n_watched == number)
     assert watcher.failure is None
-    return [one["choices"][0]["confidence"] for one in got]
 
 
-def test_no_text_is_stored_unless_asked_for(watching, tmp_path):
+def test_no_text_is_stored(watching, tmp_path):
     watcher = watching()
     answered(watcher, 3)
     files = [path.read_bytes() for path in tmp_path.glob("s.db*")]
     assert any(b"answers" in content for content in files)
     for text in (PROMPT, "tallest", *WORDS):
         assert not any(text.encode() in content for content in files)
-    assert watcher.open_database().query("SELECT count(*) FROM texts") == [(0,)]
-    with pytest.raises(InputError, match="holds no texts: 'tracecal serve --keep-texts'"):
+    with pytest.raises(InputError, match="cannot be read"):
         read_file(tmp_path / "s.db")
 
 
-def test_kept_texts_are_read_as_any_file_of_answers(watching, tmp_path):
-    confidences = answered(watching(keep_texts=1000), 3)
-    read = read_file(tmp_path / "s.db", READING, keep_rows=True)
-    assert read.frame["answer"].to_list() == ["".join(WORDS)] * 3
-    assert find_questions(read.rows, [None] * 3)["question"].to_list() == [PROMPT] * 3
-    scored = score_answers(read.frame, watching().predictor, 0.5)
-    one_by_one = [one["probability"] for one in confidences]
-    assert scored["probability"].to_list() == pytest.approx(one_by_one, abs=1e-12)
-    # In a file they are a group of three answers to one question, larger than those labelled.
-    assert scored["keep"].to_list() == [False] * 3
-    assert [one["keep"] for one in confidences] == [True] * 3
-    picked = tmp_path / "pick.jsonl"
-    options = ["--answers", str(tmp_path / "s.db"), "--number", "2", "--output", str(picked)]
-    assert main(["pick", *options]) == 0
-    assert (
-        read_file(picked, READING).frame["answer"].to_list() == ["".join(WORDS)] * 3
-    )  # to one question
-
-
-def test_answers_whose_server_repeats_their_ids_are_each_watched_with_its_own_text(
-    of_top_k, watching, tmp_path, caplog
-):
+def test_answers_whose_server_repeats_their_ids_are_each_watched(of_top_k, watching, caplog):
     """Of three values under one id, and one of them again, each is an answer of its own."""
-    watcher, words = watching(keep_texts=1000), ["a", "b", "c", "b"]
+    watcher, words, sent = watching(), ["a", "b", "c", "b"], []
 
     class Repeating(Upstream):
         async def _answered(self, request, content):
             place = len(self.asked) - 1
             value = -0.1 - "abc".index(words[place])
             top = [token(words[place], value, [(words[place], value), (" else", -4.0)])]
-            return web.json_response(chat(top, words[place], "length") | {"id": "chatcmpl-0"})
+            sent.append(chat(top, words[place], "length") | {"id": "chatcmpl-0"})
+            return web.json_response(sent[-1])
 
     with (
         Repeating().serving() as before,
@@ -339,10 +311,10 @@ def test_answers_whose_server_repeats_their_ids_are_each_watched_with_its_own_te
         told = samples(http.get("/metrics").text)
     assert told["tracecal_repeated_ids_total"] == 3
     assert caplog.text.count("the server repeats ids of answers") == 1
-    read = read_file(tmp_path / "s.db", READING).frame
     names = ["chatcmpl-0", *(f"chatcmpl-0@{place}" for place in (2, 3, 4))]
-    assert read["example_id"].to_list() == names
-    assert read["answer"].to_list() == words
+    pairs = zip(names, sent, strict=True)
+    rows = [{"id": name, "request": ASK, "response": response} for name, response in pairs]
+    read = answers_in(rows, READING).frame
     rows = watcher.open_database().query("SELECT id, probability FROM answers ORDER BY place")
     assert [name for name, _ in rows] == names
     expected = batch_of_answers(read, of_top_k, None).probability
@@ -355,50 +327,9 @@ def test_a_hostile_id_cannot_take_anothers_name(watching):
     def given(*ids):
         values = (np.full(len(ids), value) for value in (0.5, 3.0, 1.0))
         choices = [0] * len(ids)
-        repeated = store.add_served(ids, Batch(*values), [b""] * len(ids), None, ids, choices)
+        repeated = store.add_served(ids, Batch(*values), ids, choices)
         rows = store.query("SELECT id FROM answers ORDER BY place")
         return repeated, [name for (name,) in rows][-len(ids) :]
 
     assert given("a@2", "a", "a", "a") == (2, ["a@2", "a", "a@3", "a@4"])
     assert given("a@6", "a") == (1, ["a@6", "a@6@6"])
-
-
-@pytest.mark.parametrize("umask", [0o022, 0o077])
-def test_a_state_with_texts_is_its_owners_alone(watching, tmp_path, caplog, umask):
-    before = os.umask(umask)
-    try:
-        answered(watching(keep_texts=10), 1)
-        files = [path for path in tmp_path.glob("s.db*")]
-        assert files and all(path.stat().st_mode & 0o777 == 0o600 for path in files)
-        assert "chmod 600" not in caplog.text
-        (tmp_path / "s.db").chmod(0o640)  # as its owner wants it
-        watching(keep_texts=10)
-        assert (tmp_path / "s.db").stat().st_mode & 0o777 == 0o640
-        assert "may be read by others: chmod 600" in caplog.text
-    finally:
-        os.umask(before)
-
-
-def test_a_state_that_unpacks_to_too_much_is_refused(watching, tmp_path, monkeypatch):
-    answered(watching(keep_texts=10), 2)
-    monkeypatch.setattr("tracecal.answers.row_file.MOST_UNPACKED", 2**20)
-    assert read_file(tmp_path / "s.db").frame.height == 2
-    row = zlib.compress(b'{"id": "bomb", "response": {"answer": "' + b" " * 20_000_000 + b'"}}')
-    with sqlite3.connect(tmp_path / "s.db") as connection:
-        connection.execute("INSERT INTO texts VALUES (99, ?)", (row,))
-    with pytest.raises(InputError, match="would unpack to far more than a state of its size"):
-        read_file(tmp_path / "s.db")
-
-
-def test_of_kept_texts_there_are_the_newest(watching, tmp_path):
-    answered(watching(keep_texts=2), 5)
-    assert [
-        row["request"]["user"] for row in read_file(tmp_path / "s.db", keep_rows=True).rows
-    ] == ["3", "4"]
-
-
-def test_a_database_of_something_else_is_no_file_of_answers(tmp_path):
-    with sqlite3.connect(tmp_path / "other.db") as connection:
-        connection.execute("CREATE TABLE texts (more TEXT)")
-    with pytest.raises(InputError, match=r"cannot be read .*serve --keep-texts"):
-        read_file(tmp_path / "other.db")

@@ -10,7 +10,6 @@ import json
 import os
 import sqlite3
 import time
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,7 +20,6 @@ import numpy as np
 
 from tracecal.calibrator.schema import Reference
 from tracecal.errors import InputError
-from tracecal.io.log import LOGGER
 from tracecal.io.regular_files import open_regular
 from tracecal.io.sqlite_files import limit_steps, require_tables
 from tracecal.serving.monitoring.batch import Batch
@@ -49,13 +47,11 @@ CREATE INDEX IF NOT EXISTS by_time ON answers (time);
 CREATE TABLE IF NOT EXISTS labels (
     id TEXT PRIMARY KEY, correct INTEGER NOT NULL, used TEXT NOT NULL
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS texts (place INTEGER PRIMARY KEY, row BLOB NOT NULL);
 """
 # What became of a label.
 LABEL_USES = USED, WAITING, NOT_KEPT, SAME_KEY = "used", "waiting", "not kept", "same key"
 BATCH_SIZE = 500  # answers of a transaction
 BLOCK_SAMPLE = 10_000  # newest answers that the advised length of blocks is computed from
-FASTEST = 1  # zlib's level
 MOST_BYTES = 2**40  # of a state
 Values = tuple[float | None, ...]  # an answer's probability, length and kept
 
@@ -85,10 +81,9 @@ class AddedCounts:
 class StateDatabase:
     """A state file.
 
-    `identity` is `calibrator_identity`. A new file gets the calibration's answers as `reference`, a
-    `seed` for breaking ties (by default a random one), and if `private` is readable by its owner
-    alone. Raises `InputError` where the file belongs to another calibrator or other settings, is of
-    an earlier version, or is no state.
+    `identity` is `calibrator_identity`. A new file gets the calibration's answers as `reference`,
+    and a `seed` for breaking ties (by default a random one). Raises `InputError` where the file
+    belongs to another calibrator or other settings, is of an earlier version, or is no state.
     """
 
     def __init__(
@@ -97,7 +92,6 @@ class StateDatabase:
         identity: str,
         settings: AlarmSettings,
         reference: Reference | None = None,
-        private: bool = False,
         seed: int | None = None,
     ) -> None:
         self.path = Path(path)
@@ -108,8 +102,6 @@ class StateDatabase:
                 with open_regular(self.path, MOST_BYTES) as file:  # SQLite's own reads may wait
                     if os.fstat(file.fileno()).st_size == 0 and file.read(1) != b"":
                         raise InputError(f"{path} is a file of the system; give a file to write.")
-            if private:
-                _make_private(self.path)
             self.connection = sqlite3.connect(self.path, LOCK_TIMEOUT, isolation_level=None)
             require_tables(self.connection, self.path)
             self.connection.execute("PRAGMA journal_mode = WAL")
@@ -178,16 +170,13 @@ class StateDatabase:
         self,
         ids: Sequence[str],
         batch: Batch,
-        texts: Sequence[bytes],
-        n_texts: int | None,
         keys: Sequence[str],
         choices: Sequence[int],
     ) -> int:
         """Watch the answers of a server, each of which counts; return how many ids were known.
 
         An answer whose id is known is named ``id@place``, by its place among all answers, and so is
-        its key where that is its id. Stores `texts` (JSON objects; empty: none) of the newest
-        `n_texts` answers; None: no texts.
+        its key where that is its id.
         """
         new: dict[str, Values] = {}
         new_keys = []
@@ -201,10 +190,6 @@ class StateDatabase:
                 new[example_id] = tuple(values)
                 new_keys.append(example_id if key == server_id else key)
             self._watch(state, new, new_keys, choices)
-            if n_texts is not None:
-                pairs = zip(new, texts, strict=True)
-                by_id = {name: _with_id(name, text) for name, text in pairs if text}
-                _store_texts(self.connection, by_id, n_texts)
         return sum(name != server_id for name, server_id in zip(new, ids, strict=True))
 
     def add_labels(self, labels: Sequence[tuple[str, bool]]) -> AddedCounts:
@@ -390,32 +375,3 @@ def _rows(ids: Sequence[str], batch: Batch) -> list[tuple]:
 def _checksum(content: Mapping[str, Any]) -> str:
     """A digest of an identity and a state."""
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
-
-
-def _make_private(path: Path) -> None:
-    """Make a file that its owner alone can read; leave an existing file as it is."""
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    if path.stat().st_mode & 0o077:
-        LOGGER.warning(
-            "%s, which holds what users ask, may be read by others: chmod 600 changes that", path
-        )
-
-
-def _with_id(example_id: str, row: bytes) -> bytes:
-    """Add an answer's id to its row, a non-empty JSON object."""
-    return b'{"id": ' + json.dumps(example_id).encode() + b", " + row[1:]
-
-
-def _store_texts(connection: sqlite3.Connection, rows: Mapping[str, bytes], n_newest: int) -> None:
-    """Store rows (JSON by id) of watched answers; delete all but the newest `n_newest` answers'.
-
-    A row is a request and its response, compressed at the place of its answer; `tracecal.answers`
-    reads the table as a file of answers. A text that is stored already stays.
-    """
-    connection.executemany(
-        "INSERT OR IGNORE INTO texts SELECT place, ? FROM answers WHERE id = ?",
-        [(zlib.compress(row, FASTEST), example_id) for example_id, row in rows.items()],
-    )
-    connection.execute(
-        "DELETE FROM texts WHERE place <= (SELECT max(place) FROM answers) - ?", (n_newest,)
-    )

@@ -4,7 +4,7 @@ import re
 from typing import Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
+from pydantic import Field, PositiveFloat, PositiveInt, field_validator
 
 from tracecal.serving.monitoring.settings import MonitorSettings
 
@@ -46,12 +46,6 @@ class ProxySettings(MonitorSettings):
         description="seconds for headers, or a body to score",
     )
     watch: str | None = Field(None, description="SQLite state of monitors; shown at /metrics")
-    keep_texts: PositiveInt | None = Field(
-        None,
-        le=10**9,
-        description="keep the texts of the newest so many answers in the state of --watch, which "
-        "other commands read then",
-    )
     on_alarm: Literal["withhold", "warn"] = Field(
         "withhold", description="after an alarm keep is null, or the log says so"
     )
@@ -86,12 +80,6 @@ class ProxySettings(MonitorSettings):
             if not re.fullmatch(r"https?://[^\s/@]+", value):
                 raise ValueError("is not an origin such as https://chat.example.org")
         return [value.lower() for value in values]
-
-    @model_validator(mode="after")
-    def _keeps_texts_in_a_state(self) -> "ProxySettings":
-        if self.keep_texts is not None and self.watch is None:
-            raise ValueError("--keep-texts needs --watch, whose state holds them")
-        return self
 
     @property
     def max_bytes(self) -> int:

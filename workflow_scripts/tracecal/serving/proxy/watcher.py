@@ -11,7 +11,6 @@ from collections import Counter, deque
 from typing import NamedTuple
 
 import numpy as np
-import orjson
 
 from tracecal.calibrator.predictor import Predictor
 from tracecal.errors import InputError
@@ -30,15 +29,13 @@ from tracecal.serving.proxy.settings import ProxySettings
 
 INTERVAL = 0.5  # seconds between two batches
 MAX_QUEUED, BATCH_SIZE = 20_000, 1000  # answers
-MAX_TEXT_BYTES = 2**26  # of queued texts; beyond it texts are not kept
 Inputs = tuple[np.ndarray, int]  # a calibrator's inputs [d] of an answer, and its length
 
 
 class QueuedAnswer(NamedTuple):
     """An answer that is not watched yet.
 
-    `key` is what it shares with others, and `choice` its number among its request's choices. `row`
-    is its request and response as JSON, empty where texts are not kept.
+    `key` is what it shares with others, and `choice` its number among its request's choices.
     """
 
     example_id: str
@@ -46,7 +43,6 @@ class QueuedAnswer(NamedTuple):
     choice: int
     inputs: Inputs | None
     keep: float  # 1 or 0; NaN where not decided
-    row: bytes
 
 
 class Watcher:
@@ -64,7 +60,6 @@ class Watcher:
         self.predictor, self.error_rate, self.path = predictor, error_rate, str(settings.watch)
         options = {name: getattr(settings, name) for name in MonitorSettings.model_fields}
         self.alarm_settings = alarm_settings(predictor, MonitorSettings(**options), error_rate)
-        self.n_texts = settings.keep_texts
         self.withholds = settings.on_alarm == "withhold"
         self.reason: str | None = None
         self.failure: str | None = None
@@ -72,7 +67,6 @@ class Watcher:
         self.keeps: Counter[str] = Counter()
         self.n_unwatched = self.n_repeated = 0
         self._queue: deque[QueuedAnswer] = deque()
-        self._text_bytes, self._text_lock = 0, threading.Lock()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         database = self.open_database()
@@ -87,7 +81,6 @@ class Watcher:
             calibrator_identity(self.predictor, self.error_rate),
             self.alarm_settings,
             self.predictor.reference,
-            private=self.n_texts is not None,
         )
 
     def start(self) -> None:
@@ -114,14 +107,12 @@ class Watcher:
         if len(self._queue) < MAX_QUEUED:
             request_id, choice = _request_and_choice(answer)
             row = {"request": request, "response": answer}
-            text = self._text_of(row)
             queued = QueuedAnswer(
                 example_id=f"{request_id}#{choice}" if choice else request_id,
                 key=key_of(row, self.alarm_settings.one_per) or request_id,
                 choice=choice,
                 inputs=inputs,
                 keep=np.nan if keep is None else float(keep),
-                row=text,
             )
             self._queue.append(queued)
         else:
@@ -129,15 +120,6 @@ class Watcher:
         if self.reason is None or not self.withholds or keep is None:
             return confidence
         return confidence | {"keep": None, "reason": self.reason}
-
-    def _text_of(self, row: Object) -> bytes:
-        """Return a row as JSON; empty where texts are not kept or too many are queued."""
-        if self.n_texts is None or self._text_bytes > MAX_TEXT_BYTES:
-            return b""
-        text = orjson.dumps(row)
-        with self._text_lock:
-            self._text_bytes += len(text)
-        return text
 
     def run(self) -> None:
         """Watch batch by batch until `stop` is called."""
@@ -161,11 +143,11 @@ class Watcher:
     def _flush(self, database: StateDatabase) -> None:
         """Write a batch of the queue to the state; what cannot be written stays queued."""
         queued = [self._queue[row] for row in range(min(len(self._queue), BATCH_SIZE))]
-        ids, keys, choices, inputs, keep, rows = zip(*queued, strict=True)
+        ids, keys, choices, inputs, keep = zip(*queued, strict=True)
         unknown = np.full(len(self.predictor.columns), np.nan), np.nan
         x, lengths = map(np.array, zip(*(each or unknown for each in inputs), strict=True))
         batch = batch_of_inputs(x, lengths, self.predictor, np.array(keep))
-        n_repeated = database.add_served(ids, batch, rows, self.n_texts, keys, choices)
+        n_repeated = database.add_served(ids, batch, keys, choices)
         if n_repeated and not self.n_repeated:
             LOGGER.warning(
                 "the server repeats ids of answers, so that a label by such an id is of its first "
@@ -174,8 +156,6 @@ class Watcher:
         self.n_repeated += n_repeated
         for _ in queued:
             self._queue.popleft()
-        with self._text_lock:
-            self._text_bytes -= sum(map(len, rows))
 
     def _note_alarms(self, database: StateDatabase) -> None:
         if self.warning is None and self.state.dependence_alarm is not None:
