@@ -17,15 +17,13 @@
 #   calibration_size, few_labels                           labels/, scores/, features/, splits/, rows
 #   reliability_selective, reliability_bins, risk_coverage_curve     predictions/, labels/
 #   length_stratified                                      predictions/, labels/, scores/, features/
-#   cascades/{small}/{large}                               labels/, traces/, predictions/, splits/, rows
-#   cascade_promises/{small}/{large}                       labels/, scores/, features/, splits/, rows
 #   localisation, part_scores                              of parts: labels/, traces/ or scores/, rows
 # `summarise` reads other analyses or small files:
 #   averages, subset_averages                              metrics.parquet, subset/metrics.parquet
 #   improvements, comparisons, beyond_paper                resamples/; for improvements also picked/
 #   risk_coverage                                          calibrators/
 #   language_averages, language_improvements               analyses/languages.parquet and its averages
-#   {analysis}_averages, cascades, cascade_promises        the analysis, or those of all pairs of models
+#   {analysis}_averages                                    the analysis
 
 
 localrules:

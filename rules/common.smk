@@ -174,9 +174,9 @@ def pairs_of_run():
     return pairs
 
 
-def pairs_of_study(study="all", sharing=()):
+def pairs_of_study(study="all"):
     """The pairs of the run that belong to a study, as `Plan.pairs_of_study`."""
-    return PLAN.pairs_of_study(study, pairs_of_run(), sharing)
+    return PLAN.pairs_of_study(study, pairs_of_run())
 
 
 # Rules with one wildcard for several results. The plan (trace_workflow/plan) has an entry for each,
@@ -195,7 +195,7 @@ def settings_of_entry(entries, wildcard):
 
     def settings(wildcards):
         entry = entries[wildcards[wildcard]]
-        pairs = {"pairs": pairs_of_study(entry.pairs, entry.sharing)} if entry.pairs else {}
+        pairs = {"pairs": pairs_of_study(entry.pairs)} if entry.pairs else {}
         return {**pairs, **entry.settings}
 
     return settings

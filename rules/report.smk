@@ -5,8 +5,8 @@
 # describe_tables     tables/{table}.csv of all tables        -> tables/README.md
 # copy_references     trace_workflow/config/references.bib    -> tables/references.bib
 # draw_figure         analyses/, below                        -> figures/{figure}.{pdf,svg}
-# make_explorer       traces/, tasks/, labels/, scores/, predictions/ of all pairs,
-#                     analyses/cascade_promises.parquet       -> explorer.html
+# make_explorer       traces/, tasks/, labels/, scores/, predictions/ of all pairs
+#                                                             -> explorer.html
 # tell_findings       the analyses ANALYSES_OF_FINDINGS       -> findings.{txt,csv}
 # costs               tables/costs.{tex,csv,html}, the target of tabulate_costs
 # tabulate_costs      logs/, all that the run makes           -> tables/costs.{tex,csv,html}
@@ -24,13 +24,12 @@
 #   spike_evidence                                          spike_strata, spike_quintiles
 #   robustness_panels                                       calibration_size_averages, reliability_bins,
 #                                           risk_coverage_curve, length_stratified_averages
-#   labels_needed, cost_and_accuracy                        few_labels, cascades
+#   labels_needed                                           few_labels
 #   wrong_parts                                             localisation, part_scores
 #   local_risk_aggregation                                  local_risk
 #   framework                                               traces/, features/, labels/, predictions/, tasks/
 
 from trace_workflow.config import paper
-from trace_workflow.plan.entries import analysed
 from trace_workflow.tables import columns
 from tracecal.explorer.page import SOURCES
 from tracecal.estimators.estimator import entries
@@ -197,7 +196,6 @@ rule make_explorer:
         labels=files_of_pairs("<results>/labels/{model}/{task}.parquet"),
         scores=files_of_pairs("<results>/scores/{model}/{task}.parquet"),
         predictions=files_of_pairs("<results>/predictions/{model}/{task}.parquet"),
-        guarantees=[analysed("cascade_promises")] if "cascade_promises" in PLAN.analyses else [],
     output:
         report(
             "<results>/explorer.html",
@@ -231,11 +229,7 @@ rule make_explorer:
 
 # The analyses that findings are made from; a run without TRACE+ has no guarantees.
 ANALYSES_OF_FINDINGS = ["accuracy", "averages", "comparisons", "improvements", "position_shift"]
-ANALYSES_OF_FINDINGS += [
-    name
-    for name in ("risk_coverage", "localisation", "cascades")
-    if name in PLAN.tables
-]
+ANALYSES_OF_FINDINGS += [name for name in ("risk_coverage", "localisation") if name in PLAN.tables]
 
 
 rule tell_findings:

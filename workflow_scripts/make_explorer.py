@@ -10,7 +10,7 @@ from trace_workflow.analyses.explorer_answers import (
 from trace_workflow.jobs.job import job
 from tracecal.explorer.contents import choose_answers, contents
 from tracecal.explorer.page import page
-from tracecal.io.files import read_parquet, write_text
+from tracecal.io.files import write_text
 
 with job(snakemake):
     inputs, params = snakemake.input, snakemake.params
@@ -37,6 +37,5 @@ with job(snakemake):
         answers.height,
         params.main,
         parents=read_parents(chosen, parents),
-        guarantees=read_parquet(inputs.guarantees[0]) if inputs.guarantees else None,
     )
     write_text(page(data), snakemake.output[0])

@@ -25,8 +25,6 @@ PLANNED = {
     **{f"draw_{name}": figure for name, figure in PLAN.figures.items()},
     PLAN.transfer.name: PLAN.transfer,
 }
-# Those of two models, which another model leaves as they are.
-OF_TWO = {name for name, result in PLANNED.items() if result.sharing}
 
 
 def reads(result, study):
@@ -46,7 +44,7 @@ OF_MAIN = {
     name for name, result in PLANNED.items() if reads(result, "main") and not reads(result, "all")
 }
 # What joins all pairs; how many tables there are is not this file's business.
-AGGREGATES = PLANNED.keys() - OF_MAIN - OF_TWO | {
+AGGREGATES = PLANNED.keys() - OF_MAIN | {
     "accuracy",
     "collect_metrics",
     "describe_tables",
@@ -73,7 +71,7 @@ LEARNED = ("learn_probe", "learn_lars")
 def own(scheduled):
     """The scheduled jobs but for the aggregates; those of all pairs must be scheduled too."""
     assert set(scheduled) >= AGGREGATES - {"accuracy"}
-    return {rule: n for rule, n in scheduled.items() if rule not in AGGREGATES | OF_MAIN | OF_TWO}
+    return {rule: n for rule, n in scheduled.items() if rule not in AGGREGATES | OF_MAIN}
 
 
 def test_a_finished_run_has_nothing_to_do(finished):
@@ -86,10 +84,9 @@ def test_another_model_is_all_that_is_computed(finished):
     smoke["study"]["cross"]["models"].append("third")
     config = finished.variant("third", models=[*smoke["models"], third], study=smoke["study"])
     once = [*PER_PAIR, "link_model", "fingerprint_model", "resolve_config"]
-    once += [f"{name}/third/demo-medium" for name in ("cascades", "cascade_promises")]
     scheduled = finished.scheduled(config)
     assert own(scheduled) == dict.fromkeys(once, 1)
-    assert not (OF_MAIN | OF_TWO) & set(scheduled)
+    assert not OF_MAIN & set(scheduled)
 
 
 def test_a_wider_cross_study_computes_what_its_models_lack(finished):
@@ -369,10 +366,7 @@ def test_reordering_the_config_reruns_nothing_but_the_display_of_models(finished
     path.write_text(yaml.safe_dump(reordered, sort_keys=False), encoding="utf-8")
     again = finished.scheduled(path)
     display = {"write_table", "compare_with_paper", "describe_tables", "tell_findings"}
-    of_models = (
-        *("performance_overview", "model_landscape", "paired_differences"),
-        "cost_and_accuracy",
-    )
+    of_models = ("performance_overview", "model_landscape", "paired_differences")
     assert set(again) <= display | {f"draw_{name}" for name in of_models}
     assert again["draw_model_landscape"] == 1
     assert 0 < again["write_table"] < 10, "the tables that show several models"

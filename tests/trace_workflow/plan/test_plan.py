@@ -11,10 +11,9 @@ import yaml
 
 from trace_workflow.analyses.spike_strata import read_risks
 from trace_workflow.config.run import load_run
-from trace_workflow.plan import cascades, comparison, main_study
+from trace_workflow.plan import comparison, main_study
 from trace_workflow.plan.entries import PerPair, analysed
 from trace_workflow.plan.plan import plan
-from tracecal.errors import InputError
 from tracecal.estimators.estimator import Entry
 from tracecal.estimators.registry import ESTIMATORS
 from tracecal.io.input_files import read_yaml
@@ -138,9 +137,8 @@ def test_the_rows_of_answers_from_files_are_those_that_were_answered():
 def test_what_a_study_lacks_is_not_planned():
     alone = planned(study=smoke_study(cross=None))
     crossed = {"cross_model", "cross_model_task_details", "cross_model_best_estimators"}
-    assert SMOKE.tables.keys() - alone.tables.keys() == crossed | {"cascades", "cascade_promises"}
-    drawn = {"model_landscape", "cost_and_accuracy"}
-    assert SMOKE.figures.keys() - alone.figures.keys() == drawn
+    assert SMOKE.tables.keys() - alone.tables.keys() == crossed
+    assert SMOKE.figures.keys() - alone.figures.keys() == {"model_landscape"}
     few = planned(estimators=["mean_prob", "trace"])
     gone = {"risk_coverage", "broader_uq", "ablation", "semantic_fusion", "bridge"}
     assert gone | {"operator_ablation"} <= SMOKE.tables.keys() - few.tables.keys()
@@ -148,49 +146,6 @@ def test_what_a_study_lacks_is_not_planned():
     none = planned(estimators=["mean_prob"])
     assert "robustness_panels" not in none.figures
     assert "calibration_size" not in none.tables
-
-
-def test_a_cascade_is_made_from_the_files_of_its_two_models():
-    small, large = "demo-small", "demo-medium"
-    name = f"cascades/{small}/{large}"
-    run_plan = SMOKE.analyses[name]
-    assert (
-        (run_plan.settings["small"], run_plan.settings["large"])
-        == (small, large)
-        == run_plan.sharing
-    )
-    assert run_plan.inputs["models"] == PerPair("<results>/models/{model}", "all", [small, large])
-    assert "picked_baseline" in run_plan.settings["estimators"]
-    assert {*run_plan.settings["baselines"]} < {*run_plan.settings["estimators"]}
-    models = read_yaml(ROOT / "config/smoke.yaml")["models"]
-    priced = [one | {"price": {"prompt": 1, "generated": 2}} for one in models]
-    named = [{"small": large, "large": small}] * 2
-    told = planned(models=priced, study=smoke_study(cascades=named)).analyses
-    own = told[f"cascades/{large}/{small}"]
-    assert own.settings["prices"].keys() == {small, large} and "models" not in own.inputs
-    assert name not in told and told["cascades"].inputs == {"parts": [analysed(own.name)]}
-    assert SMOKE.analyses[f"cascade_promises/{small}/{large}"].sharing == (small, large)
-    assert not {"cascades", "cascade_promises"} & {
-        *planned(study=smoke_study(cascades=[])).analyses
-    }
-    with pytest.raises(InputError, match="no common task"):
-        planned(study=smoke_study(cascades=[{"small": small, "large": small}]))
-    with pytest.raises(InputError, match=r"cascades\[0\].large: 'none' is not defined"):
-        planned(study=smoke_study(cascades=[{"small": small, "large": "none"}]))
-
-
-def test_each_cascade_is_an_analysis_of_its_own():
-    """Whose inputs and settings another model leaves as they are."""
-    models = read_yaml(ROOT / "config/smoke.yaml")["models"]
-    models += [{**models[0], "slug": "other", "price": {"prompt": 1, "generated": 2}}]
-    cross = smoke_study()["cross"]
-    cross = cross | {"models": [*cross["models"], "other"]}
-    more = planned(models=models, study=smoke_study(cross=cross)).analyses
-    for name in ("cascades", "cascade_promises"):
-        (own,) = [one for one in SMOKE.analyses.values() if one.name.startswith(f"{name}/")]
-        assert own == more[f"{name}/demo-small/demo-medium"]
-        added = f"{name}/other/demo-medium"
-        assert more[name].inputs["parts"] == [analysed(own.name), analysed(added)]
 
 
 def test_tables_of_what_costs_most_read_the_analyses_of_the_subset():
@@ -249,7 +204,6 @@ def test_names_are_distinct():
     listed = [
         *comparison.results(SMOKE.run),
         *main_study.results(SMOKE.run),
-        *cascades.results(SMOKE.run),
     ]
     kinds = [(type(one), one.name) for one in listed]
     assert len(set(kinds)) == len(kinds)
@@ -272,19 +226,6 @@ def test_studies_divide_the_pairs_of_a_run():
     assert run_plan.pairs_of_study("main", pairs) == [
         [study.main.model, task] for task in study.main.tasks
     ]
-
-
-def test_two_models_share_the_tasks_that_both_have():
-    two = ("demo-small", "demo-medium")
-    shared = [[model, "arithmetic"] for model in sorted(two)]
-    assert SMOKE.pairs_of_study("all", SMOKE.run.config.study.pairs(), two) == shared
-    assert SMOKE.pairs_of_study("all", shared[:1], two) == []
-    read = SMOKE.inputs(SMOKE.analyses["cascades/demo-small/demo-medium"], shared)
-    assert read["labels"] == [
-        f"<results>/labels/{model}/arithmetic.parquet" for model in sorted(two)
-    ]
-    whole = SMOKE.inputs(SMOKE.analyses["cascades"], shared)
-    assert whole == {"parts": [analysed("cascades/demo-small/demo-medium")]}
 
 
 def test_an_analysis_reads_the_finished_pairs_of_its_study_in_one_order():

@@ -161,9 +161,6 @@ class Config(Strict):
                 yield f"study.{name}.models", model, models
             for task in members.tasks if members else ():
                 yield f"study.{name}.tasks", task, tasks
-        for number, pair in enumerate(study.cascades or ()):
-            for key, slug in pair:
-                yield f"study.cascades[{number}].{key}", slug, models
         baselines = [entry.id for entry in ESTIMATORS if entry.role == "baseline"]
         yield "study.named_baseline", study.named_baseline, baselines
         if study.headline:
@@ -173,12 +170,6 @@ class Config(Strict):
 
     @model_validator(mode="after")
     def _keys_agree(self) -> "Config":
-        for pair in self.study.cascades or ():
-            if not self.study.share_task(pair.small, pair.large):
-                raise ValueError(
-                    f"study.cascades: the studies ask {pair.small!r} and {pair.large!r} no common "
-                    "task; name two models that share one"
-                )
         for model in self.models:
             if model.dtype not in self.audit.tolerance:
                 raise ValueError(
@@ -200,22 +191,6 @@ class Config(Strict):
         """How a model's answers are read from files, with the columns that the study takes."""
         (source,) = (entry.source for entry in self.models if entry.slug == model)
         return source.read_as.model_copy(update={"also": self.study.columns})
-
-    def cascades(self) -> list[tuple[str, str]]:
-        """(small, large): the pairs that `study.cascades` names, or those of `escalations`.
-
-        The larger of two models is the one whose tokens cost more, where all models have a price;
-        then the one with more parameters, where those of all are known; then the later one.
-        """
-        if self.study.cascades is not None:
-            return list(dict.fromkeys((pair.small, pair.large) for pair in self.study.cascades))
-        prices = [m.price and (m.price.generated, m.price.prompt) for m in self.models]
-        sizes = [m.parameters for m in self.models]
-        criteria = [values for values in (prices, sizes) if None not in values]
-        ranked = sorted(
-            range(len(self.models)), key=lambda i: (*(values[i] for values in criteria), i)
-        )
-        return self.study.escalations([self.models[i].slug for i in reversed(ranked)])
 
 
 def load_config(value: dict[str, Any], where: str) -> Config:

@@ -2,20 +2,13 @@
 
 from typing import Literal
 
-from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, PositiveInt, model_validator
 
 from trace_workflow.config.job_resources import JobResources
 from trace_workflow.config.model_source import AnsweringSource
-from tracecal.io.settings import Slug, Strict
+from tracecal.io.settings import Slug
 
 Dtype = Literal["float32", "bfloat16", "float16"]
-
-
-class Price(Strict):
-    """The price of a model's tokens, in one currency for all models."""
-
-    prompt: NonNegativeFloat = Field(description="price per million prompt tokens")
-    generated: PositiveFloat = Field(description="price per million generated tokens")
 
 
 class Model(JobResources):
@@ -46,14 +39,6 @@ class Model(JobResources):
     )
     shards: PositiveInt = Field(
         1, description="jobs that share each task's prompts; results agree within 1e-4"
-    )
-    price: Price | None = Field(
-        None, description="price of tokens; null: cascades count parameters times tokens"
-    )
-    parameters: PositiveFloat | None = Field(
-        None,
-        description="billions of parameters per token; cascades rank models without prices by it; "
-        "null: unknown",
     )
 
     @model_validator(mode="after")

@@ -1,6 +1,6 @@
 """The studies of a run: which models are compared on which tasks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from pydantic import Field, PositiveInt, field_validator
 
@@ -60,13 +60,6 @@ class PartsStudy(_Members):
     tasks: tuple[str, ...] = Field(description="slugs of tasks with 'source: {parts_of: ...}'")
 
 
-class CascadeModels(Strict):
-    """A small model whose least confident answers are escalated to a large one."""
-
-    small: str = Field(description="slug from 'models'")
-    large: str = Field(description="slug of another model")
-
-
 class Headline(Strict):
     """The guarantee that a run's findings begin with, fixed before any result is seen."""
 
@@ -101,48 +94,13 @@ class Study(Strict):
     headline: Headline | None = Field(
         None, description="null: the findings begin without a guarantee; the table has all"
     )
-    cascades: tuple[CascadeModels, ...] | None = Field(
-        None,
-        description="pairs with a common task; null: each model with the largest model that shares "
-        "a task; []: none",
-    )
 
     def pairs(self) -> list[tuple[str, str]]:
         """The (model, task) pairs that the studies need, sorted."""
-        pairs = self.pairs_of_whole_answers()
-        if self.parts:
-            pairs |= {(m, t) for m in self.parts.models for t in self.parts.tasks}
-        return sorted(pairs)
-
-    def pairs_of_whole_answers(self) -> set[tuple[str, str]]:
-        """The (model, task) pairs of the main and the cross-model study."""
         pairs = {(self.main.model, task) for task in self.main.tasks}
-        if self.cross:
-            pairs |= {(m, t) for m in self.cross.models for t in self.cross.tasks}
-        return pairs
-
-    def share_task(self, small: str, large: str) -> bool:
-        """Whether two different models share a task of the studies."""
-        pairs = self.pairs_of_whole_answers()
-        shared = ((large, task) in pairs for model, task in pairs if model == small)
-        return small != large and any(shared)
-
-    def escalations(self, by_size: Sequence[str]) -> list[tuple[str, str]]:
-        """From each model to the largest one that shares a task with it: (small, large), sorted.
-
-        `by_size` are the models from the largest to the smallest. A model without a larger one that
-        shares a task has no pair.
-        """
-        tasks: dict[str, set[str]] = {}
-        for model, task in self.pairs_of_whole_answers():
-            tasks.setdefault(model, set()).add(task)
-        ranked = [model for model in by_size if model in tasks]
-        pairs = {}
-        for rank, small in enumerate(ranked):
-            larger = (model for model in ranked[:rank] if tasks[model] & tasks[small])
-            if (large := next(larger, None)) is not None:
-                pairs[small] = large
-        return sorted(pairs.items())
+        for study in filter(None, (self.cross, self.parts)):
+            pairs |= {(model, task) for model in study.models for task in study.tasks}
+        return sorted(pairs)
 
 
 def require_parts(study: Study, tasks: Mapping[str, TaskSpec]) -> None:

@@ -18,11 +18,10 @@ Study = Literal["main", "all", "parts", "whole"]  # 'whole': all but 'parts'
 
 @dataclass(frozen=True)
 class PerPair:
-    """A file of each (model, task) pair of a study; with `models`, of these models alone."""
+    """A file of each (model, task) pair of a study."""
 
     pattern: str
     study: Study = "main"
-    models: Sequence[str] | None = None
 
 
 # Files of each pair; in the study of parts, 'wholes' and 'whole_scores' are of the whole answers.
@@ -51,15 +50,13 @@ Inputs = Mapping[str, str | Sequence[str] | PerPair]
 class Result:
     """A result's input files by name, and its settings as plain values.
 
-    `pairs` adds the pairs of a study to the settings, in the order of their files. `sharing`
-    restricts files and pairs to these models and the tasks that all of them have.
+    `pairs` adds the pairs of a study to the settings, in the order of their files.
     """
 
     name: str
     inputs: Inputs
     settings: Mapping[str, object] = field(default_factory=dict)
     pairs: Study | None = None
-    sharing: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

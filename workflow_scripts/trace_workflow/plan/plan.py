@@ -5,14 +5,13 @@
 {'measured': '<results>/metrics.parquet'}
 """
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from trace_workflow.config.custom import custom_code
 from trace_workflow.config.paper import read, shared
 from trace_workflow.config.run import Run
-from trace_workflow.plan import cascades, comparison, main_study, parts_study
+from trace_workflow.plan import comparison, main_study, parts_study
 from trace_workflow.plan.entries import (
     QUESTIONS,
     SUBSETS,
@@ -126,18 +125,13 @@ class Plan:
                 return [self.path(path, **wildcards) for path in pattern]
             return [
                 self.path(pattern.pattern, model=model, task=task)
-                for model, task in self.pairs_of_study(pattern.study, pairs, result.sharing)
-                if pattern.models is None or model in pattern.models
+                for model, task in self.pairs_of_study(pattern.study, pairs)
             ]
 
         return {name: paths(pattern) for name, pattern in result.inputs.items()}
 
-    def pairs_of_study(
-        self, study: Study, pairs: Pairs, sharing: Sequence[str] = ()
-    ) -> list[list[str]]:
-        """The `pairs` in a study, as plain values; `sharing` restricts them to these models and
-        the tasks that all of them have.
-        """
+    def pairs_of_study(self, study: Study, pairs: Pairs) -> list[list[str]]:
+        """The `pairs` in a study, as plain values."""
         main, parents = self.run.config.study.main, self.run.parents
         belongs = {
             "all": lambda model, task: True,
@@ -145,13 +139,7 @@ class Plan:
             "parts": lambda model, task: task in parents,
             "whole": lambda model, task: task not in parents,
         }[study]
-        members = [
-            [model, task]
-            for model, task in pairs
-            if belongs(model, task) and (not sharing or model in sharing)
-        ]
-        n_models = Counter(task for _, task in members)
-        return [pair for pair in members if n_models[pair[1]] >= len(sharing)]
+        return [[model, task] for model, task in pairs if belongs(model, task)]
 
     def table_settings(self, name: str) -> dict[str, object]:
         """A table's settings: the labels of its models and tasks, its studies, and more.
@@ -226,7 +214,7 @@ class Plan:
 
 def plan(run: Run) -> Plan:
     """The plan of a run. Raises `InputError` where the paper's numbers cannot be read."""
-    studies = (comparison, main_study, cascades, parts_study)
+    studies = (comparison, main_study, parts_study)
     results = [result for study in studies for result in study.results(run)]
 
     def of(kind: type) -> dict:

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 import polars as pl
 
 from trace_workflow.tables.answer_findings import (
-    find_cascade_gains,
     find_localisation,
     find_position_effect,
 )
@@ -83,8 +82,6 @@ def find_all(study: StudyResults) -> list[Finding]:
     if "localisation" in frames:
         findings += find_localisation(frames["localisation"], study)
     findings += count_wins_over_models(over_models)
-    if "cascades" in frames:
-        findings += find_cascade_gains(frames["cascades"], study.models)
     return findings
 
 

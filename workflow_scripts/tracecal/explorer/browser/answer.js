@@ -4,7 +4,7 @@ const ROLES = {
   trace: "TRACE", baseline: "Baselines", broader: "Other families", variant: "Variants",
 };
 const opened = {
-  prompt: false, tokens: false, passage: true, elsewhere: true, parts: true, escalation: true,
+  prompt: false, tokens: false, passage: true, elsewhere: true, parts: true,
 };
 
 function showAnswer(answers, at, state) {
@@ -32,7 +32,6 @@ function showAnswer(answers, at, state) {
     noteField(answers, at),
     ...passage(answers, at),
     ...(answers.labels ? [] : elsewhere(answers, at, state)),
-    ...escalation(answers, at),
     ...(hidden ? [] : [fold("tokens", "Tokens in numbers", () => tokenTable(answers, at))]),
     fold("prompt", "Prompt as the model read it", () =>
       element("pre", { dir: "auto" }, visible(columns.prompt[at]))),

@@ -1,5 +1,5 @@
-// What belongs to an answer: whether it is kept, the passage it was asked about, the same question
-// elsewhere, and what cascades would do with it.
+// What belongs to an answer: whether it is kept, the passage it was asked about, and the same
+// question elsewhere.
 
 // Whether an answer is kept at the page's error rate, and why that is no contradiction to its own
 // probability.
@@ -50,26 +50,4 @@ function elsewhere(answers, at, state) {
       element("caption", {}, "Other models, wordings and languages of this question"),
       headings("Model", "Language", "Question", "Verdict", "Answer", "Confidence"),
       element("tbody", {}, ...others.map(row))))];
-}
-
-// What the thresholds of cascades would do with this answer.
-function escalation(answers, at) {
-  const { told, kept } = answers.cascades;
-  const rows = told[`${answers.slug("model", at)}/${answers.slug("task", at)}`] ?? [];
-  if (!rows.length) return [];
-  const words = (one) => kept[at] === null ? "–" : kept[at][one] ? "kept" : "escalated";
-  const row = ({ large, promise, threshold }, one) => element("tr", {},
-    element("th", { scope: "row" }, large),
-    element("td", { class: "text" }, promise),
-    element("td", {}, number(threshold, 3)),
-    element("td", { class: "text" }, words(one)));
-  return [fold("escalation", "In a cascade with a larger model", () =>
-    element("table", { class: "elsewhere" },
-      element("caption", {}, "Kept where TRACE+, as fitted in the first split, reaches a threshold " +
-        "that guarantees the cascade's accuracy (below: the larger model's). Where none does, all " +
-        "are escalated. " +
-        (kept[at] === null ? "This answer calibrated that fit, so nothing is guaranteed of it."
-          : `Here its probability is ${number(answers.columns.held_out.trace_plus[at], 3)}.`)),
-      headings("Escalated to", "Guarantee", "Threshold", "This answer"),
-      element("tbody", {}, ...rows.map(row))))];
 }
