@@ -1,12 +1,11 @@
 """Ask a large model of a LiteLLM router where a calibrated threshold does not keep the small one's
 answer. The threshold stands in the calibrator's file, which is reviewed and versioned:
 
-    escalation = Escalation(router, "C.json", "small", "large", guarantee="below:0.02")
+    escalation = Escalation(router, "C.json", "small", "large", error_rate=0.2)
     response = await escalation.acompletion(messages=messages)
     response.choices[0].confidence["escalated"]
 
-`router` is a `litellm.Router`; "small" and "large" are names of its `model_list`. The file of
-`tracecal cascade` holds these guarantees; one of `tracecal calibrate` takes `error_rate=0.2`.
+`router` is a `litellm.Router`; "small" and "large" are names of its `model_list`.
 """
 
 from dataclasses import asdict
@@ -26,18 +25,21 @@ class Escalation:
     """
 
     def __init__(
-        self, router: Router, calibrator: str, small: str, large: str, processed="auto", **target
+        self,
+        router: Router,
+        calibrator: str,
+        small: str,
+        large: str,
+        *,
+        error_rate: float,
+        processed: str = "auto",
     ) -> None:
         self.router, self.small, self.large = router, small, large
         self.calibrator = tracecal.Calibrator.load(calibrator)
-        if target.keys() not in ({"error_rate"}, {"guarantee"}):
-            raise tracecal.InputError("expected an error_rate or a guarantee")
-        tested = self.calibrator.predictor().large
-        if "guarantee" in target and tested != large:
-            raise tracecal.InputError(
-                f"{target['guarantee']} was tested with the large model {tested!r}, not {large!r}"
-            )
-        self.options = target | {"reading": tracecal.Reading(processed=processed)}
+        self.options = {
+            "error_rate": error_rate,
+            "reading": tracecal.Reading(processed=processed),
+        }
 
     async def acompletion(self, **request: Any) -> Any:
         if request.get("stream") or request.get("n", 1) > 1:

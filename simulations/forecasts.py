@@ -24,11 +24,11 @@ from tracecal.calibration.forecast import (
 )
 from tracecal.calibration.populations import (
     BinormalPopulation,
+    LabelledAnswers,
     LabelledPopulation,
     Population,
     normal_scores,
 )
-from tracecal.calibration.rated_answers import LabelledAnswers
 
 SIZES, LABELLED, FOLDS = doubling_sizes(50, 3200), 250, 5
 SETS = 20  # runs for each set of labels, as a forecast takes long

@@ -14,7 +14,6 @@ from simulations import (
     alarms,
     alternatives,
     asking,
-    cascades,
     checks,
     forecasts,
     group_labels,
@@ -63,10 +62,6 @@ def few_rankings(runs):
     return intervals.rankings(runs // 4, [100])
 
 
-def worth_of_a_cascade(runs):
-    return cascades.intervals(runs // 6, cascades.WORTH[:1])
-
-
 def few_agreements(runs):
     return intervals.agreements(runs // 2, [(20, 1), (200, 5)])
 
@@ -97,7 +92,6 @@ def some_neighbours(runs):
         group_labels.claims,
         fewer_intervals,
         few_rankings,
-        worth_of_a_cascade,
         few_agreements,
         some_that_ask,
         short_alarms,
@@ -108,15 +102,6 @@ def some_neighbours(runs):
 def test_claims_hold(claims):
     for one in claims(RUNS):
         assert one.holds, one
-
-
-def test_guarantees_of_cascades_hold_and_are_made():
-    name = "single questions, the small model knows"
-    unknown = "an accuracy, the small model alone knows what has no score"
-    for claim in cascades.claims(40, [name, "groups of 1 to 20, alike, just missed", unknown]):
-        assert claim.holds, claim
-    made, _ = cascades.count_broken(cascades.POPULATIONS[name], 20, 1)
-    assert made > 6
 
 
 def test_as_many_labels_as_are_planned_do_in_about_as_many_draws_as_said():

@@ -131,7 +131,7 @@ LARGE = {"model": "large", "choices": [{"message": {"role": "assistant", "conten
 FAILURE = {"error": {"message": "out of order"}}
 
 
-def escalation(url, large_url, calibrator, **target):
+def escalation(url, large_url, calibrator):
     from litellm_router import Escalation
 
     addresses = {"small": (ROWS[0]["request"]["model"], url), "large": ("large", large_url)}
@@ -143,7 +143,7 @@ def escalation(url, large_url, calibrator, **target):
         for name, (model, base) in addresses.items()
     ]
     router = litellm.Router(model_list=models, num_retries=0)
-    return Escalation(router, str(calibrator), "small", "large", processed="no", **target)
+    return Escalation(router, str(calibrator), "small", "large", processed="no", error_rate=RATE)
 
 
 def ask_router(router, requests):
@@ -156,7 +156,7 @@ def ask_router(router, requests):
 def test_litellms_router_escalates_what_is_not_kept(server, requests, calibrator, expected):
     url, asked = server
     with serving([LARGE] * len(ROWS)) as (large_url, asked_large):
-        choices = ask_router(escalation(url, large_url, calibrator, error_rate=RATE), requests)
+        choices = ask_router(escalation(url, large_url, calibrator), requests)
     confidences = [choice.confidence for choice in choices]
     assert [(round(c["probability"], DIGITS), c["keep"]) for c in confidences] == expected
     for choice, row in zip(choices, ROWS, strict=True):
@@ -177,7 +177,7 @@ def test_litellms_router_answers_where_the_large_model_fails(requests, calibrato
     place = [keep for _, keep in expected].index(False)
     small = ROWS[place]["response"]
     with serving([small]) as (url, _), serving([FAILURE] * 4, 500) as (large_url, asked_large):
-        router = escalation(url, large_url, calibrator, error_rate=RATE)
+        router = escalation(url, large_url, calibrator)
         (choice,) = ask_router(router, [requests[place]])
     assert len(asked_large) >= 1
     assert choice.message.content == small["choices"][0]["message"]["content"]
@@ -188,7 +188,7 @@ def test_litellms_router_answers_where_the_large_model_fails(requests, calibrato
 def test_litellms_router_escalates_what_it_cannot_read(requests, calibrator):
     response = ROWS[0]["response"] | {"model": "another"}
     with serving([response]) as (url, _), serving([LARGE]) as (large_url, _):
-        router = escalation(url, large_url, calibrator, error_rate=RATE)
+        router = escalation(url, large_url, calibrator)
         (choice,) = ask_router(router, requests[:1])
         for wrong in ({"n": 2}, {"stream": True}):
             with pytest.raises(tracecal.InputError, match="one answer, not streamed"):
@@ -196,10 +196,3 @@ def test_litellms_router_escalates_what_it_cannot_read(requests, calibrator):
     assert choice.message.content == "Large."
     assert choice.confidence["escalated"] and choice.confidence["keep"] is None
     assert "by 'another'" in choice.confidence["reason"]
-
-
-def test_litellms_router_takes_a_guarantee_of_its_large_model_alone(requests, calibrator):
-    with pytest.raises(tracecal.InputError, match="tested with the large model None, not 'large'"):
-        escalation("http://x", "http://x", calibrator, guarantee="below:0.02")
-    with pytest.raises(tracecal.InputError, match="expected an error_rate or a guarantee"):
-        escalation("http://x", "http://x", calibrator)

@@ -31,14 +31,6 @@ def answers(n=500, seed=0, **more) -> pl.DataFrame:
     return as_frame(records)
 
 
-def pair(n=300):
-    """Answers of two models to the same questions; the large one is right on nine of ten."""
-    small = answers(n)
-    right = np.random.default_rng(7).random(n) < 0.9
-    large = answers(n, seed=5, model="l").with_columns(correct=pl.Series(right))
-    return small, large
-
-
 def fitted_file(frame=None, estimator=None, **settings):
     """A calibrator's file, fitted on made-up answers; an estimator that is named ranks them."""
     fit = FitSettings(**({"splits": {"count": 3}} | settings))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from support.labelled_answers import answers, pair
+from support.labelled_answers import answers
 from tracecal.calibrator.schema import CalibratorFile
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "workflow_scripts"
@@ -36,8 +36,6 @@ def example_files(tmp_path_factory, content):
     folder = tmp_path_factory.mktemp("examples")
     answers(120).write_ndjson(folder / "labelled.jsonl")
     answers(6, seed=1).with_columns(correct=None).write_ndjson(folder / "new.jsonl")
-    for name, frame in zip(("small", "large"), pair(40), strict=True):
-        frame.write_ndjson(folder / f"{name}.jsonl")
     fitted_on = content["fitted_on"] | {"vocabulary": 100_000}
     content = content | {"fitted_on": fitted_on}
     CalibratorFile.parse(content, "C.json").write(folder / "C.json")

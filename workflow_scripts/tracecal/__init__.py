@@ -14,7 +14,6 @@ MODULES = {
     "Reading": "answers.reading",
     "agree": "labelling.agree",
     "calibrate": "calibrator.calibrator",
-    "cascade": "calibrator.cascade",
     "check": "serving.check",
     "explain_reading": "explorer.reading_summary",
     "explore": "explorer.explore",

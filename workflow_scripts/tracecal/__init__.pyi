@@ -3,7 +3,6 @@ from tracecal.answers.reading import Reading as Reading
 from tracecal.answers.sources import read_answers as read_answers
 from tracecal.calibrator.calibrator import Calibrator as Calibrator
 from tracecal.calibrator.calibrator import calibrate as calibrate
-from tracecal.calibrator.cascade import cascade as cascade
 from tracecal.capture.replay import replay as replay
 from tracecal.errors import InputError as InputError
 from tracecal.explorer.explore import explore as explore

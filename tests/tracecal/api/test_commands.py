@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import tracecal
-from support.labelled_answers import answers, pair
+from support.labelled_answers import answers
 from support.log_rows import write
 from support.running import REPOSITORY
 from tracecal.calibrator.schema import CalibratorFile
@@ -85,53 +85,6 @@ def test_score(files, caplog):
         assert caplog.messages == told
         assert with_digits(scored).equals(pl.read_parquet("s.parquet")), source
         assert calibrator.score(pl.read_ndjson(source), **options).equals(scored)
-
-
-def test_score_by_a_promise(files):
-    tracecal.cascade(*pair(), config={"splits": {"count": 2}}).calibrator.save("P.json")
-    command = ["score", "--answers", "new.jsonl", "--calibrator", "P.json", "--output", "s.parquet"]
-    assert main([*command, "--guarantee", "below:0.05"]) == 0
-    calibrator = tracecal.Calibrator.load("P.json")
-    scored = calibrator.score("new.jsonl", guarantee="below:0.05")
-    assert 0 < scored["keep"].sum() < 40
-    assert with_digits(scored).equals(pl.read_parquet("s.parquet"))
-    for row, expected in zip(rows("new.jsonl"), scored["keep"], strict=True):
-        assert calibrator.score_response(row, guarantee="below:0.05").keep == expected
-    with pytest.raises(tracecal.InputError, match="has no guarantee 'below:0.3'"):
-        calibrator.score("new.jsonl", guarantee="below:0.3")
-    with pytest.raises(tracecal.InputError, match="give --error-rate or --guarantee, not both"):
-        calibrator.score("new.jsonl", guarantee="below:0.05", error_rate=0.3)
-
-
-def test_cascade(files, capsys):
-    for name, frame in zip(("small", "large"), pair(120), strict=True):
-        frame.write_ndjson(f"{name}.jsonl")
-    (files / "config.yaml").write_text("splits: {count: 2}\nbootstrap: {resamples: 40}\n")
-    command = ["cascade", "--small", "small.jsonl", "--large", "large.jsonl"]
-    prices = ["--small-price", "1", "2", "--large-price", "10", "20"]
-    given = ["--config", "config.yaml", "--vocabulary", "9000", "--large-model", "q", *prices]
-    assert main([*command, *given, "--output", "P.json", "--picture", "p.svg"]) == 0
-    found = tracecal.cascade(
-        "small.jsonl",
-        "large.jsonl",
-        config={"splits": {"count": 2}, "bootstrap": {"resamples": 40}},
-        large_model="q",
-        small_price=(1, 2),
-        large_price=(10, 20),
-        reading=tracecal.Reading(vocabulary=9000),
-    )
-    assert capsys.readouterr().out == f"{found}\n"
-    found.calibrator.save("own.json")
-    found.picture("own.svg")
-    for own, its in (("own.json", "P.json"), ("own.svg", "p.svg")):
-        assert Path(own).read_bytes() == Path(its).read_bytes()
-    frames = [tracecal.read_answers(frame) for frame in pair(120)]
-    assert (
-        "below:0.05"
-        in tracecal.cascade(*frames, config="config.yaml").calibrator.predictor().thresholds
-    )
-    with pytest.raises(tracecal.InputError, match="expected a name that ends in .svg, .pdf, .png"):
-        found.picture("own.gif")
 
 
 def test_card(files, capsys):

@@ -12,14 +12,14 @@ import pyarrow as pa
 import pytest
 
 import tracecal
-from support.labelled_answers import answers, pair
+from support.labelled_answers import answers
 from support.running import REPOSITORY
 from tracecal.calibrator.schema import CalibratorFile
 
 SCRIPTS = REPOSITORY / "workflow_scripts"
 NAMES = {
     *("read_answers", "trace_features", "trace_score"),
-    *("calibrate", "cascade", "check", "Calibrator", "InputError", "__version__"),
+    *("calibrate", "check", "Calibrator", "InputError", "__version__"),
     *("pick", "LabelSearch", "agree", "plan", "explore"),
     *("Monitors", "Reading", "explain_reading", "replay"),
 }
@@ -39,8 +39,6 @@ def files(tmp_path, monkeypatch, content):
     monkeypatch.chdir(tmp_path)
     answers(120).write_ndjson("labelled.jsonl")
     answers(6, seed=1).with_columns(correct=None).write_ndjson("new.jsonl")
-    for name, frame in zip(("small", "large"), pair(40), strict=True):
-        frame.write_ndjson(f"{name}.jsonl")
     known = content | {"fitted_on": content["fitted_on"] | {"vocabulary": 100_000}}
     CalibratorFile.parse(known, "C.json").write("C.json")
     return tmp_path

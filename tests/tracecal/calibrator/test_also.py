@@ -239,15 +239,11 @@ def test_a_column_that_the_calibrator_does_not_know_is_refused(calibrator):
         calibrator.score(judged(3), reading=tracecal.Reading(also={"x": "y"}))
 
 
-def test_a_proxy_and_a_cascade_take_none(calibrator, files, caplog):
+def test_a_proxy_takes_none(calibrator, files):
     calibrator.save("C.json")
     served = ProxyOptions(ProxySettings(upstream="http://localhost:1"), "C.json", None, Reading())
     with pytest.raises(tracecal.InputError, match="takes judge beside the trace"):
         run(served)
-    written(files / "large.jsonl", [row | {"model": "large"} for row in judged(200)])
-    both = ["cascade", "--small", "labelled.jsonl", "--large", "large.jsonl"]
-    assert main([*both, "--also", "judge=scores.judge"]) == 1
-    assert "--also judge: a cascade is calibrated on the trace alone" in caplog.text
 
 
 def test_the_option_is_column_and_path(files, caplog):

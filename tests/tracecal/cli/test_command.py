@@ -419,7 +419,7 @@ def test_the_shell_completes_commands_and_options():
 def test_the_keys_of_the_settings_are_listed_and_documented(capsys):
     assert main(["settings"]) == 0
     listed = capsys.readouterr().out
-    for key in ("seed", "splits.count", "risk_control.cascades.below", "bootstrap.level"):
+    for key in ("seed", "splits.count", "risk_control.error_rates", "bootstrap.level"):
         assert re.search(rf"^{key}: .+\n    \w", listed, re.MULTILINE)
     page = (REPOSITORY / "docs/guides/calibrate.md").read_text(encoding="utf-8")
     for key, default in re.findall(r"^(\S+): (.+)$", listed, re.MULTILINE):
@@ -442,7 +442,6 @@ def test_several_columns_may_stand_behind_one_option(files):
     ("command", "module"),
     [
         ("label missing.jsonl", "aiohttp"),
-        ("cascade --small missing.jsonl --large none.jsonl --picture p.svg", "matplotlib"),
         ("serve --upstream http://localhost:1 --calibrator C.json", "aiohttp"),
         ("replay --answers missing.jsonl --weights . --output o.arrow", "torch"),
     ],

@@ -4,11 +4,13 @@ import json
 import re
 import shlex
 import shutil
+import subprocess
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+import tracecal
 from support.tiny import initialise_model, train_tokenizer
 from tracecal.cli.main import main
 
@@ -91,19 +93,12 @@ def test_answers_are_kept_where_they_can_be_relied_on(answered, page):
 
 def test_programs_score_answers(answered, capsys):
     names = {}
-    for name, model in (("small", "s"), ("large", "l")):
-        text = (answered / "labelled.jsonl").read_text(encoding="utf-8")
-        text = re.sub(r'"model":"[^"]+"', f'"model":"{model}"', text)
-        (answered / f"{name}.jsonl").write_text(text, encoding="utf-8")
-    calibrating, responding, escalating, formula, generating, fitting = programs()
+    calibrating, responding, formula, generating, fitting = programs()
     exec(calibrating.replace("151936", "1500"), names)
     token = {"token": "51", "logprob": -0.2, "top_logprobs": [{"token": "51", "logprob": -0.2}]}
     choice = {"message": {"content": "51"}, "logprobs": {"content": [token]}, "stop_reason": 0}
     names |= {"response": {"choices": [choice]}, "request": {"temperature": 1}}
     exec(responding, names)
-    cascade = escalating.replace("151936", "1500").replace("new.jsonl", "small.jsonl")
-    exec(cascade, names)
-    assert names["kept"].height == 400
     exec(formula, names)
     tokenizer = train_tokenizer()
     inputs = tokenizer("What is 1 + 1?", return_tensors="pt", return_token_type_ids=False)
@@ -112,6 +107,29 @@ def test_programs_score_answers(answered, capsys):
     assert "Confidence(probability" in capsys.readouterr().out
     exec(fitting, names)
     assert names["fitted"].predict([([0.1, 0.2], [0.3, 0.1])]).tolist() == [True]
+
+
+def test_the_rest_is_sent_to_a_larger_model(answered):
+    """By the guide's commands, of which the large model answers between the first and the last."""
+    page = (ROOT / "docs/guides/calibrate.md").read_text(encoding="utf-8")
+    section = page.split("## Send the rest to a larger model")[1].split("\n## ")[0]
+    sending, calibrating = re.findall(r"^```sh\n(.+?)^```", section, re.MULTILINE | re.DOTALL)
+    (calibrate,) = commands("docs/guides/calibrate.md", r"tracecal (calibrate (?:.+\\\n)+.+R.html)")
+    assert main(shlex.split(calibrate.replace("\\\n", " "))) == 0
+    score, grep = sending.replace("\\\n", " ").splitlines()
+    assert main(shlex.split(score.replace("0.1", "0.2"))[1:]) == 0
+    subprocess.run(grep, shell=True, check=True)
+    scored, rest = ([*read_lines(answered / name)] for name in ("scored.jsonl", "rest.jsonl"))
+    assert 0 < len(rest) < len(scored) == 94
+    assert [row["id"] for row in rest] == [
+        row["id"] for row in scored if row["confidence"]["keep"] is not True
+    ]
+    assert all(row["request"]["messages"] for row in rest)
+    text = (answered / "labelled.jsonl").read_text(encoding="utf-8")
+    text = re.sub(r'"model":"[^"]+"', '"model":"large"', text)
+    (answered / "large.jsonl").write_text(text, encoding="utf-8")
+    assert main(shlex.split(calibrating.replace("\\\n", " "))[1:]) == 0
+    assert tracecal.Calibrator.load("L.json").fitted_on.model == "large"
 
 
 def test_the_tutorials_example_says_what_it_quotes(answered, capsys):

@@ -24,7 +24,6 @@ COMMANDS = [
     CALIBRATE + "--output C.json --config C.json",
     CALIBRATE + "--output C.json --parts C.json",
     CALIBRATE + "--output C.html --report C.html",
-    "cascade --small a.jsonl --large b.jsonl --output b.jsonl",
     "plan --calibrator c.svg --error-rate 0.1 --picture c.svg",
     "label a.jsonl --output a.jsonl",
     "label x.promise.json --output x.jsonl --error-rate 0.2",
@@ -83,8 +82,8 @@ def test_a_link_to_an_input_is_that_input(link, caplog):
 
 def test_every_option_that_may_name_a_file_is_known_as_one():
     """A new option of text is an input, an output or listed here."""
-    texts = "address task revision model id label columns filter host upstream guarantee"
-    texts += " estimator question large_model allow_host allow_origin one_per also by"
+    texts = "address task revision model id label columns filter host upstream"
+    texts += " estimator question allow_host allow_origin one_per also by"
     known = {*READ, *WRITTEN, *texts.split()}
     for name, command in BY_NAME.items():
         for option in command.build().params:
@@ -115,7 +114,6 @@ def test_a_state_may_hold_the_answers_that_are_watched():
         "explore --answers a.jsonl --output page.jsonl",
         CALIBRATE + "--output C.json --report a.jsonl",
         "plan --accuracy 0.5 --auroc 0.8 --error-rate 0.1 --picture a.png",
-        "cascade --small a.jsonl --large b.jsonl --picture a.gif",
         "replay --answers a.jsonl --weights w --output a.safetensors",
     ],
 )

@@ -15,8 +15,7 @@ from tracecal.calibration.bets import significance_level
 from tracecal.calibration.groups import largest_group as choose_largest_group
 from tracecal.calibration.guarantees.error_rate import GroupedScores, find_thresholds
 from tracecal.calibration.guarantees.sides import FIT_SHARE, MIN_FITTED
-from tracecal.calibration.populations import Population
-from tracecal.calibration.rated_answers import LabelledAnswers
+from tracecal.calibration.populations import LabelledAnswers, Population
 from tracecal.calibration.settings import require_shares
 from tracecal.errors import InputError
 from tracecal.io.randomness import seeded

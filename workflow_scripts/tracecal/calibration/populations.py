@@ -14,13 +14,31 @@ import polars as pl
 from scipy.optimize import minimize
 from scipy.special import expit, logit, ndtri
 
-from tracecal.calibration.rated_answers import LabelledAnswers
 from tracecal.errors import InputError
 
 # Precisions of the normal priors of a curve's intercept and slope, which keep both finite where all
 # answers are right. A slope of 2.5 is steep (Gelman et al. 2008).
 PRECISION = np.array([0.01, 2.5**-2])
 MAX_CORRELATION = 0.9
+
+
+@dataclass(frozen=True)
+class LabelledAnswers:
+    """Labelled answers with probabilities, in groups.
+
+    Attributes
+    ----------
+    group : array [answers]
+        The group of each answer; groups are tested in the order of their numbers.
+    probability : array [answers]
+        The calibrated probability of each answer.
+    correct : array [answers]
+        Whether each answer is correct.
+    """
+
+    group: np.ndarray
+    probability: np.ndarray
+    correct: np.ndarray
 
 
 class Population(Protocol):

@@ -55,27 +55,6 @@ def require_group_size(largest_group: int | None) -> None:
         )
 
 
-class CascadeGuarantees(Strict):
-    """Guarantees of the accuracy of a cascade of two models, each with a threshold."""
-
-    below: tuple[Share, ...] = Field(
-        (0.01, 0.02, 0.05), description="ε: right at most so much less often than the large model"
-    )
-    at_least: tuple[Share, ...] = Field((), description="r: right with at least this probability")
-
-    @field_validator("below", "at_least")
-    @classmethod
-    def _sorted(cls, values: tuple[float, ...]) -> tuple[float, ...]:
-        return tuple(sorted(set(values)))
-
-    def listed(self) -> list[tuple[Literal["below", "at_least"], float]]:
-        """Each guarantee's kind and number."""
-        return [
-            *(("below", value) for value in self.below),
-            *(("at_least", value) for value in self.at_least),
-        ]
-
-
 class RiskControl(Strict):
     """Thresholds with a guarantee on the errors among the answers kept."""
 
@@ -94,11 +73,8 @@ class RiskControl(Strict):
         None,
         le=LARGEST_GROUP,
         description="answers of larger groups (variants of a question, parts of an answer) are "
-        "never kept; null: the smallest size for which these are at most a fifth of the answers. "
-        "Cascades: how many answers a group counts with at most; null: as many as the largest that "
-        "calibrates has",
+        "never kept; null: the smallest size for which these are at most a fifth of the answers",
     )
-    cascades: CascadeGuarantees = CascadeGuarantees()
 
     @field_validator("error_rates")
     @classmethod

@@ -193,7 +193,6 @@ class Calibrator:
         *,
         error_rate: float | None = None,
         recall: float | None = None,
-        guarantee: str | None = None,
         estimator: str | None = None,
         task: str | None = None,
         parts: str | Path | Mapping[str, Any] | None = None,
@@ -211,8 +210,6 @@ class Calibrator:
         recall : float, optional
             Share of right answers to keep, one that `calibrate` tested, alone or with the error
             rate.
-        guarantee : str, optional
-            Guarantee of a cascade's calibrator instead, such as ``"below:0.02"``.
         estimator : str, optional
             One of `estimators`; by default the recommended one, or for answers without entropies
             the best one that needs none.
@@ -247,7 +244,7 @@ class Calibrator:
         >>> calibrator.score([row]).height
         1
         """
-        target = target_of(error_rate, guarantee, recall)
+        target = target_of(error_rate, recall)
         self.predictor(estimator)  # refuses an unknown one before answers are read
         source = answers_in(answers, self.reading(reading), progress=progress)
         stated_parts = parts_in(parts) or self.fitted_on.parts
@@ -266,7 +263,6 @@ class Calibrator:
         entropy: Sequence[float] | None = None,
         *,
         error_rate: float | None = None,
-        guarantee: str | None = None,
         estimator: str | None = None,
         part: str | None = None,
         also: Mapping[str, float | None] | None = None,
@@ -277,7 +273,7 @@ class Calibrator:
         ----------
         surprisal, entropy : list of float
             One number per token, in nats; entropies may be None if the estimator needs none.
-        error_rate, guarantee, estimator
+        error_rate, estimator
             As in `score`.
         part : str, optional
             Name of the part that the tokens belong to, for calibrators of parts.
@@ -303,8 +299,7 @@ class Calibrator:
         True
         """
         predictor = self._choose_predictor(estimator, entropy is not None)
-        target = target_of(error_rate, guarantee)
-        return score_answer(predictor, surprisal, entropy, target, part=part, also=also or {})
+        return score_answer(predictor, surprisal, entropy, error_rate, part=part, also=also or {})
 
     def score_response(
         self,
@@ -312,7 +307,6 @@ class Calibrator:
         request: Mapping[str, Any] | None = None,
         *,
         error_rate: float | None = None,
-        guarantee: str | None = None,
         estimator: str | None = None,
         reading: Reading | None = None,
     ) -> Confidence:
@@ -325,7 +319,7 @@ class Calibrator:
         request : mapping, optional
             The request's settings. If they state no temperature, the answer counts as decoded like
             the labelled answers.
-        error_rate, guarantee, estimator, reading
+        error_rate, estimator, reading
             As in `score`.
 
         Returns
@@ -353,7 +347,7 @@ class Calibrator:
         record = read_response(predictor, response, request, reading or Reading())
         with_entropies = record.entropy is not None or record.surprisal is None
         predictor = self._choose_predictor(estimator, with_entropies)
-        return score_record(predictor, record, target_of(error_rate, guarantee))
+        return score_record(predictor, record, error_rate)
 
     def score_response_parts(
         self,
@@ -361,7 +355,6 @@ class Calibrator:
         request: Mapping[str, Any] | None = None,
         *,
         error_rate: float | None = None,
-        guarantee: str | None = None,
         estimator: str | None = None,
         reading: Reading | None = None,
     ) -> dict[str, Confidence]:
@@ -369,7 +362,7 @@ class Calibrator:
 
         Parameters
         ----------
-        response, request, error_rate, guarantee, estimator, reading
+        response, request, error_rate, estimator, reading
             As in `score_response`.
 
         Returns
@@ -392,8 +385,7 @@ class Calibrator:
         """
         predictor = self.predictor(estimator)
         require_parts(predictor.fitted_on, True)
-        target = target_of(error_rate, guarantee)
-        return score_response_parts(predictor, response, request, target, reading or Reading())
+        return score_response_parts(predictor, response, request, error_rate, reading or Reading())
 
     def report(
         self,

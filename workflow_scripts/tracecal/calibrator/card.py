@@ -22,8 +22,6 @@ from tracecal.calibrator.schema import (
     CARD_VERSION,
     CalibrationData,
     CalibratorFile,
-    CascadeControl,
-    CascadeThreshold,
     ErrorRateControl,
 )
 from tracecal.io.files import write_text
@@ -61,7 +59,6 @@ class Card:
                 Section("Fitted on", _data_lines(fitted_on)),
                 Section("Recommended estimator", recommended),
                 *_control_sections(estimator.risk_control),
-                *_cascade_sections(estimator.cascade),
                 Section("Not to be used for", list(fitted_on.exclusions())),
             ),
         )
@@ -147,21 +144,3 @@ def _control_sections(control: ErrorRateControl | None) -> list[Section]:
     heading = "Risk against coverage, on answers that the fit had not seen"
     drawn = [Section(heading, curve, draw_risk(control))] if curve else []
     return [*drawn, Section("Guarantees", lines)]
-
-
-def _cascade_sections(cascade: CascadeControl | None) -> list[Section]:
-    if cascade is None:
-        return []
-    large = cascade.large or "the larger model"
-    heading = f"Guarantees of a cascade with {large}, each with confidence {cascade.confidence:g}"
-    return [Section(heading, [_cascade_line(entry, large) for entry in cascade.thresholds])]
-
-
-def _cascade_line(entry: CascadeThreshold, large: str) -> str:
-    target = {
-        "below": f"right at most {entry.promised:.1%} less often than {large}",
-        "at_least": f"right in at least {entry.promised:.1%}",
-    }[entry.promise]
-    if entry.threshold is None:
-        return f"{target}: cannot be guaranteed"
-    return f"{target}: {entry.escalated:.0%} of the questions are asked again"

@@ -166,7 +166,7 @@ def confidence_of(
     if target is None:
         return Confidence(probability, lower, upper)
     decision, reason = predictor.keeps(x[:1], target), predictor.why_not(target)
-    deciding = predictor.deciding_inputs(target)
+    deciding = predictor.ranking_inputs
     if decision is not None and not ENTROPY_INPUTS.isdisjoint(deciding):
         unknown = np.isnan(x[0, [predictor.columns.index(name) for name in deciding]]).any()
         reason = NO_ENTROPIES if unknown else other_kind

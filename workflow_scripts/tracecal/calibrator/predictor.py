@@ -23,32 +23,21 @@ from tracecal.errors import InputError
 from tracecal.estimators.registry import LOG_RIDGE_ALSO
 from tracecal.estimators.trace_inputs import NO_CUSTOM, Custom
 
-# The target of the kept answers: an error rate, a recall such as 'recall:0.9', both, as in
-# 'error_rate:0.2,recall:0.9', or a cascade's guarantee such as 'below:0.02'.
+# The target of the kept answers: an error rate, a recall such as 'recall:0.9', or both, as in
+# 'error_rate:0.2,recall:0.9'.
 Target = float | str
 
 
-def target_of(
-    error_rate: float | None, guarantee: str | None, recall: float | None = None
-) -> Target | None:
-    """Combine an error rate, a recall or a guarantee into one target; None without any.
+def target_of(error_rate: float | None, recall: float | None) -> Target | None:
+    """Combine an error rate and a recall into one target; None without either.
 
-    Raises `InputError` for a guarantee together with an error rate or a recall.
-
-    >>> target_of(0.2, None), target_of(0.2, None, recall=0.9)
+    >>> target_of(0.2, None), target_of(0.2, recall=0.9)
     (0.2, 'error_rate:0.2,recall:0.9')
     """
-    if guarantee is not None and (error_rate is not None or recall is not None):
-        raise InputError("give --error-rate or --guarantee, not both.")
     if recall is None:
-        return error_rate if guarantee is None else guarantee
+        return error_rate
     prefix = "" if error_rate is None else f"error_rate:{error_rate:g},"
     return f"{prefix}recall:{recall:g}"
-
-
-def is_of_cascade(target: Target) -> bool:
-    """Whether a target is a cascade's guarantee."""
-    return isinstance(target, str) and "recall:" not in target
 
 
 EXCLUDED = (
@@ -121,37 +110,25 @@ class Predictor:
     @cached_property
     def thresholds(self) -> dict[Target, float | None]:
         """Thresholds by tested target; None for a target without a guarantee."""
-        cascade = self.fits.cascade
         rates = self.control.thresholds if self.control else ()
-        guarantees = cascade.thresholds if cascade else ()
         recall = self.control.recall if self.control else None
-        return (
-            {entry.error_rate: entry.threshold for entry in rates}
-            | (recall.thresholds if recall else {})
-            | {entry.guarantee: entry.threshold for entry in guarantees}
+        return {entry.error_rate: entry.threshold for entry in rates} | (
+            recall.thresholds if recall else {}
         )
 
     @cached_property
     def reasons(self) -> dict[Target, str]:
         """Reasons by tested target without a threshold, a sentence each."""
-        control, cascade = self.control, self.fits.cascade
+        control = self.control
         reasons: dict[Target, str] = {}
         for rate in control.thresholds if control else ():
             if rate.threshold is None:
                 reasons[rate.error_rate] = control.explain(rate)
-        for entry in cascade.thresholds if cascade else ():
-            if entry.reason:
-                reasons[entry.guarantee] = entry.reason
         recall = control.recall if control else None
         for target, threshold in recall.thresholds.items() if recall else ():
             if threshold is None:
                 reasons[target] = recall.alone.reason or EXCLUDED
         return reasons
-
-    @property
-    def large(self) -> str | None:
-        """The large model of a cascade."""
-        return self.fits.cascade.large if self.fits.cascade else None
 
     @property
     def also(self) -> list[str]:
@@ -219,18 +196,7 @@ class Predictor:
         threshold = self.thresholds[target]
         if threshold is None:
             return None
-        if is_of_cascade(target):
-            return self.routing_fit.predict(self.select_inputs(x)) >= threshold
         return self.ranking_score(x) >= threshold
-
-    def deciding_inputs(self, target: Target) -> tuple[str, ...]:
-        """Return the columns that decide about answers at a target."""
-        return self.inputs if is_of_cascade(target) else self.ranking_inputs
-
-    @property
-    def routing_fit(self) -> Fit:
-        """The fit that a cascade's thresholds apply to."""
-        return self.fits.splits[self.fits.cascade.split]
 
     def why_not(self, target: Target) -> str | None:
         """Why no threshold guarantees a tested target; None where one does."""
@@ -241,20 +207,14 @@ class Predictor:
         """Raise `InputError` where the calibrator was not tested for a target."""
         if target in self.thresholds:
             return
-        guarantees = [tested for tested in self.thresholds if isinstance(tested, str)]
-        if isinstance(target, str) and not is_of_cascade(target):
-            raise InputError(
-                f"the calibrator was not tested for {target}; tested: "
-                f"{', '.join(guarantees) or 'no recall'}. Calibrate with --recall for it."
-            )
+        recalls = [tested for tested in self.thresholds if isinstance(tested, str)]
         if isinstance(target, str):
             raise InputError(
-                f"the calibrator of {self.estimator} has no guarantee {target!r}; it has: "
-                f"{', '.join(guarantees) or 'none'}. Choose one of these, or make a calibrator "
-                "with 'tracecal cascade --output'."
+                f"the calibrator was not tested for {target}; tested: "
+                f"{', '.join(recalls) or 'no recall'}. Calibrate with --recall for it."
             )
-        rates = [f"{tested:g}" for tested in self.thresholds if tested not in guarantees]
-        if self.control is None and not guarantees:
+        rates = [f"{tested:g}" for tested in self.thresholds if tested not in recalls]
+        if self.control is None:
             raise InputError(
                 f"the calibrator has no guarantee of {self.estimator}: leave --estimator out, or "
                 f"make one that ranks by it ('tracecal calibrate --estimator {self.estimator}')."

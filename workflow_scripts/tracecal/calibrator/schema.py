@@ -350,36 +350,6 @@ class ErrorRateControl(_Extensible):
         )
 
 
-class CascadeThreshold(_Extensible):
-    """One guarantee of the accuracy of a cascade of two models."""
-
-    promise: Literal["below", "at_least"]
-    promised: Share
-    threshold: Share | None
-    n: int = Field(ge=0, description="questions tested")
-    groups: int = Field(ge=0, description="tested")
-    largest_group: GroupSize = Field(description="with how many answers a group counts at most")
-    escalated: Share
-    accuracy: Share | None
-    small_accuracy: Share | None
-    large_accuracy: Share | None
-    reason: str | None = None
-
-    @property
-    def guarantee(self) -> str:
-        """Its name, such as ``below:0.02``."""
-        return f"{self.promise}:{self.promised:g}"
-
-
-class CascadeControl(_Extensible):
-    """Thresholds from which the small model's answer is kept instead of asking the `large` one."""
-
-    large: str | None
-    split: int = Field(0, description="whose fit gives the probabilities")
-    confidence: Share
-    thresholds: tuple[CascadeThreshold, ...]
-
-
 @dataclass(frozen=True)
 class Reference:
     """Ranking scores and lengths of answers that tested, for monitors to compare with."""
@@ -426,16 +396,9 @@ class CalibratedEstimator(EstimatorFits):
     """One estimator: its fits, its guarantees, and reference values of its answers."""
 
     risk_control: ErrorRateControl | None = None
-    cascade: CascadeControl | None = None
     reference: Reference | None = None
     definition: str | None = Field(None, description="of an estimator of the user's own")
     held_out: HeldOut | None = None
-
-    @model_validator(mode="after")
-    def _require_routing_fit(self) -> Self:
-        if self.cascade is not None and self.cascade.split not in self.splits:
-            raise ValueError(f"splits has no fit of the cascade's split {self.cascade.split}")
-        return self
 
     @model_serializer(mode="wrap")
     def _without_unstated(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import polars as pl
 
 from tracecal.answers.record import ALSO
 from tracecal.calibration.groups import sized_groups
-from tracecal.calibrator.predictor import Predictor, Target, is_of_cascade
+from tracecal.calibrator.predictor import Predictor, Target
 from tracecal.calibrator.trace_kinds import compare_kinds
 from tracecal.errors import InputError
 from tracecal.estimators.trace_inputs import TRACE_INPUTS, compute_bounded_inputs
@@ -41,10 +41,9 @@ def score_answers(
     kind of trace than the calibrator, or if its inputs need more than traces.
     """
     why_not = None if target is None else predictor.why_not(target)
-    deciding = None if target is None or why_not else predictor.deciding_inputs(target)
+    deciding = None if target is None or why_not else predictor.ranking_inputs
     undecided = compare_kinds(answers, predictor.fitted_on, task, deciding)
-    is_grouped = target is not None and not is_of_cascade(target)
-    groups = sized_groups(answers.with_columns(correct=NO_LABEL)) if is_grouped else None
+    groups = sized_groups(answers.with_columns(correct=NO_LABEL)) if target is not None else None
     _require_trace_inputs(predictor)
     columns = list(predictor.columns)
     bounded = compute_bounded_inputs(answers, columns, predictor.custom)

@@ -1,7 +1,7 @@
 """The commands that call a function of the API and print or save what it returns.
 
-`pick`, `agree` and `plan` are about labels, `check` about a guarantee, `cascade` about two models;
-`explore` makes a page, and `replay` traces answers.
+`pick`, `agree` and `plan` are about labels, `check` about a guarantee; `explore` makes a page, and
+`replay` traces answers.
 """
 
 from typing import Any
@@ -109,36 +109,3 @@ def check(*, answers: str, output: str | None = None, **options: Any) -> None:
     print(printable(f"{result}"))
     if result.exit_code:
         raise typer.Exit(result.exit_code)
-
-
-@command(
-    "know what escalating to a large model is worth",
-    "tracecal cascade --small small.jsonl --large large.jsonl --picture cascade.svg",
-    options_of="cascade",
-    endings={"picture": (".svg", ".pdf", ".png")},
-    panels={"Prices of a million tokens": ("small_price", "large_price")},
-)
-def cascade(
-    *,
-    small: str,
-    large: str,
-    output: str | None = None,
-    picture: str | None = None,
-    **options: Any,
-) -> None:
-    """
-    Parameters
-    ----------
-    output : path, optional
-        The small model's calibrator, with the thresholds: a JSON file.
-    picture : path, optional
-        A picture: .svg, .pdf or .png.
-    """
-    if picture:
-        require_installed("--picture", "pictures", "matplotlib")
-    result = tracecal.cascade(small, large, **options)
-    if output:
-        result.calibrator.save(output)
-    if picture:
-        result.picture(picture)
-    print(printable(f"{result}"))

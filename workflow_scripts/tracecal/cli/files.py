@@ -9,7 +9,7 @@ from tracecal.errors import InputError
 
 # All commands' options that name a file or folder which is read, and a file which is written.
 READ = (
-    *("answers", "second", "beside", "small", "large", "labels", "calibrator", "config", "parts"),
+    *("answers", "second", "beside", "labels", "calibrator", "config", "parts"),
     *("weights", "estimators", "requests", "unlabelled"),
 )
 WRITTEN = ("output", "report", "explorer", "picture", "record_file", "state", "watch")

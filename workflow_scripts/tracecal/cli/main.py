@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import tracecal
-from tracecal.cli.api_commands import agree, cascade, check, explore, pick, plan, replay
+from tracecal.cli.api_commands import agree, check, explore, pick, plan, replay
 from tracecal.cli.calibrate import calibrate
 from tracecal.cli.card import card
 from tracecal.cli.command import Command
@@ -30,7 +30,6 @@ PANELS: dict[str, tuple[Command, ...]] = {
     "Your answers": (reading,),
     "Labels": (pick, label, agree, plan),
     "Calibrated confidence": (calibrate, score, explore, card),
-    "A small and a large model": (cascade,),
     "In operation": (serve, watch, check),
     "Answers without log-probabilities": (replay,),
     "More help": (settings,),

@@ -28,7 +28,7 @@ FORMULA = r"^[=+\-@\t\r]"
     options_of="Calibrator.score",
     texts_of=["Calibrator.load"],
     panels={
-        "Which answers are kept": ("error_rate", "recall", "guarantee"),
+        "Which answers are kept": ("error_rate", "recall"),
         "What is scored": ("estimator", "estimators", "task", "parts"),
     },
 )
