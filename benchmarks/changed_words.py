@@ -19,8 +19,8 @@ import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
 
+from trace_workflow.figures import figure_style
 from tracecal.features.operators import WINDOW
-from tracecal.pages import figure_style
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "changed_words.svg"
 CAPTION = "How often each way of choosing a word chooses one that people changed."

@@ -18,12 +18,11 @@ from snakemake.utils import update_config
 from trace_workflow.analyses import few_labels
 from trace_workflow.analyses.study_files import StudyFiles
 from trace_workflow.config.run import Run, load_run
-from trace_workflow.figures import labels_needed
+from trace_workflow.figures import figure_style, labels_needed
 from trace_workflow.plan.plan import plan
 from trace_workflow.tables.few_labels import LABELS
 from tracecal.estimators.estimator import Entry
 from tracecal.io.input_files import read_yaml
-from tracecal.pages import figure_style
 
 ROOT = Path(__file__).resolve().parents[1]
 ALL = "all models"

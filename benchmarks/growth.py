@@ -14,11 +14,11 @@ from matplotlib.figure import Figure
 
 from benchmarks import calibration, decoding, operators, workflow
 from benchmarks.timing import Row, alone, cpu_seconds
+from trace_workflow.figures import figure_style
 from trace_workflow.models.decoding import decode
 from tracecal.calibration.predictions import calibrate_all
 from tracecal.capture.stop_strings import StopStrings
 from tracecal.features.features import answer_features
-from tracecal.pages import figure_style
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "growth.svg"
 TASKS, ANSWERS, AT_ONCE = 4, 1_000, 8

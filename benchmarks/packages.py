@@ -35,9 +35,9 @@ from benchmarks.pages import replace_table
 from benchmarks.real_sets import ROOT, AnswerSet, named_folder, read_real_sets
 from benchmarks.timing import Row, paired
 from simulations.guarantees import POPULATIONS, GroupPopulation
+from trace_workflow.figures import figure_style
 from tracecal.answers.sources import answers_in
 from tracecal.io.log import LOGGER
-from tracecal.pages import figure_style
 
 PAGE, PICTURE = ROOT / "docs" / "background" / "compared.md", ROOT / "docs" / "compared.svg"
 CAPTION = "Share of answers kept, and how often the error rate was broken, by package and labels."

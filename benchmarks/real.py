@@ -26,6 +26,7 @@ from benchmarks.intervals import Interval, broken, kept_cell, mean_over_sets
 from benchmarks.pages import replace_table
 from benchmarks.real_sets import ROOT, AnswerSet, named_folder, read_real_sets
 from benchmarks.timing import Row, cpu_seconds
+from trace_workflow.figures import figure_style
 from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibrator.catalogue import LOG_RIDGE, MEAN_OF_THREE, SURPRISAL_RIDGE
 from tracecal.calibrator.recommendation import MIN_LABELS_OF_MEAN
@@ -34,7 +35,6 @@ from tracecal.estimators.estimator import Estimator
 from tracecal.estimators.registry import ESTIMATORS
 from tracecal.io.log import LOGGER
 from tracecal.io.randomness import seeded
-from tracecal.pages import figure_style
 
 PAGE = ROOT / "docs" / "background" / "real_answers.md"
 PICTURES = {name: ROOT / "docs" / f"{name}.svg" for name in ("brier", "kept")}

@@ -20,12 +20,12 @@ from scipy.special import entr, expit, logit
 
 from benchmarks.few_labels import cell
 from trace_workflow.analyses import few_labels
+from trace_workflow.figures import figure_style
 from trace_workflow.tables.few_labels import LABELS
 from tracecal.calibration.splits import make_splits
 from tracecal.estimators.estimator import PICKED
 from tracecal.estimators.registry import ESTIMATORS, ON_LOGARITHMS
 from tracecal.estimators.trace_inputs import compute_inputs
-from tracecal.pages import figure_style
 
 ANSWERS, SETS, SPLITS, RESAMPLES, SEED = 1200, 3, 20, 500, 2026
 BASELINES = ("seq_logp", "len_norm_logp", "mean_token_entropy", "length_alone")

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
 from trace_workflow.analyses.explorer_answers import AnswerFiles, read_explorer_answers
+from trace_workflow.figures import figure_style
 from tracecal.errors import InputError
-from tracecal.pages import figure_style
 
 ESTIMATOR = "trace_plus"
 MAX_TOKENS = 6  # of an answer with its stop token

@@ -2,10 +2,10 @@
 
 from importlib import import_module
 
+from trace_workflow.figures import figure_style
 from trace_workflow.jobs.job import job
 from tracecal.estimators.estimator import Entry
 from tracecal.io.files import read_parquet
-from tracecal.pages import figure_style
 
 with job(snakemake):
     module = import_module(f"trace_workflow.figures.{snakemake.wildcards.figure}")

@@ -14,6 +14,7 @@ from support import synthetic
 from support.scripts import run_script
 from support.synthetic import ENTRIES, MODELS, OPTIONS, TASKS
 from trace_workflow.analyses.averages import averages
+from trace_workflow.figures import figure_style
 from trace_workflow.figures.model_landscape import best_baselines, limits
 from trace_workflow.figures.model_landscape import draw as model_landscape
 from trace_workflow.figures.performance_overview import draw as performance_overview
@@ -22,7 +23,6 @@ from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.table import as_in_paper
 from tracecal.errors import InputError
 from tracecal.estimators.estimator import Entry
-from tracecal.pages import figure_style
 
 METRICS = synthetic.study(splits=3)
 MAIN = {"model": "tiny_a", "tasks": list(TASKS)}

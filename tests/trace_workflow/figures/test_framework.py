@@ -12,13 +12,13 @@ from matplotlib.figure import Figure
 
 from support.arrow_files import write_arrow
 from support.scripts import run_script
+from trace_workflow.figures import figure_style
 from trace_workflow.figures.drawable_text import drawable, is_legible, token_label, wrap
 from trace_workflow.figures.framework import HEIGHT, draw_framework, peak_window
 from trace_workflow.figures.framework_example import FEATURES, FrameworkExample
 from tracecal.features.features import answer_features
 from tracecal.features.operators import window_peak
 from tracecal.io.traces import TRACES, provenance
-from tracecal.pages import figure_style
 
 
 def example(question="Who founded it?", tokens=("The", " cat", " sat"), probability=0.5, **values):

@@ -3,9 +3,9 @@
 import polars as pl
 import pytest
 
+from trace_workflow.figures import figure_style
 from trace_workflow.figures.labels_needed import draw, message, shared_means
 from tracecal.estimators.registry import ESTIMATORS
-from tracecal.pages import figure_style
 
 LABELS = {"trace_plus": "TRACE+", "log_ridge": "Log ridge", "seq_logp": "SeqLogP"}
 ENTRIES = [entry for entry in ESTIMATORS if entry.id in {*LABELS, "len_norm_logp"}]

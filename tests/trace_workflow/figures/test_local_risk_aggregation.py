@@ -3,9 +3,9 @@
 import polars as pl
 import pytest
 
+from trace_workflow.figures import figure_style
 from trace_workflow.figures.local_risk_aggregation import draw as local_risk_aggregation
 from tracecal.features.operators import WINDOW
-from tracecal.pages import figure_style
 
 SELECTED = pl.DataFrame(
     {

@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 
 from support.synthetic import ENTRIES, MODELS, TASKS
+from trace_workflow.figures import figure_style
 from trace_workflow.figures.paired_differences import draw, message
-from tracecal.pages import figure_style
 
 COUNTS = {"svamp": 60, "trivia": 1234}
 ACCURACY = pl.DataFrame(

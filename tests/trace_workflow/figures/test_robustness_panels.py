@@ -15,6 +15,7 @@ from trace_workflow.analyses.calibration_size import SHARES
 from trace_workflow.analyses.length_stratified import STRATA
 from trace_workflow.analyses.reliability_selective import BINS, CURVE, POOLED
 from trace_workflow.config import paper
+from trace_workflow.figures import figure_style
 from trace_workflow.figures.robustness_panels import (
     COVERAGES,
     EstimatorPoint,
@@ -36,7 +37,6 @@ from trace_workflow.tables.paper_comparison import compare_with_paper
 from trace_workflow.tables.reliability_selective import METRICS
 from tracecal.estimators.estimator import Entry
 from tracecal.estimators.registry import ESTIMATORS, REPRESENTATIVE
-from tracecal.pages import figure_style
 
 MODEL = "qwen2.5-7b-instruct"
 PAPER_TASKS = {"mlqa": "MLQA", "svamp": "SVAMP", "triviaqa": "TriviaQA", "truthfulqa": "TruthfulQA"}

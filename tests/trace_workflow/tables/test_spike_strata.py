@@ -14,6 +14,7 @@ from trace_workflow.analyses.spike_modeling import FEATURE_SETS as ANALYSED
 from trace_workflow.analyses.spike_modeling import MODELING
 from trace_workflow.analyses.spike_strata import spike_quintiles, spike_strata
 from trace_workflow.config import paper
+from trace_workflow.figures import figure_style
 from trace_workflow.figures.spike_evidence import draw as spike_evidence
 from trace_workflow.figures.spike_evidence import message
 from trace_workflow.tables import spike_modeling as modeling_module
@@ -24,7 +25,6 @@ from trace_workflow.tables.latex import render_latex
 from trace_workflow.tables.paper_comparison import compare_with_paper
 from trace_workflow.tables.spike_modeling import FEATURE_SETS
 from tracecal.calibration.resampling import Resampling
-from tracecal.pages import figure_style
 
 PAPER = paper.read()
 QWEN = {"qwen2.5-7b-instruct": "Qwen"}

@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 from support.explorer_answers import ESTIMATORS, MODELS, TASKS, answers
+from trace_workflow.figures import figure_style
 from tracecal.explorer import page
 from tracecal.explorer.contents import contents, darkest
-from tracecal.pages import figure_style
 
 ANSWERS = answers(6)
 DATA = contents(ANSWERS, ESTIMATORS, MODELS, TASKS, "trial", 99)

@@ -5,7 +5,7 @@ from functools import cache
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 
-from tracecal.pages import figure_style as style
+from trace_workflow.figures import figure_style as style
 
 ELLIPSIS = "…"
 NO_GLYPH = "□"

@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from trace_workflow.analyses.few_labels import ORACLE
+from trace_workflow.figures import figure_style as style
 from trace_workflow.tables.few_labels import LABELS, NOTHING
 from tracecal.estimators.estimator import PICKED, TRACE_PLUS, Entry
-from tracecal.pages import figure_style as style
 
 METRIC = "brier"
 SPACING = 0.1  # between estimators, per distance between two numbers of labels

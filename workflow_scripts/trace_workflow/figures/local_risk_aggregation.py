@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from trace_workflow.figures import figure_style as style
 from tracecal.features.operators import WINDOW
-from tracecal.pages import figure_style as style
 
 HEIGHT, ROW = 1.75, 0.058  # inches: without rows, and of a row
 COLORS = {False: "YlOrRd", True: "Greys"}

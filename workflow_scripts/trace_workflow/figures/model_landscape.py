@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from trace_workflow.figures import figure_style as style
 from trace_workflow.figures.study_averages import (
     MISSING,
     Averages,
@@ -19,7 +20,6 @@ from trace_workflow.figures.study_averages import (
 )
 from trace_workflow.tables.study_results import Labels
 from tracecal.estimators.estimator import TRACE_PLUS, Entry
-from tracecal.pages import figure_style as style
 
 # Points further from the quartiles, in interquartile ranges, stand at the edge of their panel.
 MAX_RANGES = 1.5

@@ -7,10 +7,10 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from trace_workflow.figures import figure_style as style
 from trace_workflow.tables.study_results import Labels, rows_by
 from trace_workflow.tables.wording import join_names
 from tracecal.estimators.estimator import Entry
-from tracecal.pages import figure_style as style
 
 METRIC = "auroc"
 ROW = 0.25  # inches

@@ -7,6 +7,7 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from trace_workflow.figures import figure_style as style
 from trace_workflow.figures.study_averages import (
     MISSING,
     Average,
@@ -19,7 +20,6 @@ from trace_workflow.tables.metric_names import METRIC_NAMES, METRICS
 from trace_workflow.tables.study_results import Labels
 from trace_workflow.tables.wording import join_names
 from tracecal.estimators.estimator import TRACE_PLUS, Entry
-from tracecal.pages import figure_style as style
 
 ROW_HEIGHT = 0.165
 LANE = 0.13  # between the points of one model, per distance between two models

@@ -16,9 +16,9 @@ from matplotlib.figure import Figure
 from scipy.stats import t
 
 from trace_workflow.analyses.length_stratified import STRATA
+from trace_workflow.figures import figure_style as style
 from trace_workflow.figures.study_averages import MISSING, by_model, select_models
 from tracecal.estimators.estimator import Entry
-from tracecal.pages import figure_style as style
 
 METRICS = {"brier": ("Brier", -1.0), "auroc": ("AUROC", 1.0)}
 HEIGHT = 7.6

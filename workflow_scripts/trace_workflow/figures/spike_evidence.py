@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from tracecal.pages import figure_style as style
+from trace_workflow.figures import figure_style as style
 
 HEIGHT = 3.7
 WIDTH = 0.36

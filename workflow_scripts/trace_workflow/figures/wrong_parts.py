@@ -7,9 +7,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from trace_workflow.analyses.localisation import CHANCE, POINTERS
+from trace_workflow.figures import figure_style as style
 from trace_workflow.tables.localisation import POINTER_NAMES
 from trace_workflow.tables.study_results import rows_by
-from tracecal.pages import figure_style as style
 
 ROW, HEIGHT = 0.24, 1.3  # inches: for each pointer, and for the rest of a panel
 NOTHING = "No answer holds right and wrong parts."

@@ -13,20 +13,14 @@ from textwrap import fill
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
-from tracecal.errors import InputError
+import matplotlib
+import matplotlib.style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
 from tracecal.estimators.estimator import Entry
 from tracecal.io.files import atomic_write, write_text
-
-try:
-    import matplotlib
-    import matplotlib.style
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-except ModuleNotFoundError as error:
-    raise InputError(
-        f"a picture needs {error.name}, which is not installed: pip install 'tracecal[pictures]'"
-    ) from error
 
 COLUMN_WIDTH = 3.03
 TEXT_WIDTH = 6.3
