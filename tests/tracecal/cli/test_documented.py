@@ -111,7 +111,7 @@ def test_programs_score_answers(answered, capsys):
 
 def test_the_rest_is_sent_to_a_larger_model(answered):
     """By the guide's commands, of which the large model answers between the first and the last."""
-    page = (ROOT / "docs/guides/calibrate.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/guides/targets.md").read_text(encoding="utf-8")
     section = page.split("## Send the rest to a larger model")[1].split("\n## ")[0]
     sending, calibrating = re.findall(r"^```sh\n(.+?)^```", section, re.MULTILINE | re.DOTALL)
     (calibrate,) = commands("docs/guides/calibrate.md", r"tracecal (calibrate (?:.+\\\n)+.+R.html)")
