@@ -4,7 +4,7 @@ PYTHON ?= python3
 CORES ?= $(shell nproc)
 BIN := .venv/bin
 
-.PHONY: help demo run report pictures reference examples notebooks test test-runs test-real validate test-slurm test-cloud test-lowest test-wheel test-recipes test-vllm test-evaluators soak bench docs lint format clean
+.PHONY: help demo run report pictures reference examples notebooks test test-runs test-pages test-slow test-real validate test-slurm test-cloud test-lowest test-wheel test-recipes test-vllm test-evaluators soak bench docs lint format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -49,6 +49,13 @@ test: .venv/installed ## run the tests
 # Whole runs, and what a finished one plans after changes: minutes; CI runs all these targets.
 test-runs: .venv/installed ## run the workflow; kill, damage and restart it, and plan it after changes
 	$(BIN)/python -m pytest -m runs -n 3 --dist loadfile --no-loadscope-reorder tests/workflow
+
+# Without Chromium and LaTeX, which .ci/run installs, they skip.
+test-pages: .venv/installed ## open pages in Chromium, and set tables with LaTeX
+	$(BIN)/python -m pytest -m "pages and not runs and not evaluators" -n 3 --dist loadfile
+
+test-slow: .venv/installed ## kill processes in the middle of their work, and draw thousands of data sets
+	$(BIN)/python -m pytest -m slow -n 3 --dist loadfile
 
 # Thousands of data sets for each claim.
 validate: .venv/installed ## simulate the guarantees that tables state; minutes

@@ -61,6 +61,7 @@ def test_the_pair_is_the_most_trusted_right_and_the_least_trusted_wrong_short_an
         pair.choose(answers.filter("correct"))
 
 
+@pytest.mark.pages
 def test_a_page_is_pictured_with_its_answers(tmp_path):
     installed()
     pages = []

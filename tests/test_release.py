@@ -83,6 +83,7 @@ def site(tmp_path_factory):
     return site
 
 
+@pytest.mark.pages
 def test_the_site_is_searched_from_a_disk(site, tmp_path):
     with started(tmp_path / "profile") as browser:
         browser.open(site / "index.html", "?q=proxy")

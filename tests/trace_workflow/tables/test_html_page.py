@@ -9,6 +9,8 @@ from support.chromium import started
 from trace_workflow.tables.html_page import render_html
 from trace_workflow.tables.table import Column, Table
 
+pytestmark = pytest.mark.pages
+
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):

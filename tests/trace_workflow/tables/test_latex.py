@@ -61,6 +61,7 @@ def written(made, folder):
     return paths
 
 
+@pytest.mark.pages
 @pytest.mark.parametrize("setup", SETUPS)
 def test_tables_compile_together_and_nothing_is_too_wide(setup, tmp_path):
     paths = written(tables(), tmp_path / "tables")
@@ -68,6 +69,7 @@ def test_tables_compile_together_and_nothing_is_too_wide(setup, tmp_path):
     assert (tmp_path / "paper.pdf").stat().st_size > 10_000
 
 
+@pytest.mark.pages
 @pytest.mark.parametrize("setup", SETUPS)
 def test_what_is_too_wide_or_missing_is_noticed(setup, tmp_path):
     bad = cited("bad", f"A caption with {'W' * 200}.", "nobody1999")
@@ -76,6 +78,7 @@ def test_what_is_too_wide_or_missing_is_noticed(setup, tmp_path):
         assert sign in found
 
 
+@pytest.mark.pages
 def test_the_whole_bibliography_compiles(tmp_path):
     made = written([cited("all", "C.", ",".join(sorted(KNOWN)))], tmp_path / "t")
     assert typeset(made, paper.BIBLIOGRAPHY, "minimal", tmp_path) == []

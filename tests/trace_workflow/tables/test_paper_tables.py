@@ -203,6 +203,7 @@ def test_each_cell_reads_as_the_papers(paper, name):
     assert ours == theirs
 
 
+@pytest.mark.pages
 @pytest.mark.parametrize("added", [False, True])
 def test_everything_is_set_in_seven_points_within_the_page(tmp_path, added):
     made_up = [made(name) if added else as_in_paper(made(name)) for name in NAMES]

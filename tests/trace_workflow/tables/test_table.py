@@ -253,6 +253,7 @@ def test_html_table_is_rectangular():
         assert sum(int(width[1]) if width else 1 for width in widths) == 4
 
 
+@pytest.mark.pages
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="needs pdflatex")
 def test_latex_compiles_with_hostile_labels(tmp_path):
     (tmp_path / "t.tex").write_text(render_latex(table(HOSTILE, HOSTILE, notes=(HOSTILE,))))

@@ -455,6 +455,7 @@ def test_an_answer_can_be_copied_as_json(browser, explorer):
     )
 
 
+@pytest.mark.pages
 def test_a_phone_shows_the_answer_without_scrolling(tmp_path, explorer):
     with started(tmp_path / "profile", width=500, height=800) as phone:
         phone.open(explorer)
