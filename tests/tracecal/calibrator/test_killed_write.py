@@ -99,6 +99,7 @@ class Calibrations:
         return CalibratorFile.read(self.output).fitted_on.checksum
 
 
+@pytest.mark.slow
 def test_calibrate_that_is_killed_leaves_no_file_the_old_one_or_a_whole_one(tmp_path):
     for number in range(2):
         answers(60, seed=number).write_ndjson(tmp_path / f"{number}.jsonl")

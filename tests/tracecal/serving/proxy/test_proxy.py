@@ -455,6 +455,7 @@ def test_connections_without_a_free_file_handle_are_one_line_and_no_traceback(ca
 # All of it at once; `python -m support.load` does it for minutes.
 
 
+@pytest.mark.slow
 def test_under_load_no_living_client_loses_its_request_and_nothing_crosses(tmp_path):
     result, (before, after), memory, log = load.run(40, 4, tmp_path)
     assert result.lost == []

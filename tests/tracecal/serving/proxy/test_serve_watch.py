@@ -212,6 +212,7 @@ def _write(name, path, settings):
         store.add_labels([(ids[1], True), ("same", False)])
 
 
+@pytest.mark.slow
 def test_writers_of_one_state_at_once_lose_and_repeat_nothing(tmp_path):
     path, settings, context = (
         tmp_path / "s.db",
@@ -253,6 +254,7 @@ def test_without_it_the_paths_are_the_servers(client):
     assert [path for path, *_ in upstream.asked] == ["/metrics"]
 
 
+@pytest.mark.slow
 def test_kills_under_traffic_leave_the_state_of_one_pass(tmp_path):
     kills.run(2, tmp_path)
 
