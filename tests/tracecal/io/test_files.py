@@ -62,9 +62,13 @@ def test_a_full_disk_is_said_with_the_folders_name(tmp_path, error):
     assert list((tmp_path / "results").iterdir()) == []
 
 
-def test_a_full_disk_is_said_where_the_checksum_no_longer_fits(tmp_path):
+def test_a_full_disk_is_said_where_the_checksum_no_longer_fits(tmp_path, monkeypatch):
     path = tmp_path / "value.json"
-    checksum_path(path).symlink_to("/dev/full")
+
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("tracecal.io.files.write_sum", full)
     with pytest.raises(OSError, match=r"No space left on device: '.*value\.json'"):
         write_json({}, path)
 
@@ -74,6 +78,33 @@ def test_a_killed_jobs_leftover_is_overwritten(tmp_path):
     write_json([1], tmp_path / "value.json")
     assert {file.name for file in tmp_path.iterdir()} == {"value.json", ".value.json.sha256"}
     assert read_json(tmp_path / "value.json") == [1]
+
+
+def second_name(path, victim):
+    os.link(victim, path)
+
+
+@pytest.mark.parametrize(
+    "occupy",
+    [Path.symlink_to, second_name, lambda path, _: os.mkfifo(path), lambda path, _: path.mkdir()],
+    ids=["link", "second name", "pipe", "folder"],
+)
+def test_a_temporary_name_that_is_another_files_is_refused(tmp_path, occupy):
+    victim = tmp_path / "victim.txt"
+    victim.write_text("mine")
+    occupy(tmp_path / ".a.txt.part", victim)
+    with pytest.raises(InputError, match=r"\.a\.txt\.part is a link, .*: remove it"):
+        write_text("new", tmp_path / "a.txt")
+    assert victim.read_text() == "mine" and not (tmp_path / "a.txt").exists()
+
+
+@pytest.mark.parametrize("occupy", [Path.symlink_to, second_name])
+def test_a_checksum_is_not_written_to_another_file(tmp_path, occupy):
+    victim = tmp_path / "victim.txt"
+    victim.write_text("mine")
+    occupy(checksum_path(tmp_path / "a.json"), victim)
+    write_json([1], tmp_path / "a.json")
+    assert victim.read_text() == "mine" and read_json(tmp_path / "a.json") == [1]
 
 
 def test_of_two_who_write_one_file_the_second_is_refused_and_spoils_nothing(tmp_path):

@@ -64,6 +64,7 @@ def checksum_path(path: str | Path) -> Path:
 def write_sum(path: str | Path) -> None:
     """Write the checksum of a file or folder beside it, with the place where it belongs."""
     text = _checksum_text(digest(path), place_in_run(path), MADE_WITH.get())
+    checksum_path(path).unlink(missing_ok=True)  # a link, or a second name of another file
     checksum_path(path).write_text(text, encoding="utf-8")
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracecal.errors import InputError, require_columns, unreadable
 from tracecal.io.checksums import checksum_path, require_sum, write_sum
-from tracecal.io.regular_files import read_regular, require_readable
+from tracecal.io.regular_files import open_own, read_regular, require_readable
 from tracecal.io.seals import SEALED, blank, made_with, require_own, seal
 
 if TYPE_CHECKING:  # slow to load, and not needed at import
@@ -84,7 +84,7 @@ def _locked(path: Path, part: Path) -> Iterator[None]:
     Raises `InputError` where another process holds it.
     """
     while True:
-        with part.open("ab") as handle:
+        with open(part, "ab", opener=open_own) as handle:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

@@ -3,7 +3,7 @@
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -55,6 +55,21 @@ def open_regular(path: str | Path, max_bytes: int) -> Iterator[BinaryIO]:
     with open(path, "rb", opener=open_without_waiting) as file:
         require_readable(path, os.fstat(file.fileno()), max_bytes)
         yield file
+
+
+def open_own(path: str, flags: int) -> int:
+    """An opener for `open` that makes a file or opens one with this name alone.
+
+    Raises `InputError` for a link, a pipe, or a second name of another file.
+    """
+    with suppress(FileNotFoundError):
+        status = os.lstat(path)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+            raise InputError(
+                f"{path} is a link, a pipe, a folder or a second name of another file, and would "
+                "hold what is being written: remove it."
+            )
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
 
 
 def open_without_waiting(path: str, flags: int) -> int:
