@@ -1,5 +1,6 @@
-"""A run's answers as logs that Inspect reads, scores and shows: make test-evaluators."""
+"""examples/inspect_log.py: a run's answers as logs that Inspect reads, scores and shows."""
 
+import importlib
 import os
 import socket
 import subprocess
@@ -14,27 +15,26 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from support import chromium
 from support.finished_run import ANSWERS, MODEL, TASK, write_run
-from trace_workflow.commands.inspect_log import write_logs
 from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
 from tracecal.calibrator.scoring import DIGITS
 from tracecal.errors import InputError
 
+pytest.importorskip("inspect_ai", reason="Inspect is not installed: make test-evaluators")
+inspect_log = importlib.import_module("examples.inspect_log")
 pytestmark = pytest.mark.evaluators
-ROOT = Path(__file__).resolve().parents[2]
-SMOKE = str(ROOT / "config/smoke.yaml")
+RUN = Path("results/smoke")
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     """The folder of a run with its logs, and what the run holds of MODEL and TASK."""
-    pytest.importorskip("inspect_ai", reason="Inspect is not installed: make test-evaluators")
     folder = tmp_path_factory.mktemp("run")
     held = write_run(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         for _ in range(2):  # a second call replaces the files
-            said = write_logs(SMOKE, Path("logs"), error_rate=0.3)
+            said = inspect_log.write_logs(RUN, Path("logs"), error_rate=0.3)
     assert said == f"{3 * ANSWERS:,} answers in 3 logs in logs"
     return folder, held
 
@@ -150,10 +150,71 @@ def test_inspects_viewer_shows_the_answers(viewer, tmp_path, monkeypatch):
         assert browser.complaints == []
 
 
-def test_what_is_not_there_is_named(written, tmp_path, monkeypatch):
-    monkeypatch.chdir(written[0])
-    with pytest.raises(InputError, match="arithmetic.json has no 'trace'; it has seq_logp"):
-        write_logs(SMOKE, tmp_path, estimator="trace")
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match="arithmetic.json is not there yet; first run: snakemake"):
-        write_logs(SMOKE, tmp_path)
+def test_what_is_not_there_is_named(written, tmp_path):
+    with pytest.raises(InputError, match="arithmetic.parquet has no 'trace'; it has seq_logp"):
+        inspect_log.write_logs(written[0] / RUN, tmp_path, estimator="trace")
+    with pytest.raises(InputError, match="has no predictions; is the run finished"):
+        inspect_log.write_logs(tmp_path, tmp_path)
+
+
+@pytest.fixture
+def decided(written):
+    """From an error rate and thresholds to the decisions on the answers of MODEL and TASK."""
+    run = written[0] / RUN
+    predictions = pl.read_parquet(run / f"predictions/{MODEL}/{TASK}.parquet")
+    answers = inspect_log.read_answers(run, MODEL, TASK, predictions)
+    held_out = predictions.filter(split=0)
+
+    def decide(rate, thresholds, answers=answers):
+        decisions = inspect_log.decisions(answers, held_out, thresholds, rate)
+        return dict(zip(answers["example_id"], decisions, strict=True))
+
+    decide.answers = answers
+    return decide
+
+
+@pytest.fixture
+def thresholds(written):
+    rows = pl.read_parquet(written[0] / RUN / "analyses/risk_coverage.parquet")
+    return rows.filter(model=MODEL, task=TASK).to_dicts()
+
+
+def test_answers_of_the_split_that_tests_are_kept_from_the_threshold_on(
+    written, decided, thresholds
+):
+    decisions = decided(0.3, thresholds)
+    [entry] = [entry for entry in thresholds if entry["error_rate"] == 0.3]
+    held_out = written[1]["predictions"].filter(split=0)
+    expected = dict.fromkeys(decisions) | {
+        example_id: probability >= entry["threshold"]
+        for example_id, probability in held_out.select("example_id", "probability").iter_rows()
+    }
+    assert {example_id: each.keep for example_id, each in decisions.items()} == expected
+    # As many as the test counted.
+    assert sum(each.keep is True for each in decisions.values()) == entry["kept"] > 0
+    kept = next(each for each in decisions.values() if each.keep)
+    assert "at least the threshold" in kept.reason
+    assert "for at most 30% wrong" in kept.reason
+
+
+def test_what_is_not_decided_says_why(decided, thresholds):
+    def reasons(rate, thresholds):
+        decisions = decided(rate, thresholds).values()
+        assert {each.keep for each in decisions} == {None}
+        return {each.reason for each in decisions}
+
+    assert reasons(None, thresholds) == {"no error rate is asked for"}
+    assert reasons(0.3, []) == {"no threshold was tested"}
+    [unreached] = [entry for entry in thresholds if entry["error_rate"] == 0.01]
+    assert reasons(0.01, thresholds) == {unreached["reason"]}
+    with pytest.raises(InputError, match="--error-rate 0.2 was not tested; the run tested 0.01"):
+        decided(0.2, thresholds)
+
+
+def test_larger_groups_are_never_kept(decided, thresholds):
+    grouped = decided.answers.with_columns(group_id=pl.lit("all"))
+    decisions = [
+        each for each in decided(0.3, thresholds, grouped).values() if each.keep is not None
+    ]
+    assert {each.keep for each in decisions} == {False}
+    assert {each.reason for each in decisions} == {"answers in groups of 400 are never kept"}

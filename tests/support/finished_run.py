@@ -1,19 +1,14 @@
-"""A made-up finished run of config/smoke.yaml, as far as a log of its answers reads it."""
+"""A made-up finished run, as far as a log of its answers reads it."""
 
 from pathlib import Path
 
 import polars as pl
 
 from support.task_answers import made_up
+from trace_workflow.analyses.risk_coverage import risk_coverage
 from tracecal.calibration.guarantees.control import control_error_rates
 from tracecal.calibration.predictions import calibrate_all
-from tracecal.calibrator.schema import (
-    CalibratedEstimator,
-    CalibrationData,
-    CalibratorFile,
-    ErrorRateControl,
-)
-from tracecal.io.files import write_checked, write_parquet
+from tracecal.io.files import write_parquet
 from tracecal.io.traces import TRACES, provenance, write_table
 
 MODEL, TASK = "demo-small", "arithmetic"
@@ -26,6 +21,9 @@ def write_run(root: Path) -> dict[str, pl.DataFrame]:
     written = {}
     for model, task in PAIRS:
         written[model, task] = _write_pair(root / "results/smoke", model, task)
+    controls = [held["control"] for held in written.values()]
+    thresholds = risk_coverage(controls, list(written))
+    write_parquet(thresholds, root / "results/smoke/analyses/risk_coverage.parquet")
     return written[MODEL, TASK]
 
 
@@ -37,15 +35,9 @@ def _write_pair(folder: Path, model: str, task: str) -> dict[str, pl.DataFrame]:
     )
     scores = answers.select("example_id", seq_logp="scores.seq_logp")
     rated = scores.join(answers.select("example_id", "correct"), on="example_id")
-    fit = fits["seq_logp"]
     control = control_error_rates(
-        "seq_logp", fit, rated, splits, [0.01, 0.3, 0.5], 0.9, ungrouped=True
+        "seq_logp", fits["seq_logp"], rated, splits, [0.01, 0.3, 0.5], 0.9, ungrouped=True
     )
-    calibrated = CalibratedEstimator(
-        **dict(fit), risk_control=ErrorRateControl.model_validate(control)
-    )
-    told = CalibrationData(model=model, task=task, n=ANSWERS, base_rate=answers["correct"].mean())
-    text = CalibratorFile.of(told, {"seq_logp": calibrated}).text()
     tasks = pl.DataFrame(
         {
             "example_id": ids,
@@ -78,7 +70,6 @@ def _write_pair(folder: Path, model: str, task: str) -> dict[str, pl.DataFrame]:
     write_parquet(tasks, folder / f"tasks/{task}.parquet")
     for kind, frame in {"labels": labels, "scores": scores, "predictions": predictions}.items():
         write_parquet(frame, folder / f"{kind}/{model}/{task}.parquet")
-    write_checked(text, folder / f"calibrators/{model}/{task}.json")
     metadata = provenance(model, "sha256:0", "float32", "greedy", 0)
     write_table(traces.to_arrow().cast(TRACES), metadata, folder / f"traces/{model}/{task}.arrow")
     return {"labels": labels, "predictions": predictions, "traces": traces, "control": control}

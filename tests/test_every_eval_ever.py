@@ -1,21 +1,23 @@
-"""Records of Every Eval Ever hold a run's numbers."""
+"""examples/every_eval_ever.py: records of Every Eval Ever hold a run's numbers."""
 
 import json
+import subprocess
+import sys
 import uuid
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from examples.every_eval_ever import METRICS, write_records
 from trace_workflow.analyses.averages import AVERAGES
-from trace_workflow.commands.every_eval_ever import METRICS, write_records
+from trace_workflow.config.run import load_run
 from tracecal.calibration.metrics import ACCURACY, NAMES
-from tracecal.errors import InputError
-from tracecal.io.files import write_parquet
+from tracecal.io.files import write_parquet, write_text
+from tracecal.io.input_files import read_yaml
 
-SMOKE = str(Path(__file__).resolve().parents[3] / "config/smoke.yaml")
-
-
+ROOT = Path(__file__).resolve().parents[1]
+RUN = Path("results/smoke")
 MODEL, TASK = "demo-small", "arithmetic"
 
 
@@ -31,17 +33,17 @@ def run(tmp_path, monkeypatch):
     ]
     averages = pl.DataFrame(rows, schema=AVERAGES, orient="row")
     accuracy = pl.DataFrame([(MODEL, TASK, 8, 6, 0.75, 1, 0, 0)], schema=ACCURACY, orient="row")
-    folder = tmp_path / "results/smoke/analyses"
-    folder.mkdir(parents=True)
-    write_parquet(averages, folder / "averages.parquet")
-    write_parquet(accuracy, folder / "accuracy.parquet")
+    write_parquet(averages, RUN / "analyses/averages.parquet")
+    write_parquet(accuracy, RUN / "analyses/accuracy.parquet")
+    resolved = load_run(read_yaml(ROOT / "config/smoke.yaml"), "config", ROOT).resolved
+    write_text(resolved, RUN / "config.yaml")
     return tmp_path
 
 
 def test_a_record_holds_the_means_that_are_defined(run):
     expected = "1 records in data; 1 undefined metrics are left out"
     for _ in range(2):  # a second call replaces the file
-        assert write_records(SMOKE, "us", Path("data"), "them") == expected
+        assert write_records(RUN, "us", Path("data"), "them") == expected
     (path,) = run.glob("data/**/*.json")
     assert path.parent == run / "data" / TASK / "them" / MODEL
     assert uuid.UUID(path.stem).version == 4
@@ -63,7 +65,10 @@ def test_every_metric_has_a_direction():
     assert METRICS.keys() == {"accuracy", *NAMES}
 
 
-def test_a_run_that_is_not_finished(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match="accuracy.parquet is not there yet"):
-        write_records(SMOKE, "us", tmp_path)
+def test_a_run_that_is_not_finished(tmp_path):
+    script = [sys.executable, ROOT / "examples/every_eval_ever.py", "--organization", "us"]
+    process = subprocess.run(
+        [*script, "results/smoke"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert process.returncode == 1
+    assert "accuracy.parquet" in process.stderr and "is the run finished?" in process.stderr
