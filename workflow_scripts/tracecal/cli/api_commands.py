@@ -9,7 +9,8 @@ from typing import Any
 import typer
 
 import tracecal
-from tracecal.cli.command import ModelOptions, command, require_installed
+from tracecal.cli.command import command, require_installed
+from tracecal.cli.options import reading_options
 from tracecal.io.log import LOGGER, printable
 
 
@@ -27,6 +28,7 @@ def pick(*, answers: str, number: int, output: str, **options: Any) -> None:
     "know how far two people's labels agree",
     "tracecal agree a.labelled.jsonl b.labelled.jsonl",
     options_of="agree",
+    api_only=["seed"],
     arguments=["answers", "second"],
 )
 def agree(**options: Any) -> None:
@@ -38,7 +40,7 @@ def agree(**options: Any) -> None:
     "tracecal explore --answers log.jsonl --calibrator C.json --output answers.html",
     options_of="explore",
     endings={"output": (".html",)},
-    panels={"What is shown": ("number", "parts")},
+    usual=["calibrator", "error_rate"],
 )
 def explore(**options: Any) -> None:
     tracecal.explore(**options)
@@ -49,7 +51,6 @@ def explore(**options: Any) -> None:
     "tracecal replay --answers samples_svamp.jsonl --weights path/to/model --output replayed.arrow",
     options_of="replay",
     endings={"output": (".arrow",)},
-    panels={"The model": ("dtype", "batch_size")},
 )
 def replay(*, answers: str, weights: str, output: str, **options: Any) -> None:
     require_installed("'tracecal replay'", "replay", "torch", "transformers", "safetensors")
@@ -61,7 +62,9 @@ def replay(*, answers: str, weights: str, output: str, **options: Any) -> None:
     "tracecal plan --calibrator C.json --error-rate 0.05 --picture plan.svg",
     options_of="plan",
     endings={"picture": (".svg",)},
-    panels={"Without a calibrator": ("accuracy", "auroc"), "Simulation": ("most", "draws", "seed")},
+    usual=["calibrator", "picture"],
+    api_only=["seed"],
+    panels={"Without a calibrator": ("accuracy", "auroc")},
 )
 def plan(
     *,
@@ -90,7 +93,8 @@ def plan(
     "tracecal check --answers new.jsonl --labels l.csv --calibrator C.json --error-rate 0.2",
     options_of="check",
     endings={"output": (".xml", ".json")},
-    models={"reading": ModelOptions(hidden=True, shown=("labels", "right_from"))},
+    usual=["output"],
+    models={"reading": reading_options("labels", "right_from")},
 )
 def check(*, answers: str, output: str | None = None, **options: Any) -> None:
     """Say whether a guarantee fits the labels of new answers, in three lines.

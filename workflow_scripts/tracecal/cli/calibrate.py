@@ -5,11 +5,10 @@ from typing import Any
 
 import tracecal
 from tracecal.answers.reading import Reading
-from tracecal.cli.command import ModelOptions, command
+from tracecal.cli.command import command
 from tracecal.cli.files import require_apart
+from tracecal.cli.options import FIRST_READING, reading_options
 from tracecal.io.log import LOGGER, printable
-
-SHOWN = ("vocabulary", "label", "labels", "right_from", "requests")
 
 
 @command(
@@ -18,7 +17,9 @@ SHOWN = ("vocabulary", "label", "labels", "right_from", "requests")
     options_of="calibrate",
     flags={"error_rates": "--error-rate", "all_estimators": "--all"},
     endings={"report": (".html",)},
-    models={"reading": ModelOptions(hidden=True, shown=SHOWN)},
+    api_only=["revision"],
+    usual=["report", "error_rates"],
+    models={"reading": reading_options(*FIRST_READING)},
 )
 def calibrate(
     *,

@@ -15,37 +15,42 @@ from importlib.util import find_spec
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperArgument, TyperCommand
 
 from tracecal.cli.docstring import read_docstring
 from tracecal.cli.files import flag, require_apart
 from tracecal.cli.options import (
+    MORE,
+    USUALLY,
     ModelOptions,
     Parameter,
     api_parameters,
     api_source,
     as_option,
     escaped,
+    help_option,
     model_options,
+    reading_options,
     with_mappings,
 )
 from tracecal.errors import InputError
 from tracecal.io.settings import parse
 
-HIDDEN = ModelOptions(hidden=True)
 READING = "'tracecal reading --help'"
 
 
 class ListTyperCommand(TyperCommand):
     """Takes several values behind an option that may be repeated: --columns a=x b=y.
 
-    An option of one value that is given twice is an error.
+    Its first argument may be named like an option: --answers FILE. An option of one value that is
+    given twice is an error.
     """
 
     # Contexts have a base class, which typer keeps private.
     def parse_args(  # type: ignore[override]
         self, ctx: typer.Context, args: list[str]
     ) -> list[str]:
+        args = self._with_first_argument(ctx, args)
         multiple = (option for option in self.params if getattr(option, "multiple", False))
         flags = {flag for option in multiple for flag in option.opts}
         repeated: list[str] = []
@@ -60,6 +65,22 @@ class ListTyperCommand(TyperCommand):
             repeated.append(arg)
         self._require_single(ctx, repeated)
         return super().parse_args(ctx, repeated)
+
+    def _with_first_argument(self, ctx: typer.Context, args: list[str]) -> list[str]:
+        """Put the value of --answers where the argument ANSWERS stands."""
+        argument = next((p for p in self.params if isinstance(p, TyperArgument)), None)
+        flag = f"--{argument.name}" if argument else ""
+        values, rest = [], [*args]
+        for place, arg in reversed([*enumerate(args)]):
+            option, equals, value = arg.partition("=")
+            if option == flag and (equals or place + 1 < len(rest)):
+                values.append(value if equals else rest.pop(place + 1))
+                del rest[place]
+        if len(values) > 1:
+            raise typer.BadParameter(
+                f"{flag} is given {len(values)} times, and takes one value.", ctx
+            )
+        return values + rest
 
     def _require_single(self, ctx: typer.Context, args: list[str]) -> None:
         _, _, order = self.make_parser(ctx).parse_args([*args])
@@ -89,7 +110,11 @@ class Command:
     texts_of : sequence of str
         Further names of the API, whose docstrings describe parameters of the function.
     arguments : sequence of str
-        Parameters that are given without a flag.
+        Parameters that are given without a flag; the first may be named by one, too.
+    usual : sequence of str
+        Options that most people need, which help lists first with those that are required.
+    api_only : sequence of str
+        Parameters of the API that are no options, as few programs change them.
     flags : mapping
         Flags of parameters that are not named after them.
     endings : mapping
@@ -97,7 +122,8 @@ class Command:
     panels : mapping
         Groups of options in the help, by their titles.
     models : mapping
-        Which fields of a parameter's pydantic model are shown; those of a `Reading` are hidden.
+        Which fields of a parameter's pydantic model are shown; those of a `Reading` are hidden but
+        the ones that `reading_options` names.
     """
 
     function: Callable[..., None]
@@ -105,7 +131,9 @@ class Command:
     example: str
     options_of: str = ""
     texts_of: Sequence[str] = ()
-    arguments: Sequence[str] = ()
+    arguments: Sequence[str] = ("answers",)
+    usual: Sequence[str] = ()
+    api_only: Sequence[str] = ()
     flags: Mapping[str, str] = field(default_factory=dict)
     endings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     panels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -125,7 +153,7 @@ class Command:
         app = typer.Typer(
             rich_markup_mode="rich",
             add_completion=False,
-            context_settings={"help_option_names": ["-h", "--help"]},
+            context_settings={"help_option_names": []},
         )
         app.command(
             self.name,
@@ -161,31 +189,26 @@ class Command:
         }
         if len(explicit) == len(signature):
             return [*explicit.values()]
-        implicit = [p for p in inherited[self.options_of].values() if p.name not in explicit]
+        excluded = {*explicit, *self.api_only}
+        implicit = [p for p in inherited[self.options_of].values() if p.name not in excluded]
         return [*explicit.values(), *implicit]
 
     def runner(self) -> Callable[..., None]:
         """Wrap the function for typer, which passes the fields of models as options."""
         options: dict[str, list[inspect.Parameter]] = {}
         models = {p.name: p.model for p in self.parameters() if p.model is not None}
-        panel_of = {name: panel for panel, names in self.panels.items() for name in names}
         names = {p.name for p in self.parameters()}  # of the command's own, which go first
         for p in self.parameters():
             if p.model is not None:
-                fields = model_options(p.model, self.models.get(p.name, HIDDEN))
+                fields = model_options(p.model, self.models.get(p.name, reading_options()))
                 options[p.name] = [field for field in fields if field.name not in names]
-            elif p.annotation is typer.Context:
-                options[p.name] = [
-                    inspect.Parameter(
-                        p.name, inspect.Parameter.KEYWORD_ONLY, annotation=p.annotation
-                    )
-                ]
             else:
                 flags = () if p.name in self.arguments else (self.flags.get(p.name, flag(p.name)),)
                 endings = self.endings.get(p.name, ())
-                options[p.name] = [as_option(p, flags, panel_of.get(p.name), endings)]
+                options[p.name] = [as_option(p, flags, self._panel(p), endings)]
 
         def run(**values: Any) -> None:
+            del values["help"]
             require_apart(values)
             for name, model in models.items():
                 fields = {option.name: values.pop(option.name) for option in options[name]}
@@ -193,8 +216,21 @@ class Command:
             self.function(**values)
 
         parameters = [option for several in options.values() for option in several]
+        parameters = sorted([*parameters, help_option()], key=_order)
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         return run
+
+    def _panel(self, parameter: Parameter) -> str:
+        """The group of an option in the help."""
+        named = (panel for panel, names in self.panels.items() if parameter.name in names)
+        is_usual = parameter.default is inspect.Parameter.empty or parameter.name in self.usual
+        return next(named, USUALLY if is_usual else MORE)
+
+
+def _order(parameter: inspect.Parameter) -> int:
+    """Where an option's panel stands in the help: `USUALLY` first, `MORE` last."""
+    (option,) = parameter.annotation.__metadata__
+    return {None: 0, USUALLY: 0, MORE: 2}.get(option.rich_help_panel, 1)
 
 
 def command(wish: str, example: str, **settings: Any) -> Callable[[Callable[..., None]], Command]:

@@ -8,7 +8,8 @@ from pydantic import BaseModel
 
 import tracecal
 from tracecal.answers.reading import Reading
-from tracecal.cli.command import ModelOptions, command
+from tracecal.cli.command import command
+from tracecal.cli.options import FIRST_READING, USUALLY, ModelOptions
 from tracecal.errors import InputError
 from tracecal.io.log import printable
 
@@ -16,8 +17,7 @@ from tracecal.io.log import printable
 @command(
     "know how your answers are read, and what they lack",
     "tracecal reading log.jsonl",
-    arguments=["answers"],
-    models={"reading": ModelOptions()},
+    models={"reading": ModelOptions(panels={USUALLY: FIRST_READING})},
 )
 def reading(*, answers: str, reading: Reading) -> None:
     """Say how a file of answers is read, and what it lacks.

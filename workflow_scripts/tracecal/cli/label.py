@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import tracecal
 from tracecal.answers.reading import Reading
-from tracecal.cli.command import ModelOptions, command, require_installed
+from tracecal.cli.command import command, require_installed
 from tracecal.cli.files import require_apart
+from tracecal.cli.options import reading_options
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 
@@ -20,9 +21,9 @@ SEARCH = ("error_rate", "confidence", "population", "largest_group", "estimator"
     "label answers",
     "tracecal label pick.jsonl --output labelled.jsonl",
     options_of="LabelSearch",
-    arguments=["answers"],
+    usual=["output"],
     panels={"As few labels as a guarantee needs": SEARCH},
-    models={"reading": ModelOptions(hidden=True, shown=("requests",))},
+    models={"reading": reading_options("requests")},
 )
 def label(
     *,

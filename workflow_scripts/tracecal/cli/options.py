@@ -40,9 +40,14 @@ class Parameter(NamedTuple):
         return next((k for k in kinds if isinstance(k, type) and issubclass(k, Strict)), None)
 
 
+USUALLY, MORE = "Usually", "More"  # the first and the last panel of a command's help
+# What a first hour with a log needs of `Reading`.
+FIRST_READING = ("id", "columns", "also", "labels", "wrong_rows")
+
+
 class ModelOptions(NamedTuple):
-    """Which fields of a model are options, with which defaults, in which panels of the help or
-    `hidden` there but those `shown`.
+    """Which fields of a model are options, with which defaults, in which panels of the help (else
+    in `panel`), or `hidden` there but those `shown`.
     """
 
     only: tuple[str, ...] = ()
@@ -50,6 +55,12 @@ class ModelOptions(NamedTuple):
     panels: Mapping[str, tuple[str, ...]] = {}
     hidden: bool = False
     shown: tuple[str, ...] = ()
+    panel: str = MORE
+
+
+def reading_options(*shown: str, **settings: Any) -> ModelOptions:
+    """The options of `Reading`: help shows some, and leaves the others to 'tracecal reading'."""
+    return ModelOptions(hidden=True, shown=shown, panel="How rows are read", **settings)
 
 
 def api_parameters(name: str) -> Iterator[Parameter]:
@@ -146,7 +157,7 @@ def command_line_type(annotation: Any) -> Any:
 
 
 def as_option(
-    parameter: Parameter, flags: Sequence[str], panel: str | None, endings: tuple[str, ...]
+    parameter: Parameter, flags: Sequence[str], panel: str, endings: tuple[str, ...]
 ) -> inspect.Parameter:
     """A parameter as typer takes it; an argument where there are no `flags`."""
     kind = command_line_type(parameter.annotation)
@@ -160,6 +171,8 @@ def as_option(
         "rich_help_panel": panel,
         "callback": require_ending(endings) if endings else None,
     }
+    if not flags:
+        del settings["rich_help_panel"]  # arguments have their own
     option = typer.Option(*flags, **settings) if flags else typer.Argument(**settings)
     return typer_parameter(parameter.name, kind, option, parameter.default)
 
@@ -173,11 +186,11 @@ def model_options(model: type[Strict], settings: ModelOptions) -> Iterator[inspe
         field = model.model_fields[name]
         default = settings.defaults.get(name, field.get_default())
         hidden = settings.hidden and name not in settings.shown
-        yield field_option(name, field, default, panel_of.get(name), hidden)
+        yield field_option(name, field, default, panel_of.get(name, settings.panel), hidden)
 
 
 def field_option(
-    name: str, field: FieldInfo, default: Any, panel: str | None, hidden: bool
+    name: str, field: FieldInfo, default: Any, panel: str, hidden: bool
 ) -> inspect.Parameter:
     """A field of a model as an option. Numbers stay text, which the model parses and refuses."""
     kind, metavar, text = field.annotation, None, field.description or ""
@@ -197,6 +210,25 @@ def field_option(
         flag(name), help=escaped(text), metavar=metavar, hidden=hidden, rich_help_panel=panel
     )
     return typer_parameter(name, kind, option, default)
+
+
+def help_option() -> inspect.Parameter:
+    """The option --help, among those that few people need."""
+
+    def show(ctx: typer.Context, value: bool) -> None:
+        if value and not ctx.resilient_parsing:
+            ctx.get_help()  # prints it
+            raise typer.Exit
+
+    option = typer.Option(
+        "--help",
+        "-h",
+        help="Show this message and exit.",
+        is_eager=True,
+        callback=show,
+        rich_help_panel=MORE,
+    )
+    return typer_parameter("help", bool, option, False)
 
 
 def typer_parameter(name: str, kind: Any, option: Any, default: Any) -> inspect.Parameter:

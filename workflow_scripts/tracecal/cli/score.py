@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import tracecal
 from tracecal.answers.reading import Reading
 from tracecal.cli.command import command
+from tracecal.cli.options import reading_options
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 
@@ -27,10 +28,8 @@ FORMULA = r"^[=+\-@\t\r]"
     "tracecal score --answers new.jsonl --calibrator C.json --error-rate 0.1 --output scored.jsonl",
     options_of="Calibrator.score",
     texts_of=["Calibrator.load"],
-    panels={
-        "Which answers are kept": ("error_rate", "recall"),
-        "What is scored": ("estimator", "estimators", "task", "parts"),
-    },
+    usual=["error_rate", "output", "beside"],
+    models={"reading": reading_options("id", "columns", "also", "wrong_rows")},
 )
 def score(
     *,

@@ -1,11 +1,13 @@
 """`tracecal serve`: a proxy that adds confidence to a server's answers."""
 
 from tracecal.answers.reading import Reading
-from tracecal.cli.command import ModelOptions, command, require_installed
+from tracecal.cli.command import command, require_installed
+from tracecal.cli.options import USUALLY, ModelOptions, reading_options
 from tracecal.serving.monitoring.settings import MonitorSettings
 from tracecal.serving.proxy.settings import ProxySettings
 
 PANELS = {
+    USUALLY: ("upstream", "host", "port"),
     "Watching": ("watch", "on_alarm", *MonitorSettings.model_fields),
     "Who may ask, and limits": (
         "allow_host",
@@ -23,9 +25,10 @@ OF_RESPONSES = ("vocabulary", "model", "stop_token", "processed")
 @command(
     "add confidence to a server's answers",
     "tracecal serve --upstream http://localhost:8000 --calibrator C.json",
+    usual=["error_rate"],
     models={
         "settings": ModelOptions(panels=PANELS),
-        "reading": ModelOptions(OF_RESPONSES, hidden=True),
+        "reading": reading_options(only=OF_RESPONSES),
     },
 )
 def serve(

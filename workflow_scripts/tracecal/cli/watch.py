@@ -4,7 +4,8 @@ from typing import Any
 
 import tracecal
 from tracecal.answers.reading import Reading
-from tracecal.cli.command import ModelOptions, command
+from tracecal.cli.command import command
+from tracecal.cli.options import reading_options
 from tracecal.io.log import printable
 from tracecal.serving.monitoring.settings import MonitorSettings
 
@@ -14,8 +15,9 @@ from tracecal.serving.monitoring.settings import MonitorSettings
     "tracecal watch --answers log.jsonl --calibrator C.json --state state.db",
     options_of="Monitors",
     texts_of=["Monitors.watch", "Monitors.judge"],
+    usual=["labels", "error_rate"],
     panels={"False alarms": tuple(MonitorSettings.model_fields)},
-    models={"reading": ModelOptions(defaults={"wrong_rows": "skip"}, hidden=True)},
+    models={"reading": reading_options(defaults={"wrong_rows": "skip"})},
 )
 def watch(
     *,
