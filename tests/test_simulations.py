@@ -30,6 +30,8 @@ from tracecal.calibrator.schema import Reference
 from tracecal.labelling import sequential
 from tracecal.serving.monitoring.state import AlarmSettings, initial_state
 
+pytestmark = pytest.mark.slow
+
 RUNS = 120
 
 

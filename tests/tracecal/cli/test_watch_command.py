@@ -332,6 +332,7 @@ for first in range(0, 200, 5):
 """
 
 
+@pytest.mark.slow
 def test_kills_leave_the_state_as_if_there_had_been_none(tmp_path):
     def begun(path):
         program = [sys.executable, "-c", LOOP, str(path)]

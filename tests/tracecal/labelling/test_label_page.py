@@ -245,6 +245,7 @@ def started(folder, *options):
         process.wait()
 
 
+@pytest.mark.slow
 def test_a_kill_loses_nothing_and_a_new_start_goes_on(files):
     output = files / "pick.labelled.jsonl"
     for start in range(2):
