@@ -207,7 +207,7 @@ def run(clients, seconds, folder, seed=1):
             warm_up(url)
             before = sockets(process.pid)
             rss = asyncio.run(load.run(url, process.pid))
-            until = time.monotonic() + 4  # idle connections to the server are kept for two seconds
+            until = time.monotonic() + 4  # connections close a moment after their answer
             while (after := sockets(process.pid)) > before and time.monotonic() < until:
                 time.sleep(0.1)
         return load, (before, after), rss, log.read_text()

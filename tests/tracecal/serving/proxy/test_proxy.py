@@ -266,6 +266,33 @@ def test_a_request_that_may_have_been_worked_on_is_not_sent_again(client):
     assert len(upstream.asked) == 3
 
 
+STRAY = [
+    b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nanother",
+    b"HTTP/1.1 200 OK\r\nContent-Len",
+]
+
+
+@pytest.mark.parametrize("stray", STRAY, ids=["stale", "second", "begun"])
+@pytest.mark.parametrize("path", [CHAT, "/v1/embeddings"])
+@pytest.mark.parametrize("comes", [0.05, 0.3], ids=["before", "during"])
+def test_what_a_server_writes_after_an_answer_reaches_no_other_client(client, comes, path, stray):
+    """It comes before the next request is sent, or while that one waits for its answer."""
+
+    async def answer(request, content):
+        if len(upstream.asked) > 1:
+            await asyncio.sleep(0.4)
+        else:
+            asyncio.get_running_loop().call_later(comes, request.transport.write, stray)
+        return web.json_response(chat())
+
+    upstream = Answering(answer)
+    with client(upstream) as http:
+        first, _, second = http.post(path, json=ASK), time.sleep(0.15), http.post(path, json=ASK)
+    assert (first.status_code, second.status_code) == (200, 200)
+    assert first.json() == second.json()
+
+
 def test_a_connection_that_the_server_closed_meanwhile_is_not_used(client):
     async def answer(request, content):
         loop = asyncio.get_running_loop()

@@ -1,6 +1,5 @@
-"""A server behind the proxy: its address, its connections and requests to it."""
+"""A server behind the proxy: its address, and requests to it."""
 
-import asyncio
 import urllib.request
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -20,17 +19,17 @@ from tracecal.serving.proxy.json_bodies import UnreadableError
 from tracecal.serving.proxy.settings import ProxySettings
 from tracecal.serving.proxy.visitors import is_local
 
-# Servers close idle connections after 5 s or more; a server that closes one under a request loses
-# the request, which is not sent again: it may have been worked on, and paid for.
-IDLE_SECONDS = 2.0
-N_TURNS = 3  # of the event loop, in which it notices which idle connections were closed
 # Headers that the library would add.
 AUTOMATIC_HEADERS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
 
 @dataclass
 class UpstreamServer:
-    """The server of the settings. It keeps no cookie and follows no redirect."""
+    """The server of the settings. It keeps no cookie and follows no redirect.
+
+    Each request has a connection of its own: what a server writes after an answer, late or twice,
+    would be the answer to the next request on the same one.
+    """
 
     settings: ProxySettings
 
@@ -40,10 +39,10 @@ class UpstreamServer:
         return self.settings.upstream.rstrip("/").removesuffix("/v1")
 
     async def connected(self, application: web.Application) -> AsyncIterator[None]:
-        """Hold connections while the application runs."""
+        """Make requests possible while the application runs."""
         settings = self.settings
         async with ClientSession(
-            connector=TCPConnector(limit=0, keepalive_timeout=IDLE_SECONDS),
+            connector=TCPConnector(limit=0, force_close=True),
             cookie_jar=DummyCookieJar(),
             timeout=ClientTimeout(
                 None, sock_connect=settings.connect_timeout, sock_read=settings.timeout
@@ -61,13 +60,11 @@ class UpstreamServer:
         body: bytes | AsyncIterator[bytes] | None,
         headers: CIMultiDict,
     ) -> ClientResponse:
-        """Send a request once; return the response, whose body is still unread.
+        """Send a request once, as it may be worked on and paid for; return the unread response.
 
         Raises `UnreadableError` for a status that no HTTP answer ends with.
         """
         url = URL(self.base + path, encoded=True)
-        for _ in range(N_TURNS):
-            await asyncio.sleep(0)
         response = await self.session.request(
             method, url, data=body, headers=headers, allow_redirects=False
         )
