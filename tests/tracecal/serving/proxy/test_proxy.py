@@ -123,6 +123,32 @@ def test_a_percent_encoded_path_is_answered_as_the_plain_one(client, path):
         "/v1/x/%2e%2e/chat/completions",
         "/v1/chat/completions/",
         "/V1/Responses",
+        *[
+            CHAT + end
+            for end in (
+                ";x=1",
+                ".",
+                "...",
+                "%20",
+                "%00",
+                "%00/x",
+                ".%20",
+                "\\",
+                "%5C",
+                "%3Fx",
+                "%09",
+            )
+        ],
+        CHAT.replace("c", "%2525252563"),
+        "/v1;x=1/chat;y/completions",
+        "/v1\\chat\\completions",
+        "/v1/chat/x/.%2e/completions",
+        "/v1/%63hat./completions",
+        "/v1/%EF%BD%83hat/completions",
+        "/v1/chat%EF%BC%8Fcompletions",
+        "/v1/re%C2%ADsponses",
+        "/v1/respon%C5%BFes",
+        "//localhost/v1/responses",
     ],
 )
 def test_a_path_that_only_some_servers_read_as_a_scored_one_is_refused(client, path):
@@ -131,8 +157,25 @@ def test_a_path_that_only_some_servers_read_as_a_scored_one_is_refused(client, p
     with client(upstream) as http, by_hand(str(http.base_url), content) as sent:
         answer = sent.recv(1000).decode()
     assert answer.startswith("HTTP/1.1 400")
-    assert f"the path '{path}' is read differently by servers: ask /v1/" in answer
+    message = json.loads(answer.partition("\r\n\r\n")[2])["error"]["message"]
+    assert f"the path {path!r} is read differently by servers: ask /v1/" in message
     assert not upstream.asked
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"{CHAT}/chatcmpl-1",
+        "/v1/responses/r1/cancel",
+        "/v1/responses/input_tokens",
+        "/api/v1/completions",
+    ],
+)
+def test_a_longer_path_is_another_ones(client, path):
+    upstream = Answering(_nothing)
+    with client(upstream) as http:
+        assert http.post(path, json={}).status_code == 200
+    assert upstream.asked[0][0] == path
 
 
 def test_an_http_proxy_of_the_environment_is_not_asked_for_a_server_on_this_machine(

@@ -3,11 +3,13 @@
 1. `ENDPOINTS[path].additions` are the settings that request log-probabilities.
 2. `client_top` is how many of them the client itself requested.
 3. `trim` removes the others from the answer, and `drop_confidence` a server's own `confidence`.
-4. `normal_path` is the path of a request however it is spelled.
+4. `endpoint_of` is the endpoint that a path names, however it is spelled.
 """
 
 import posixpath
+import re
 import sys
+import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +18,10 @@ from urllib.parse import unquote
 from tracecal.serving.proxy.json_bodies import Object, UnreadableError
 
 INCLUDE_LOGPROBS = "message.output_text.logprobs"
-MAX_DECODINGS = 4  # of a path, by servers one behind the other
+# What some servers ignore in a path: a query or an end that was encoded, parameters of a segment,
+# what is no letter or digit, and then dots at a segment's end.
+IGNORED = re.compile(r"[?#\0].*|;[^/]*|[^a-z0-9/.]", re.DOTALL)
+LAST_DOTS = re.compile(r"(?<=[a-z0-9])\.+(?=/|$)")
 
 
 @dataclass(frozen=True)
@@ -43,18 +48,6 @@ class Endpoint:
     def without_additions(self) -> "Endpoint":
         """The endpoint where nothing is added to a request: all in the answer is the client's."""
         return replace(self, client_top=lambda request: sys.maxsize)
-
-
-def normal_path(path: str) -> str:
-    """Return the path that the most lenient of servers reads: decoded, in small letters, and
-    without empty and dotted segments.
-
-    >>> normal_path("/v1//chat%2Fcomplet%69ons/"), normal_path("/V1/x/%252e%252e/responses")
-    ('/v1/chat/completions', '/v1/responses')
-    """
-    for _ in range(MAX_DECODINGS):
-        path = unquote(path)
-    return "/" + posixpath.normpath(path).lstrip("/").lower()
 
 
 def trim(value: Any, top: int | None) -> None:
@@ -205,3 +198,20 @@ COMPLETIONS = Endpoint(
 )
 RESPONSES = Endpoint("/v1/responses", _response_additions, _response_top)
 ENDPOINTS = {endpoint.path: endpoint for endpoint in (CHAT, COMPLETIONS, RESPONSES)}
+
+
+def endpoint_of(path: str) -> Endpoint | None:
+    """Return the endpoint that the most lenient of servers reads in a path.
+
+    Some decode it several times, or take what follows two slashes at its start for a host.
+
+    >>> endpoint_of("/V1//chat%2Fcomplet%69ons;a=b/x/%252e%252e/. ").path
+    '/v1/chat/completions'
+    """
+    while (decoded := unquote(path)) != path:
+        path = decoded
+    path = unicodedata.normalize("NFKC", path).casefold().replace("\\", "/")
+    plain = posixpath.normpath(LAST_DOTS.sub("", IGNORED.sub("", path)))
+    plain = "/" + plain.lstrip("/")
+    behind_host = plain.partition("/")[2].partition("/")[2] if path.startswith("//") else ""
+    return ENDPOINTS.get(plain) or ENDPOINTS.get(f"/{behind_host}")

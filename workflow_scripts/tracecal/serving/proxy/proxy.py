@@ -19,7 +19,7 @@ from multidict import CIMultiDict
 
 from tracecal.io.log import LOGGER
 from tracecal.serving.proxy.answer import is_success, scored_answer
-from tracecal.serving.proxy.endpoints import ENDPOINTS, Endpoint, normal_path
+from tracecal.serving.proxy.endpoints import Endpoint, endpoint_of
 from tracecal.serving.proxy.failures import (
     SERVER_FAILURES,
     error_response,
@@ -100,7 +100,7 @@ class Proxy:
         self.n_running += 1
         try:
             path, query = re.fullmatch(r"([^?#]*)(.*)", request.raw_path, re.DOTALL).groups()
-            endpoint = ENDPOINTS.get(normal_path(path))
+            endpoint = endpoint_of(path)
             if endpoint is None or request.method != "POST":
                 return await self._forward(request)
             if unquote(path) != endpoint.path:

@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from aiohttp import web
 from yarl import URL
 
-from tracecal.serving.proxy.endpoints import ENDPOINTS, normal_path
+from tracecal.serving.proxy.endpoints import endpoint_of
 from tracecal.serving.proxy.failures import error_response
 from tracecal.serving.proxy.settings import ProxySettings
 
@@ -39,7 +39,7 @@ def refusal(request: web.Request, settings: ProxySettings) -> web.Response | Non
 def _has_api_body(request: web.Request) -> bool:
     """Return whether the body's type is one that no form of a page sends."""
     content_type = request.content_type if "Content-Type" in request.headers else ""
-    if normal_path(request.path) in ENDPOINTS:
+    if endpoint_of(request.path) is not None:
         return content_type == "application/json"
     return content_type not in FORM_TYPES
 
