@@ -415,6 +415,30 @@ def test_lines_end_as_they_may_and_data_comes_in_several(client, end):
     )
 
 
+HIDDEN = json.dumps({"choices": [{"logprobs": {"content": [token("51", -0.25, TWO)]}}]})
+
+
+ODD_LINES = ["", " data: ", "Data: ", "\ufeffdata: ", "data : ", "x: ", "{}data: "]
+
+
+@pytest.mark.parametrize("name", [*ODD_LINES, ": ", "event: ", "id: ", "retry: "])
+@pytest.mark.parametrize("beside", ["data: {}", ": a comment", "event: x"])
+def test_lines_that_are_no_data_are_read_as_well(client, name, beside):
+    content = f"{beside}\n{name}{HIDDEN}\n\n".encode()
+    with client(Saying(content, "text/event-stream")) as http:
+        found = http.post(CHAT, json=ASK | {"stream": True})
+    assert found.text.count('"error":{') == 1 and "-0.25" not in found.text
+
+
+@pytest.mark.parametrize("name", ODD_LINES)
+@pytest.mark.parametrize("beside", ["data: {}", ": a comment", "event: x"])
+def test_a_line_that_the_standard_ignores_is_not_passed_on(client, name, beside):
+    content = f'{beside}\n{name}{{"choices": []}}\n\ndata: [DONE]\n\n'.encode()
+    with client(Saying(content, "text/event-stream")) as http:
+        found = http.post(CHAT, json=ASK | {"stream": True})
+    assert found.text == f"{beside}\n\ndata: [DONE]\n\n"
+
+
 @given(st.lists(st.sampled_from([b"a", b"data: x", b"\n", b"\r", b"\r\n"])), st.integers(1, 9))
 def test_events_are_the_same_wherever_their_bytes_are_cut(parts, step):
     def cut(content, step):

@@ -26,6 +26,7 @@ from tracecal.serving.proxy.scorer import Unscored
 LINE_END = re.compile(rb"\r\n|\n|\r")
 EVENT_END = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
 LONGEST_END = 4  # bytes
+FIELD = re.compile(rb"(?:event|id|retry)?:")  # that is no data, or a comment; clients ignore others
 MAX_LINES = 10_000  # of an event, which has a few
 MAX_CHOICES = 1000  # of an answer that is scored
 DONE = LAST_EVENT.encode()
@@ -136,12 +137,13 @@ class ScoredStream:
         client did not request, or a confidence.
         """
         data, other_lines = event_data(event)
-        if not event.strip():
-            return b""
-        if not data or data == [DONE]:
-            return require_opaque(event, self.client_top) + b"\n\n"
-        lines = b"".join(line + b"\n" for line in other_lines)
-        return lines + b"data: " + self._score_data(b"\n".join(data)) + b"\n\n"
+        require_opaque(b"\n".join(other_lines), self.client_top)
+        lines = [line for line in other_lines if FIELD.match(line)]
+        if data == [DONE]:
+            lines.append(b"data: " + DONE)
+        elif data:
+            lines.append(b"data: " + self._score_data(b"\n".join(data)))
+        return b"\n".join([*lines, b"", b""]) if lines else b""
 
     def _score_data(self, data: bytes) -> bytes:
         self.size += len(data)
