@@ -1,5 +1,6 @@
 """Calibrators' files that were edited: none gives other numbers without a word, none a traceback."""
 
+import contextlib
 import json
 import math
 import random
@@ -10,7 +11,7 @@ import pytest
 from support.labelled_answers import answers, fitted_file, unsealed
 from tracecal.calibrator.confidence import score_answer
 from tracecal.calibrator.predictor import make_predictor
-from tracecal.calibrator.schema import CalibratorFile
+from tracecal.calibrator.schema import CalibratorFile, content_digest
 from tracecal.errors import InputError
 from tracecal.estimators import registry
 
@@ -123,6 +124,38 @@ def test_an_edit_of_a_file_without_checksum_is_refused_harmless_or_warned_of(
             probabilities = [value for *values, _ in found for value in values]
             assert all(value is None or 0 <= value <= 1 for value in probabilities), (path, other)
     assert n_changed > 10
+
+
+FORGED = [
+    ("fitted_on.vocabulary", 10**30),
+    ("fitted_on.task", "\ud800"),
+    ("fitted_on.base_rate", True),
+    ("seq_logp.final.intercept", True),
+    ("seq_logp.final.weights.0", 1e308),
+    ("log_ridge.risk_control.thresholds.1.error", None),
+    ("log_ridge.risk_control.thresholds.1.threshold", True),
+    ("log_ridge.reference.length", []),
+    ("log_ridge.reference.group", [1]),
+    ("log_ridge.held_out.fold", [1]),
+]
+
+
+@pytest.mark.parametrize("sealed", [True, False], ids=["sealed", "without checksum"])
+@pytest.mark.parametrize(("path", "value"), FORGED)
+def test_a_forged_value_is_refused_whatever_the_checksum(file, tmp_path, path, value, sealed):
+    content, keys = (
+        unsealed(file.content()),
+        [int(k) if k.isdigit() else k for k in path.split(".")],
+    )
+    assert content["log_ridge"]["risk_control"]["thresholds"][1]["threshold"] is not None
+    holder_of(content, keys)[keys[-1]] = value
+    if sealed:
+        with contextlib.suppress(UnicodeEncodeError):
+            content["fitted_on"]["checksum"] = "0"
+            content["fitted_on"]["checksum"] = content_digest(content)
+    (tmp_path / "C.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(InputError, match="(does not fit|cannot be read|base_rate: .* valid number)"):
+        CalibratorFile.read(tmp_path / "C.json")
 
 
 def test_keys_that_stand_twice_are_refused(file, tmp_path):

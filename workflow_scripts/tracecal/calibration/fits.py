@@ -9,21 +9,22 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import polars as pl
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
 from tracecal.calibration.regression import fit_logistic_regressions, sigmoid
 
 Method = Literal["platt", "platt_raw", "isotonic", "identity"]
 # Smallest probability of either label in a mean of log odds.
 SMALLEST_PROBABILITY = 1e-6
+Number = Annotated[float, Field(strict=True)]  # true and false are none
 
 
 class _Checked:
-    """Where pydantic reads a fit: unknown keys and numbers that are not finite are refused."""
+    """Where pydantic reads a fit, it refuses unknown keys and what is no finite number."""
 
     __pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -41,10 +42,10 @@ class Logistic(_Checked):
     """σ(b + w · (x - mean) / scale), with an entry per feature in each list."""
 
     kind: Literal["logistic"] = field(default="logistic", kw_only=True)
-    means: list[float]
-    scales: list[float]
-    weights: list[float]
-    intercept: float
+    means: list[Number]
+    scales: list[Number]
+    weights: list[Number]
+    intercept: Number
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Probabilities [n] of features [n, d]."""
@@ -61,8 +62,8 @@ class Isotonic(_Checked):
     """Piecewise-linear and monotone through the points (x, y)."""
 
     kind: Literal["isotonic"] = field(default="isotonic", kw_only=True)
-    x: list[float]
-    y: list[float]
+    x: list[Number]
+    y: list[Number]
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Probabilities [n] of one feature [n, 1]."""
@@ -78,7 +79,7 @@ class Constant(_Checked):
     """The fit of labels of one class: (n_1 + 1) / (n + 2), Laplace's rule of succession."""
 
     kind: Literal["constant"] = field(default="constant", kw_only=True)
-    probability: float
+    probability: Number
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """The same probability for each row of x [n, d]."""
@@ -101,7 +102,7 @@ class Mixture(_Checked):
     """Σ_k weights[k] · p_k, where `fits[k]` gives p_k from the inputs at `columns[k]`."""
 
     kind: Literal["mixture"] = field(default="mixture", kw_only=True)
-    weights: list[float]
+    weights: list[Number]
     columns: list[list[int]]
     fits: list["Fit"]
 
@@ -143,12 +144,12 @@ class Pooled(_Checked):
 
     kind: Literal["pooled"] = field(default="pooled", kw_only=True)
     names: list[str]
-    means: list[float]
-    scales: list[float]
-    weights: list[list[float]]
-    intercepts: list[float]
-    common_weights: list[float]
-    common_intercept: float
+    means: list[Number]
+    scales: list[Number]
+    weights: list[list[Number]]
+    intercepts: list[Number]
+    common_weights: list[Number]
+    common_intercept: Number
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Probabilities [n] of inputs [n, d + 1]."""

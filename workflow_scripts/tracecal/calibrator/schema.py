@@ -28,6 +28,7 @@ from pydantic import (
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.raw_answer import Known, Reasoning, StopToken
 from tracecal.calibration.estimator_fits import Coefficients, EstimatorFits, require_width
+from tracecal.calibration.fits import Number
 from tracecal.calibration.settings import GroupSize
 from tracecal.errors import InputError
 from tracecal.estimators.registry import LOG_RIDGE_ALSO, OF_FILES
@@ -43,6 +44,7 @@ FEATURE_VERSION = 1
 # Version of the file's form. Files that do not state one are of this form, too.
 CARD_VERSION = 1
 MOST_BYTES = 2**28  # of a calibrator's file
+LARGEST = 2**63  # size of a number
 # The workflow's files recommend no estimator: the first one of these in the file is used.
 DEFAULT_ESTIMATORS, FALLBACKS = ("mean_of_three", "trace_plus"), ("seq_logp", "len_norm_logp")
 WITHOUT_ENTROPIES = "surprisal_ridge"
@@ -61,7 +63,7 @@ OPTIONAL = (
     "without_probability",
 )
 
-Share = Annotated[float, Field(ge=0, le=1)]
+Share = Annotated[Number, Field(ge=0, le=1)]
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
 
 
@@ -207,7 +209,7 @@ class ErrorRateThreshold(_Extensible):
     tested_rate: Share | None = Field(
         None, description="by whose test the threshold passed: the target, or a smaller rate"
     )
-    threshold: float | None = Field(description="the score from which to keep; null: none")
+    threshold: Number | None = Field(description="the score from which to keep; null: none")
     n: int = Field(ge=0, description="answers tested")
     kept: int = Field(ge=0)
     wrong: int = Field(ge=0, description="of those kept")
@@ -225,6 +227,8 @@ class ErrorRateThreshold(_Extensible):
     def _require_counts(self) -> Self:
         if not self.wrong <= self.kept <= self.n:
             raise ValueError("wrong must be at most kept, and kept at most n")
+        if self.threshold is not None and self.error is None:
+            raise ValueError("a threshold needs an error")
         return self
 
 
@@ -251,7 +255,7 @@ class RecallThreshold(_Extensible):
     """A target share of the right answers to keep, and the threshold that guarantees it."""
 
     recall: Share
-    threshold: float | None = Field(description="the score from which to keep; null: none")
+    threshold: Number | None = Field(description="the score from which to keep; null: none")
     right: int = Field(ge=0, description="right answers tested")
     coverage: Share = Field(description="share of all answers kept")
     reason: str | None = Field(None, description="why there is none")
@@ -261,7 +265,7 @@ class BothThreshold(_Extensible):
     """A threshold that guarantees an error rate and a recall at once."""
 
     error_rate: Share
-    threshold: float | None = Field(description="the score from which to keep; null: none")
+    threshold: Number | None = Field(description="the score from which to keep; null: none")
     coverage: Share = Field(description="share of all answers kept")
 
 
@@ -358,6 +362,10 @@ class Reference:
     length: tuple[Annotated[float, Field(ge=0)], ...] = ()
     group: tuple[int, ...] = ()
 
+    def __post_init__(self) -> None:
+        if len({len(self.probability), len(self.length), len(self.group or self.length)}) > 1:
+            raise ValueError("probability, length and group must be of one length")
+
     def of_single_groups(self) -> "Reference":
         """Return one answer of each group, as for monitors that watch one answer per group."""
         if not self.group:
@@ -453,6 +461,10 @@ class CalibratorFile(BaseModel):
                 f"{where} is a calibration card of version {version}, and this tracecal reads "
                 f"version {CARD_VERSION}: use the tracecal that made it, or calibrate again."
             )
+        try:
+            _require_storable(content)
+        except ValueError as error:
+            raise InputError(f"{where} cannot be read as a calibrator ({error}).") from error
         _require_unchanged(content, where)
         data = parse(CalibrationData, fitted_on, f"{where}: fitted_on")
         if data.feature_version != FEATURE_VERSION:
@@ -535,6 +547,19 @@ def content_digest(content: Mapping[str, Any]) -> str:
         separators=(",", ":"),
     )
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _require_storable(value: Any) -> None:
+    """Raise `ValueError` for a number that is too large, or a text that UTF-8 cannot hold."""
+    if isinstance(value, str):
+        value.encode()
+    elif isinstance(value, int | float) and abs(value) >= LARGEST:
+        raise ValueError("it holds a number beyond 9e18")
+    elif isinstance(value, list | dict):
+        for item in value:
+            _require_storable(item)
+        for item in value.values() if isinstance(value, dict) else ():
+            _require_storable(item)
 
 
 def _require_unchanged(content: Mapping[str, Any], where: str) -> None:
