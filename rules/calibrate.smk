@@ -8,15 +8,12 @@
 #                                    -> {metrics,languages}/{model}/{task}.parquet
 # collect_metrics  metrics/ and languages/ of all pairs
 #                                    -> metrics.parquet, analyses/languages.parquet
-# resolve_config   the configuration -> config.yaml
 # control_risk     work/calibrators/, scores/, features/, labels/: {model}/{task}; splits/{task}.parquet,
 #                  rows of the task -> calibrators/{model}/{task}.json
 #
 # join_scores_of_subset, calibrate_on_subset, measure_on_subset and collect_metrics_of_subset do the
 # same with the rows of the subset, below subset/; accuracy_of_subset writes
 # analyses/subset_accuracy.parquet and analyses/subset_language_accuracy.parquet.
-
-from tracecal.io.digests import hash_of
 
 # The parts of answers that share a calibrator, which has a term for each of them.
 pooled_parts = lambda wildcards: (
@@ -39,7 +36,6 @@ localrules:
     collect_metrics_of_subset,
     control_risk,
     join_scores_of_subset,
-    resolve_config,
 
 
 rule calibrate:
@@ -118,24 +114,6 @@ rule collect_metrics:
         "Collecting the metrics"
     script:
         "../workflow_scripts/collect_metrics.py"
-
-
-rule resolve_config:
-    output:
-        "<results>/config.yaml",
-    log:
-        "<logs>/resolve_config.log",
-    conda:
-        "../envs/analysis.yaml"
-    params:
-        **settings(
-            "resolve_config.py",
-            digest=hash_of(RUN.resolved),
-        ),
-    message:
-        "Writing the resolved configuration"
-    script:
-        "../workflow_scripts/resolve_config.py"
 
 
 # Apart from `calibrate`, so that another target error rate refits nothing.

@@ -23,12 +23,9 @@ import re
 from functools import partial
 
 from trace_workflow.config.job_resources import job_requests
-from trace_workflow.jobs.code_hash import code_version
-from trace_workflow.jobs.code_hash import settings_hash
 from tracecal.io.digests import text_hash
 from trace_workflow.plan.entries import QUESTIONS
 from trace_workflow.plan.entries import SUBSETS
-from tracecal.io.files import verify
 from trace_workflow.config.prompting import PromptSettings
 
 PAIRS = CONFIG.study.pairs()
@@ -58,25 +55,6 @@ wildcard_constraints:
 
 
 # Parameters of a rule.
-
-
-def settings(script, *, loads=lambda wildcards: [], **params):
-    """A rule's parameters: `params`, its code, and what its results say made them.
-
-    `code` is a hash of the script and of everything that it imports from the package, and the
-    versions of the libraries; `loads` gives the modules that a job loads by name. `made_with` is a
-    hash of all parameters. Snakemake records no parameter that depends on outputs, so it triggers
-    nothing itself.
-    """
-    params["code"] = lambda wildcards: code_version(SCRIPTS / script, *loads(wildcards))
-
-    def made_with(wildcards, output):
-        values = {
-            name: value(wildcards) if callable(value) else value for name, value in params.items()
-        }
-        return verify(output, settings_hash(values))
-
-    return {**params, "made_with": made_with}
 
 
 def model_setting(name):

@@ -212,7 +212,7 @@ REPLAYED_MODELS = sorted({*ANSWERED_MODELS} - {*LOGGED_MODELS})
 # What a file of answers holds, and not its time, says whether it changed.
 READING_ANSWERS = {
     "reading": lambda wildcards: CONFIG.reading(wildcards.model).model_dump_json(),
-    "digest": lambda wildcards: or_stop(digest_of_file, answers_file(wildcards)),
+    "digest": lambda wildcards: shared_digest(digest_of_file, answers_file(wildcards)),
 }
 # `questions` are the task's rows; those that the file has no usable answer to are 'unanswered'.
 TRACES_AND_QUESTIONS = {

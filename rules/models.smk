@@ -79,7 +79,7 @@ rule link_model:
         **settings(
             "link_model.py",
             path=model_folder,
-            content=lambda wildcards: or_stop(checked_fingerprint, model_folder(wildcards)),
+            content=lambda wildcards: shared_digest(checked_fingerprint, model_folder(wildcards)),
         ),
     message:
         "Linking {wildcards.model}"
@@ -98,7 +98,9 @@ use rule link_model as link_encoder with:
         **settings(
             "link_model.py",
             path=encoder_folder,
-            content=lambda wildcards: or_stop(checked_fingerprint, encoder_folder(wildcards)),
+            content=lambda wildcards: shared_digest(
+                checked_fingerprint, encoder_folder(wildcards)
+            ),
         ),
     message:
         "Linking the encoder of {wildcards.encoder}"

@@ -1,5 +1,8 @@
 # What every process of a run does first: find the package, read the configuration, make the plan.
-# reads   the configuration files, task files, report/contents.yaml
+#
+# resolve_config  the configuration -> config.yaml
+#
+# The plan reads the configuration files, task files, and report/contents.yaml.
 
 import importlib.util
 import inspect
@@ -44,22 +47,27 @@ if set(sys.executable).intersection(" \t\n'\"`\\$&;|<>()*?#"):
         f"{sys.executable}: Snakemake passes the path of Python to a shell without quotes; rename the "
         "folder to a name without spaces, quotes or shell characters."
     )
-# First, as a package of another version may be installed beside.
+# First, as a package of another version may be installed beside; and only for these imports, as a workflow
+# that uses this one has a path and an environment of its own, which Polars would change.
+ENVIRONMENT = dict(os.environ)
 sys.path.insert(0, str(SCRIPTS))
-# By default glibc returns every large matrix to the kernel, and a sixth of a forward pass goes into
-# page faults.
-for name in ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"):
-    os.environ.setdefault(name, str(512 << 20))
 
 from trace_workflow.config.frozen import config_sources
 from tracecal.errors import InputError
 from tracecal.io.input_files import read_yaml
-from trace_workflow.jobs.packages import folder_of_packages
 from trace_workflow.jobs.packages import not_installed
 from trace_workflow.plan.plan import plan
 from trace_workflow.config.run import load_run
 from tracecal.io.digests import REMEMBERED
+from tracecal.io.digests import hash_of
+from tracecal.io.files import verify
+from trace_workflow.jobs.code_hash import code_version
+from trace_workflow.jobs.code_hash import settings_hash
 from trace_workflow.plan.report_pages import ReportPages
+
+sys.path.remove(str(SCRIPTS))
+for name in os.environ.keys() - ENVIRONMENT:
+    del os.environ[name]
 
 
 def or_stop(function, *arguments):
@@ -88,14 +96,6 @@ FOLDER = f"results/{CONFIG.run}"
 for warning in SELECTION.warnings:
     logger.warning(warning)
 
-# The processes of a run share the digests of models' and rows' files, which are computed once.
-os.environ[REMEMBERED] = str(Path(f"{FOLDER}/work/digests").resolve())
-
-# Scripts run in processes of their own, which find the packages by PYTHONPATH.
-packages = folder_of_packages(Path(f"{FOLDER}/work/packages"))
-PYTHONPATH = os.pathsep.join(filter(None, [str(packages), os.getenv("PYTHONPATH")]))
-os.environ.update(PYTHONPATH=PYTHONPATH)
-
 
 pathvars:
     results=FOLDER,
@@ -110,3 +110,58 @@ resource_scopes:
 # The report's pages, and how a rule's output is shown there.
 PAGES = ReportPages(read_yaml(ROOT / "report/contents.yaml"))
 WORDS, shown = PAGES.words, PAGES.report_arguments
+
+
+def settings(script, *, loads=lambda wildcards: [], **params):
+    """A rule's parameters: `params`, its code, and what its results say made them.
+
+    `code` is a hash of the script and of everything that it imports from the package, and the
+    versions of the libraries; `loads` gives the modules that a job loads by name. `made_with` is a
+    hash of all parameters. Snakemake records no parameter that depends on outputs, so it triggers
+    nothing itself.
+    """
+    params["code"] = lambda wildcards: code_version(SCRIPTS / script, *loads(wildcards))
+
+    def made_with(wildcards, output):
+        values = {
+            name: value(wildcards) if callable(value) else value for name, value in params.items()
+        }
+        return verify(output, settings_hash(values))
+
+    return {**params, "made_with": made_with}
+
+
+localrules:
+    resolve_config,
+
+
+rule resolve_config:
+    """Write the run's configuration, with all defaults, beside its results."""
+    output:
+        "<results>/config.yaml",
+    log:
+        "<logs>/resolve_config.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        **settings(
+            "resolve_config.py",
+            digest=hash_of(RUN.resolved),
+        ),
+    script:
+        "../workflow_scripts/resolve_config.py"
+
+
+# A module's `prefix` stands before the paths of its rules. What lies in a bucket has no folder here.
+RESOLVED = rules.resolve_config.output[0]
+if "storage_object" not in getattr(RESOLVED, "flags", {}):
+    FOLDER = str(Path(RESOLVED).parent)
+
+
+def shared_digest(function, *arguments):
+    """A digest by `function`, which the processes of a run share, so that it is computed once."""
+    token = REMEMBERED.set(f"{FOLDER}/work/digests")
+    try:
+        return or_stop(function, *arguments)
+    finally:
+        REMEMBERED.reset(token)

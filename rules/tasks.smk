@@ -31,7 +31,7 @@ settings_of_parent = lambda wildcards: (
 )
 
 # A digest of the table that a task's rows make.
-digest_of_table = lambda slug: or_stop(
+digest_of_table = lambda slug: shared_digest(
     task_digest,
     slug,
     TASKS[slug],

@@ -15,7 +15,8 @@ LAYERS = {
     "trace_workflow": "jobs config models labels analyses tables figures plan commands".split(),
 }
 MODULES = sorted(path for package in LAYERS for path in (SCRIPTS / package).rglob("*.py"))
-ADAPTERS = sorted(path for path in SCRIPTS.glob("*.py") if path.name != "__main__.py")
+FRAMES = ("__main__", "trace_job")  # of the commands, and of the rules' scripts
+ADAPTERS = sorted(path for path in SCRIPTS.glob("*.py") if path.stem not in FRAMES)
 # What stands for a rule of which another rule is a variant, or that has no script.
 RULES = re.findall(
     r"^rule (\w+):", "".join(path.read_text() for path in ROOT.glob("rules/*.smk")), re.M
@@ -99,8 +100,8 @@ def test_a_script_is_short_and_named_like_its_rule():
 
 
 def test_no_script_hides_a_library():
-    """Scripts lie on PYTHONPATH: a tabulate.py there would break Snakemake itself."""
-    for path in ADAPTERS:
+    """Scripts lie on the path of jobs: a tabulate.py there would break Snakemake itself."""
+    for path in [*ADAPTERS, SCRIPTS / "trace_job.py"]:
         assert (
             PathFinder.find_spec(
                 path.stem,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import polars as pl
 
-from trace_workflow.jobs.job import job
+from trace_job import job
 from tracecal.calibration.metrics import accuracy_by_language, accuracy_row
 from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_parquet, write_parquet

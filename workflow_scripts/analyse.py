@@ -2,8 +2,8 @@
 
 from importlib import import_module
 
+from trace_job import job
 from trace_workflow.analyses.study_files import StudyFiles
-from trace_workflow.jobs.job import job
 from tracecal.io.files import write_parquet
 
 with job(snakemake):

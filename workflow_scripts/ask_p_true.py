@@ -1,6 +1,6 @@
 """Let one model judge each of its answers to a task as true or false."""
 
-from trace_workflow.jobs.job import job
+from trace_job import job
 from trace_workflow.models.p_true import P_TRUE, judge_answers, judging_prompts
 from trace_workflow.models.self_evaluation import ask_about_answers, decoded_answers
 from trace_workflow.models.step import DecodingStep

@@ -1,7 +1,7 @@
 """Ask one model how sure it is of each of its answers to a task."""
 
+from trace_job import job
 from trace_workflow.config.prompting import PromptSettings
-from trace_workflow.jobs.job import job
 from trace_workflow.models.self_evaluation import ask_about_answers, decoded_answers
 from trace_workflow.models.step import DecodingStep
 from trace_workflow.models.verbalized import VERBALIZED, confidence_replies, second_turns

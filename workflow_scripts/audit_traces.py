@@ -1,6 +1,6 @@
 """Audit a sample of the traces by teacher-forced replay; stop the run where they deviate."""
 
-from trace_workflow.jobs.job import job
+from trace_job import job
 from trace_workflow.models.audit import audit_sample, audit_traces
 from trace_workflow.models.parallel import on_model
 from tracecal.io.files import write_json

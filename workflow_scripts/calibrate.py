@@ -1,7 +1,7 @@
 """Calibrate every estimator on every split, predict the evaluation parts and pick a baseline."""
 
+from trace_job import job
 from trace_workflow.analyses.labelled_answers import read_labelled_answers
-from trace_workflow.jobs.job import job
 from tracecal.calibration.pooled import by_part, part_codes
 from tracecal.calibration.predictions import calibrate_all, pick_baselines, with_picked
 from tracecal.calibrator.calibration_data import describe_traces

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from trace_workflow.jobs.job import job
+from trace_job import job
 from trace_workflow.models.hidden_states import HIDDEN, hidden_task
 from trace_workflow.models.step import DecodingStep, record
 from tracecal.io.files import read_parquet

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from trace_workflow.jobs.job import job
+from trace_job import job
 from tracecal.io.files import read_parquet, write_parquet
 
 with job(snakemake):

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from trace_workflow.jobs.job import job
+from trace_job import job
 from trace_workflow.models.encoder_step import write_output
 from trace_workflow.models.folders import fingerprint
 from trace_workflow.models.nli import COMPARISONS, compare_samples

@@ -1,7 +1,7 @@
 """Set a table beside the paper's published numbers, as CSV and HTML."""
 
+from trace_job import job
 from trace_workflow.config import paper
-from trace_workflow.jobs.job import job
 from trace_workflow.tables.csv_file import read_rows, render_csv
 from trace_workflow.tables.html_page import render_html
 from trace_workflow.tables.paper_comparison import compare_with_paper

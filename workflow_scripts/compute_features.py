@@ -1,6 +1,6 @@
 """Compute the trace features of a task's evaluation answers."""
 
-from trace_workflow.jobs.job import job
+from trace_job import job
 from tracecal.features.features import answer_features
 from tracecal.io.evaluated import evaluated
 from tracecal.io.files import write_parquet

@@ -1,7 +1,7 @@
 """Add guarantees to a calibrator: ranked by its default fit or TRACE+."""
 
+from trace_job import job
 from trace_workflow.analyses.labelled_answers import read_labelled_answers
-from trace_workflow.jobs.job import job
 from tracecal.calibration.guarantees.control import control_error_rates
 from tracecal.calibration.pooled import PART_FEATURE, part_codes
 from tracecal.calibrator.catalogue import INPUTS

@@ -1,7 +1,7 @@
 """Put the bibliography beside the tables that cite it."""
 
+from trace_job import job
 from trace_workflow.config import paper
-from trace_workflow.jobs.job import job
 from tracecal.io.files import write_text
 
 with job(snakemake):

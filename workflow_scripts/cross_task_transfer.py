@@ -2,13 +2,13 @@
 
 import polars as pl
 
+from trace_job import job
 from trace_workflow.analyses.averages import averages
 from trace_workflow.analyses.cross_task_transfer import measure_on_targets
 from trace_workflow.analyses.gains import gains
 from trace_workflow.analyses.improvements import improvements
 from trace_workflow.analyses.labelled_answers import read_labelled_answers
 from trace_workflow.analyses.study_files import StudyFiles
-from trace_workflow.jobs.job import job
 from tracecal.io.files import write_parquet
 
 with job(snakemake):

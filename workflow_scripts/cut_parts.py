@@ -1,6 +1,6 @@
 """Cut the traces of a task's answers into those of their parts."""
 
-from trace_workflow.jobs.job import job
+from trace_job import job
 from trace_workflow.models.part_traces import cut_traces, trace_table
 from tracecal.answers.parts.parts import Parts
 from tracecal.io.files import read_parquet, write_parquet

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from trace_workflow.jobs.job import job
+from trace_job import job
 from trace_workflow.tables.columns import describe_tables
 from trace_workflow.tables.csv_file import read_column_names
 from tracecal.io.files import write_text

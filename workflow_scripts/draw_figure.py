@@ -2,8 +2,8 @@
 
 from importlib import import_module
 
+from trace_job import job
 from trace_workflow.figures import figure_style
-from trace_workflow.jobs.job import job
 from tracecal.estimators.estimator import Entry
 from tracecal.io.files import read_parquet
 

@@ -1,7 +1,7 @@
 """Sample several answers to each of a task's evaluation prompts."""
 
+from trace_job import job
 from trace_workflow.config.prompting import PromptSettings
-from trace_workflow.jobs.job import job
 from trace_workflow.models.prompts import ask_evaluated
 from trace_workflow.models.sampling import SAMPLES, sample_task
 from trace_workflow.models.step import DecodingStep, record

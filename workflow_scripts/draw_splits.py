@@ -1,6 +1,6 @@
 """Draw the random calibration/evaluation splits of a task."""
 
-from trace_workflow.jobs.job import job
+from trace_job import job
 from tracecal.calibration.splits import calibration_sizes, make_splits
 from tracecal.io.files import read_parquet, write_parquet
 from tracecal.io.log import LOGGER

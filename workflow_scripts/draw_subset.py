@@ -1,7 +1,7 @@
 """Draw the subset of a task's rows for the costliest estimators."""
 
+from trace_job import job
 from trace_workflow.config.task_tables import draw_subset
-from trace_workflow.jobs.job import job
 from tracecal.io.files import read_parquet, write_parquet
 
 with job(snakemake):

@@ -2,8 +2,8 @@
 
 from importlib import import_module
 
+from trace_job import job
 from trace_workflow.config.custom import require_unedited
-from trace_workflow.jobs.job import job
 from tracecal.estimators.scores import family_scores
 from tracecal.io.files import write_parquet
 

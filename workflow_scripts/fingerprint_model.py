@@ -1,6 +1,6 @@
 """Write the fingerprint of a model folder."""
 
-from trace_workflow.jobs.job import job
+from trace_job import job
 from trace_workflow.models.folders import fingerprint
 from tracecal.io.files import write_checked
 

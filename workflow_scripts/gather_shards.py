@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from trace_workflow.jobs.job import job
+from trace_job import job
 from tracecal.io.traces import arrow_metadata, read_table, write_table
 
 with job(snakemake):

@@ -1,7 +1,7 @@
 """Decode a task's answers with one model and record their traces."""
 
+from trace_job import job
 from trace_workflow.config.prompting import PromptSettings
-from trace_workflow.jobs.job import job
 from trace_workflow.models.decoding import answer_task
 from trace_workflow.models.prompts import ask
 from trace_workflow.models.step import DecodingStep, record

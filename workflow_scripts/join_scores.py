@@ -1,6 +1,6 @@
 """Put the scores of all families side by side."""
 
-from trace_workflow.jobs.job import job
+from trace_job import job
 from tracecal.estimators.scores import join_scores
 from tracecal.io.evaluated import evaluation_ids
 from tracecal.io.files import read_parquet, write_parquet

@@ -1,8 +1,8 @@
 """Judge a model's answers to a task."""
 
+from trace_job import job
 from trace_workflow.config.correctness import CorrectnessSettings
 from trace_workflow.config.custom import custom_rules, require_unedited
-from trace_workflow.jobs.job import job
 from trace_workflow.labels.label import EXAMPLE_COLUMNS, label_answers
 from tracecal.io.files import read_parquet, write_parquet
 from tracecal.io.log import LOGGER

@@ -1,6 +1,6 @@
 """Train a model's LARS scorer on its tasks' training rows; score all its answers."""
 
-from trace_workflow.jobs.job import job
+from trace_job import job
 from trace_workflow.models.folders import link_model
 from trace_workflow.models.lars import TRACE_COLUMNS, lars_probabilities, train_lars
 from trace_workflow.models.training import TrainingSettings, all_rows, labelled

@@ -1,6 +1,6 @@
 """Train a model's internal-state probe on its tasks' training rows; score all its answers."""
 
-from trace_workflow.jobs.job import job
+from trace_job import job
 from trace_workflow.models.probe import probe_probabilities, train_probe
 from trace_workflow.models.training import TrainingSettings, all_rows, labelled
 from tracecal.io.files import write_parquet

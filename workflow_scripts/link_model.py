@@ -1,6 +1,6 @@
 """Link a local model folder into the run."""
 
-from trace_workflow.jobs.job import job
+from trace_job import job
 from trace_workflow.models.folders import link_model
 
 with job(snakemake):

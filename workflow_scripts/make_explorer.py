@@ -2,12 +2,12 @@
 
 import polars as pl
 
+from trace_job import job
 from trace_workflow.analyses.explorer_answers import (
     AnswerFiles,
     read_explorer_answers,
     read_parents,
 )
-from trace_workflow.jobs.job import job
 from tracecal.explorer.contents import choose_answers, contents
 from tracecal.explorer.page import page
 from tracecal.io.files import write_text

@@ -1,6 +1,6 @@
 """Measure every estimator in every split, over all languages and for each."""
 
-from trace_workflow.jobs.job import job
+from trace_job import job
 from tracecal.calibration.metrics import all_metrics, metrics_by_language
 from tracecal.estimators.estimator import PICKED
 from tracecal.io.files import read_parquet, write_parquet

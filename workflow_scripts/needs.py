@@ -2,7 +2,7 @@
 
 from huggingface_hub.utils import disable_progress_bars
 
-from trace_workflow.jobs.job import job
+from trace_job import job
 from trace_workflow.models.needs import needs
 from tracecal.io.files import atomic_write
 

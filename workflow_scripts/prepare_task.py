@@ -1,9 +1,9 @@
 """Load a task's rows into the one table that every later step reads."""
 
+from trace_job import job
 from trace_workflow.config.task_digests import table_digest
 from trace_workflow.config.task_tables import load
 from trace_workflow.config.tasks import Rows
-from trace_workflow.jobs.job import job
 from tracecal.errors import InputError
 from tracecal.io.files import write_parquet
 

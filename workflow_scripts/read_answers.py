@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from trace_workflow.jobs.job import job
+from trace_job import job
 from tracecal.answers.imported_traces import IMPORTED, entropy_metadata, kind_metadata, trace_rows
 from tracecal.answers.reading import Reading
 from tracecal.answers.task_answers import answers_to

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from trace_workflow.jobs.job import job
+from trace_job import job
 from trace_workflow.models.step import DecodingStep, record
 from tracecal.answers.imported_traces import IMPORTED, kind_metadata
 from tracecal.answers.reading import Reading

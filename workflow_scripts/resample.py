@@ -1,6 +1,6 @@
 """Measure every compared estimator on resamples of a task's examples."""
 
-from trace_workflow.jobs.job import job
+from trace_job import job
 from tracecal.calibration.resampling import resample_metrics
 from tracecal.estimators.estimator import PICKED
 from tracecal.io.evaluated import evaluated

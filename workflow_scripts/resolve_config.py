@@ -1,8 +1,8 @@
 """Write the resolved configuration beside the results."""
 
+from trace_job import job
 from trace_workflow.config.run import load_run
 from trace_workflow.jobs.code_hash import SCRIPTS
-from trace_workflow.jobs.job import job
 from tracecal.io.files import write_text
 
 with job(snakemake):

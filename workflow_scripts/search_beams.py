@@ -1,7 +1,7 @@
 """Search the beams of a task's evaluation prompts with one model."""
 
+from trace_job import job
 from trace_workflow.config.prompting import PromptSettings
-from trace_workflow.jobs.job import job
 from trace_workflow.models.beams import beam_task
 from trace_workflow.models.prompts import ask_evaluated
 from trace_workflow.models.step import DecodingStep, record

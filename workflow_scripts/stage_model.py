@@ -1,6 +1,6 @@
 """Fetch a model from the hub and link it into the run."""
 
-from trace_workflow.jobs.job import job
+from trace_job import job
 from trace_workflow.models.staging.hub import stage_model
 from tracecal.io.files import write_checked
 

@@ -1,6 +1,6 @@
 """Fetch a split of a benchmark from the hub."""
 
-from trace_workflow.jobs.job import job
+from trace_job import job
 from trace_workflow.models.staging.hub_rows import stage_rows
 from tracecal.io.files import write_text
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from trace_workflow.jobs.job import job
+from trace_job import job
 from trace_workflow.tables.costs import costs_table, count_tokens, read_job_costs, sum_costs
 from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.html_page import render_html

@@ -1,6 +1,6 @@
 """Write the run's findings, a line each, and the same as a table with their numbers."""
 
-from trace_workflow.jobs.job import job
+from trace_job import job
 from trace_workflow.tables.finding import findings_frame
 from trace_workflow.tables.findings import find_all
 from trace_workflow.tables.study_results import StudyResults

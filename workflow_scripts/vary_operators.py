@@ -2,8 +2,8 @@
 
 import polars as pl
 
+from trace_job import job
 from trace_workflow.analyses.operator_variants import permuted_scores, varied_scores
-from trace_workflow.jobs.job import job
 from tracecal.io.evaluated import evaluated
 from tracecal.io.files import write_parquet
 from tracecal.io.traces import read_traces

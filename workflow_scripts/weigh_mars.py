@@ -1,6 +1,6 @@
 """Weigh the phrases of a task's evaluation answers, for MARS."""
 
-from trace_workflow.jobs.job import job
+from trace_job import job
 from trace_workflow.models.encoder_step import weigh_answers
 from trace_workflow.models.mars_weights import PHRASE_WEIGHTS, phrase_weights
 

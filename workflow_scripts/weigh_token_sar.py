@@ -1,6 +1,6 @@
 """Weigh the tokens of a task's evaluation answers by their relevance, for TokenSAR."""
 
-from trace_workflow.jobs.job import job
+from trace_job import job
 from trace_workflow.models.encoder_step import weigh_answers
 from trace_workflow.models.token_sar_weights import TOKEN_WEIGHTS, token_weights
 

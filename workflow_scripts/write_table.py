@@ -3,7 +3,7 @@
 from dataclasses import replace
 from importlib import import_module
 
-from trace_workflow.jobs.job import job
+from trace_job import job
 from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.html_page import render_html
 from trace_workflow.tables.latex import render_latex

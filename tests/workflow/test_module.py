@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from support.checkout import REPOSITORY, SMOKE, Checkout, copied_repository
 from support.wheel import install
@@ -68,6 +69,50 @@ def test_rules_of_the_module_run_and_write_below_the_outer_workflow(checkout, tm
     run_some(outer)
     listed = outer.snakemake("--dry-run", config="config.yaml").stdout
     assert f"{renamed.strip().removeprefix('as ').removesuffix('*')}calibrate" in listed
+
+
+HOST = """
+import os
+import sys
+
+os.environ["PYTHONPATH"] = "/my/modules"
+BEFORE = dict(os.environ), list(sys.path)
+
+configfile: "config.yaml"
+"""
+IMPORTED = """
+module {name}:
+    snakefile: {snakefile}
+    config: config["trace"]
+    prefix: "{name}"
+
+use rule * from {name} as {name}_*
+"""
+MINE = """
+if (dict(os.environ), list(sys.path)) != BEFORE:
+    raise ValueError("the host's environment was changed")
+
+rule mine:
+    input: expand("{name}/results/smoke/labels/demo-small/arithmetic.parquet", name=["first", "second"])
+    output: "mine.txt"
+    shell: "printenv PYTHONPATH > {output}; printenv > variables.txt"
+"""
+
+
+def test_a_host_that_imports_a_run_twice_keeps_its_environment_and_its_own_keys(checkout, tmp_path):
+    snakefile = repr(str(checkout.root / "Snakefile"))
+    imports = [IMPORTED.format(name=name, snakefile=snakefile) for name in ("first", "second")]
+    (tmp_path / "Snakefile").write_text("".join([HOST, *imports, MINE]))
+    settings = {"trace": yaml.safe_load((REPOSITORY / SMOKE).read_text()), "mine": {"key": 1}}
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(settings))
+    host = Checkout(tmp_path)
+    said = host.snakemake("mine", config="config.yaml").stdout
+    assert (tmp_path / "mine.txt").read_text() == "/my/modules\n"
+    variables = (tmp_path / "variables.txt").read_text()
+    assert not re.search("^(TRACECAL|MALLOC|_RJEM)", variables, re.M)
+    assert "not present in the Snakefile" not in said
+    assert {path.name for path in tmp_path.glob("*/results/smoke/work/journals")} == {"journals"}
+    assert not (tmp_path / "results").exists()
 
 
 ALL = """
@@ -155,29 +200,20 @@ def test_a_module_from_a_git_url_runs_with_the_installed_package(
     assert "Nothing to be done" in said
 
 
-def test_jobs_of_other_environments_find_the_packages_alone(package, tmp_path):
+def test_jobs_of_other_environments_find_the_packages_alone(package):
     """As with --sdm conda, whose environments have the libraries and not the package."""
+    scripts = package / "trace_workflow/checkout/workflow_scripts"
     program = (
-        "from trace_workflow.jobs.packages import folder_of_packages as f; print(f(*ARGUMENTS))"
+        "import sys, os; sys.path.append(sys.argv[1]); import trace_job, tracecal; from pathlib import "
+        "Path; folder = Path(tracecal.__file__).parents[1]; print(sorted(os.listdir(folder))); "
+        "print(folder, os.environ['PYTHONPATH'], trace_job.job.__module__)"
     )
-    program = "import sys; from pathlib import Path; ARGUMENTS = [Path(sys.argv[1])]; " + program
-    made = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path / "links")],
-        env={"PYTHONPATH": str(package)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    links = Path(made.stdout.strip())
-    assert {path.name for path in links.iterdir()} == {"tracecal", "trace_workflow"}
-    script = "import tracecal, trace_workflow.jobs.job; print(tracecal.__file__)"
-    found = subprocess.run(
-        [sys.executable, "-c", script],
-        env={"PYTHONPATH": str(links)},
-        capture_output=True,
-        text=True,
-    )
-    assert found.stdout.strip() == str(links / "tracecal/__init__.py"), found.stderr
+    command = [sys.executable, "-c", program, str(scripts)]
+    lines = subprocess.check_output(command, env={}, text=True).splitlines()
+    assert lines[0] == "['trace_workflow', 'tracecal']"
+    folder, path, module = lines[1].split()
+    assert (path, module) == (folder, "trace_workflow.jobs.job")
+    assert not Path(folder).exists(), "the links stay after the job"
 
 
 def test_a_module_from_a_git_url_stops_without_the_package_and_says_what_to_type(

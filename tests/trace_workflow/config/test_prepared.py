@@ -21,7 +21,9 @@ SPEC = Rows.model_validate(
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv(REMEMBERED, str(tmp_path / "digests"))
+    token = REMEMBERED.set(str(tmp_path / "digests"))
+    yield
+    REMEMBERED.reset(token)
 
 
 def made(seed=1, code="pass"):

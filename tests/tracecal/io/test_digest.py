@@ -12,7 +12,7 @@ from tracecal.io.digests import REMEMBERED, digest
 @pytest.fixture
 def read(tmp_path, monkeypatch):
     """Digest a file whose digests are remembered; whether its bytes were read again."""
-    monkeypatch.setenv(REMEMBERED, str(tmp_path / "digests"))
+    token = REMEMBERED.set(str(tmp_path / "digests"))
     monkeypatch.setattr(module, "SETTLED", 0)
     read = []
     original = module.open_without_waiting
@@ -24,7 +24,8 @@ def read(tmp_path, monkeypatch):
         read.clear()
         return digest(path), bool(read)
 
-    return digested
+    yield digested
+    REMEMBERED.reset(token)
 
 
 def test_bytes_are_read_once_and_again_where_size_or_times_changed(tmp_path, read):

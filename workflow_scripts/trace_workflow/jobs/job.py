@@ -2,6 +2,7 @@
 needs it, and a check that the code that runs is the code on record.
 """
 
+import ctypes
 import errno
 import logging
 import os
@@ -16,7 +17,10 @@ from trace_workflow.jobs.code_hash import RUNNING, require_code
 from trace_workflow.jobs.resource_usage import resource_usage
 from tracecal.errors import InputError
 from tracecal.io.checksums import MADE_WITH, STORED_IN
+from tracecal.io.digests import REMEMBERED
 from tracecal.io.log import LOGGER
+
+KEPT_BYTES = 512 << 20
 
 
 @contextmanager
@@ -43,10 +47,12 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
     raising, logging.raiseExceptions = logging.raiseExceptions, False
     running = RUNNING.set(snakemake.params.code)
     made_with = MADE_WITH.set(snakemake.params.made_with)
+    remembered = REMEMBERED.set(f"{log.as_posix().partition('/logs/')[0]}/work/digests")
     # With results in a bucket the log, too, is below the folder of Snakemake's copies.
     folder = re.match("((?:.*?/)?)results/[^/]+/logs/", log.as_posix())
     stored_in = STORED_IN.set(folder[1] if folder else "")
     try:
+        _keep_freed_memory()
         if torch := sys.modules.get("torch"):
             torch.set_num_threads(snakemake.threads)
         require_code(snakemake.params.code)
@@ -67,12 +73,24 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
     finally:
         RUNNING.reset(running)
         MADE_WITH.reset(made_with)
+        REMEMBERED.reset(remembered)
         STORED_IN.reset(stored_in)
         for handler in handlers:
             LOGGER.removeHandler(handler)
             with suppress(OSError):
                 handler.close()
         logging.raiseExceptions = raising
+
+
+def _keep_freed_memory() -> None:
+    """Let glibc keep what large matrices leave.
+
+    By default it returns the memory of each to the kernel, and a sixth of a forward pass goes into
+    page faults.
+    """
+    if set_option := getattr(ctypes.CDLL(None), "mallopt", None):
+        for option in (-1, -3):  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD
+            set_option(option, KEPT_BYTES)
 
 
 class _WithoutToken(logging.Formatter):

@@ -1,17 +1,18 @@
 """SHA-256 digests of files, folders and texts, remembered in a cache while a file is unchanged."""
 
 import hashlib
-import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from contextvars import ContextVar
 from pathlib import Path
 from uuid import uuid4
 
 from tracecal.errors import InputError
 from tracecal.io.regular_files import open_without_waiting
 
-REMEMBERED = "TRACECAL_DIGESTS"
+# The folder in which the processes of a run share digests; empty: each computes its own.
+REMEMBERED: ContextVar[str] = ContextVar("remembered", default="")
 State = tuple[int, ...]  # a file's device, inode, size in bytes, mtime and ctime in nanoseconds
 PIECE = 2**20  # bytes that are read at once
 SETTLED = 2 * 10**9  # nanoseconds after which a clock tick cannot hide another change
@@ -64,7 +65,7 @@ def remembered(key: str, compute: Callable[[], str]) -> str:
 
 def _entry(key: str) -> Path | None:
     """The file of the cache that holds the digest of `key`; None without a cache."""
-    cache = os.environ.get(REMEMBERED)
+    cache = REMEMBERED.get()
     return Path(cache) / hashlib.sha256(key.encode()).hexdigest() if cache else None
 
 
