@@ -6,6 +6,7 @@ from trace_job import job
 from trace_workflow.models.encoder_step import write_output
 from trace_workflow.models.folders import fingerprint
 from trace_workflow.models.nli import COMPARISONS, compare_samples
+from trace_workflow.models.step import shard_of
 from trace_workflow.models.text_encoders import load_encoder
 from tracecal.io.evaluated import evaluated
 from tracecal.io.traces import arrow_metadata, read_arrow, read_traces
@@ -34,4 +35,5 @@ with job(snakemake):
         arrow_metadata(paths.samples) | {"encoder": fingerprint(paths.encoder)},
         [paths.samples, paths.traces, paths.task],
         start,
+        shard=shard_of(snakemake.wildcards),
     )

@@ -26,7 +26,7 @@ def digests(folder):
 
 def test_shards_agree_with_one_job_and_another_number_of_them_decodes_nothing(broken):
     run = broken.root / "results/smoke"
-    names = ["traces", "beams"]
+    names = ["traces", "beams", "weights/token_sar", "comparisons"]
     targets = [f"results/smoke/{name}/demo-small/extractive.arrow" for name in names]
     whole = {name: read_arrow(run / name / "demo-small/extractive.arrow") for name in names}
     shutil.rmtree(run / "work/journals")
@@ -34,7 +34,10 @@ def test_shards_agree_with_one_job_and_another_number_of_them_decodes_nothing(br
         models = [one | {"shards": count} for one in broken.smoke()["models"]]
         config = broken.variant("sharded", models=models)
         broken.snakemake(*targets, "--force", config=config)
-        traces, beams = (read_arrow(run / name / "demo-small/extractive.arrow") for name in names)
+        made = {name: read_arrow(run / name / "demo-small/extractive.arrow") for name in names}
+        traces, beams = made["traces"], made["beams"]
+        for name in ("weights/token_sar", "comparisons"):
+            assert made[name]["example_id"].to_list() == whole[name]["example_id"].to_list()
         assert traces["token_ids"].to_list() == whole["traces"]["token_ids"].to_list()
         assert beams["beam_token_ids"].to_list() == whole["beams"]["beam_token_ids"].to_list()
         for name in ("surprisal", "entropy"):

@@ -61,8 +61,8 @@ if __name__ == "__main__":
     parser.add_argument("folder", type=Path, help="the folder to write; it may exist")
     parser.add_argument(
         "--configfile",
-        default="config/config.yaml",
-        help="the configuration to begin with (default: the demo's)",
+        default="config/example.yaml",
+        help="the configuration to begin with (default: %(default)s)",
     )
     options = parser.parse_args()
     try:

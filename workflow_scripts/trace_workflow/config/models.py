@@ -38,7 +38,9 @@ class Model(JobResources):
         64, description="answers decoded together; halved where memory runs out; changes no result"
     )
     shards: PositiveInt = Field(
-        1, description="jobs that share each task's prompts; results agree within 1e-4"
+        1,
+        description="jobs of one thread that share each task's answers, beams, samples, questions "
+        "and encoders' work; results agree within 1e-4",
     )
 
     @model_validator(mode="after")

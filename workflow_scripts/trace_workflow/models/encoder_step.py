@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from trace_workflow.models.folders import fingerprint
-from trace_workflow.models.step import recorded
+from trace_workflow.models.step import dealt, recorded
 from trace_workflow.models.text_encoders import TextEncoder, load_encoder
 from tracecal.capture.batches import Keep
 from tracecal.capture.model import load_tokenizer
@@ -32,8 +32,9 @@ def weigh_answers(
     output: str,
     weigh: Weigh,
     encoder_task: str | None = None,
+    shard: str | None = None,
 ) -> None:
-    """Write the weights of a task's evaluated answers to `output`.
+    """Write the weights of a task's evaluated answers to `output`, or those of a `shard` of them.
 
     `files` are the rule's inputs: `traces`, `task`, the language `model` and, where there is one,
     the `encoder`, loaded for `encoder_task`. `weigh(encoder, answers, special)` gets the answers
@@ -51,7 +52,7 @@ def weigh_answers(
     metadata = arrow_metadata(files.traces)
     metadata |= {"encoder": fingerprint(folder) if folder else "none"}
     sources = [files.traces, files.task]
-    write_output(output, answers.to_dicts(), schema, settings, metadata, sources, start)
+    write_output(output, answers.to_dicts(), schema, settings, metadata, sources, start, shard)
 
 
 def write_output(
@@ -62,8 +63,9 @@ def write_output(
     metadata: Mapping[str, str],
     sources: Sequence[str],
     start: Callable[[], Callable[[list[Row]], list[Row]]],
+    shard: str | None = None,
 ) -> None:
-    """Write the rows of all `answers` to `output`, CHUNK answers at a time.
+    """Write the rows of all `answers`, or of a `shard` of them, to `output`, CHUNK at a time.
 
     `settings` are the rule's, `journal` among them; `sources` the files from which the rows are
     computed. `start` loads the models and returns the function from answers to rows; it is called
@@ -78,6 +80,8 @@ def write_output(
         for begin in range(0, len(missing), CHUNK):
             keep(rows_of(missing[begin : begin + CHUNK]))
 
-    table = recorded(sorted(answers, key=lambda row: row["example_id"]), journal, work)
+    ordered = sorted(answers, key=lambda row: row["example_id"])
+    table = recorded(dealt(ordered, shard), journal, work)
     write_table(table, dict(metadata), output)
-    journal.settle(output)
+    if shard is None:
+        journal.settle(output)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
@@ -16,6 +16,8 @@ from tracecal.errors import InputError
 from tracecal.io.files import read_checked
 from tracecal.io.journal import Journal
 from tracecal.io.traces import provenance, write_table
+
+T = TypeVar("T")
 
 
 def engine_of(stated: str | None, memory_mb: float) -> Callable[..., Any]:
@@ -60,14 +62,18 @@ class DecodingStep:
             revision=inputs.revision,
             output=snakemake.output[0],
             settings=dict(snakemake.params.items()),
-            # Of 'work/shards/2-of-4/'.
-            shard=(wildcards.get("shard") or "").rstrip("/").rpartition("/")[2] or None,
+            shard=shard_of(wildcards),
             gpus=resources.gpu,
             memory_mb=resources.mem_mb,
         )
 
 
 Work = Callable[[list[Prompt], Keep], object]
+
+
+def shard_of(wildcards: Any) -> str | None:
+    """The part of a task that a job does, '2-of-4' of 'work/shards/2-of-4/'; None: all of it."""
+    return (wildcards.get("shard") or "").rstrip("/").rpartition("/")[2] or None
 
 
 def record(
@@ -132,7 +138,10 @@ def share_of(prompts: Sequence[Prompt], shard: str | None) -> list[Prompt]:
 
     They are dealt out like cards, longest first, so that all jobs take about equally long.
     """
-    if shard is None:
-        return list(prompts)
-    number, count = map(int, shard.split("-of-"))
-    return longest_first(prompts)[number - 1 :: count]
+    return list(prompts) if shard is None else dealt(longest_first(prompts), shard)
+
+
+def dealt(rows: Sequence[T], shard: str | None) -> list[T]:
+    """Every row that falls to a job where `shard` says of how many; all where it is None."""
+    number, count = map(int, shard.split("-of-")) if shard else (1, 1)
+    return list(rows[number - 1 :: count])

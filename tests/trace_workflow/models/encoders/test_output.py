@@ -46,3 +46,26 @@ def test_what_was_weighed_is_not_weighed_again(tmp_path, monkeypatch):
     assert (tmp_path / "again/out.arrow").read_bytes() == (
         tmp_path / "other/out.arrow"
     ).read_bytes()
+
+
+def test_shards_weigh_every_answer_once_and_another_number_of_them_weighs_nothing(tmp_path):
+    answers = [{"example_id": f"e{index}"} for index in range(10)]
+    source, weighed = tmp_path / "traces.arrow", []
+    source.write_bytes(b"traces")
+
+    def start():
+        def weigh(rows):
+            weighed.extend(row["example_id"] for row in rows)
+            return [row | {"weight": 0.5} for row in rows]
+
+        return weigh
+
+    settings = {"code": "c", "journal": str(tmp_path / "journal")}
+    for count in (3, 2):
+        made = []
+        for number in range(1, count + 1):
+            output, shard = tmp_path / f"{number}-of-{count}.arrow", f"{number}-of-{count}"
+            write_output(output, answers, SCHEMA, settings, METADATA, [source], start, shard)
+            made += read_arrow(output)["example_id"].to_list()
+        assert sorted(made) == [row["example_id"] for row in answers]
+        assert sorted(weighed) == sorted(made)
