@@ -12,6 +12,7 @@ report: "report/workflow.rst"
 
 
 include: "rules/start.smk"
+include: "rules/config.smk"
 include: "rules/common.smk"
 include: "rules/models.smk"
 include: "rules/tasks.smk"
@@ -26,14 +27,14 @@ include: "rules/report.smk"
 
 
 rule all:
+    """Make all that the run makes: tables, figures, pages, and a calibrator for each model and task."""
     default_target: True
     input:
         EVERYTHING,
-    message:
-        "All that the run makes is there"
 
 
 # The same tables and figures, from the finished (model, task) pairs alone.
 rule available:
+    """Make the tables and figures of the (model, task) pairs that are finished."""
     input:
         results_of_finished_pairs(RENDERED),

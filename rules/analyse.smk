@@ -1,6 +1,6 @@
 # Analyses of the metrics, predictions and traces.
 #
-# analyse, summarise   the files of the analysis, below       -> analyses/{analysis}.parquet
+# analyse, summarise   the files that the plan names          -> analyses/{analysis}.parquet
 # resample             predictions/, scores/, labels/: {model}/{task}; rows of the task
 #                                                             -> resamples/{model}/{task}.parquet
 # cross_task_transfer  labels/, scores/, features/, splits/, rows of the main study's pairs
@@ -9,34 +9,19 @@
 # vary_operators       audits/, traces/: {model}/{task}; rows of the task
 #                                                             -> operators/{model}/{task}.parquet
 #
-# `analyse` reads files of all pairs of a study, as trace_workflow/plan says:
-#   spike_strata, spike_quintiles, spike_modeling          features/, labels/; tasks/ or splits/
-#   local_risk                                             traces/, features/, labels/
-#   localized_global_errors, localized_error_subtypes      scores/, predictions/, features/, labels/, tasks/
-#   hyperparameter_sensitivity, position_shift             operators/, labels/, splits/; features/
-#   calibration_size, few_labels                           labels/, scores/, features/, splits/, rows
-#   reliability_selective, reliability_bins, risk_coverage_curve     predictions/, labels/
-#   length_stratified                                      predictions/, labels/, scores/, features/
-#   localisation, part_scores                              of parts: labels/, traces/ or scores/, rows
-# `summarise` reads other analyses or small files:
-#   averages, subset_averages                              metrics.parquet, subset/metrics.parquet
-#   improvements, comparisons, beyond_paper                resamples/; for improvements also picked/
-#   risk_coverage                                          calibrators/
-#   language_averages, language_improvements               analyses/languages.parquet and its averages
-#   {analysis}_averages                                    the analysis
-
-
-localrules:
-    summarise,
+# What an analysis reads is data: its entry in trace_workflow/plan names its files.
 
 
 rule analyse:
+    """Make an analysis of the metrics, predictions or traces."""
     input:
         unpack(files_of_entry(PLAN.analyses, "analysis")),
     output:
         "<results>/analyses/{analysis}.parquet",
     log:
         "<logs>/analyse/{analysis}.log",
+    benchmark:
+        "<benchmarks>/analyse/{analysis}.tsv"
     wildcard_constraints:
         analysis=one_of(name for name, made in PLAN.analyses.items() if not made.quick),
     conda:
@@ -49,21 +34,20 @@ rule analyse:
             function=lambda wildcards: PLAN.analyses[wildcards.analysis].function,
             settings=settings_of_entry(PLAN.analyses, "analysis"),
         ),
-    message:
-        "Analysing: {wildcards.analysis}"
     script:
         "../workflow_scripts/analyse.py"
 
 
 # An analysis that takes a second need not be queued on a cluster.
 use rule analyse as summarise with:
+    """Make an analysis that takes a second."""
     wildcard_constraints:
         analysis=one_of(name for name, made in PLAN.analyses.items() if made.quick),
-    message:
-        "Summarising: {wildcards.analysis}"
+    localrule: True
 
 
 rule resample:
+    """Resample the answers of a model to a task, for intervals of differences."""
     input:
         predictions="<results>/predictions/{model}/{task}.parquet",
         scores="<results>/scores/{model}/{task}.parquet",
@@ -73,6 +57,8 @@ rule resample:
         "<results>/resamples/{model}/{task}.parquet",
     log:
         "<logs>/resample/{model}/{task}.log",
+    benchmark:
+        "<benchmarks>/resample/{model}/{task}.tsv"
     conda:
         "../envs/analysis.yaml"
     params:
@@ -82,14 +68,13 @@ rule resample:
             seed=CONFIG.seed,
             resamples=CONFIG.bootstrap.resamples,
         ),
-    message:
-        "Resampling the answers of {wildcards.model} on {wildcards.task}"
     script:
         "../workflow_scripts/resample.py"
 
 
 # With a rule of its own, as its improvements need resamples of the predictions that its metrics use.
 rule cross_task_transfer:
+    """Calibrate each task on the others, and measure."""
     input:
         unpack(files_of_transfer),
     output:
@@ -97,6 +82,8 @@ rule cross_task_transfer:
         improvements="<results>/analyses/cross_task_transfer_improvements.parquet",
     log:
         "<logs>/cross_task_transfer.log",
+    benchmark:
+        "<benchmarks>/cross_task_transfer.tsv"
     conda:
         "../envs/analysis.yaml"
     params:
@@ -105,13 +92,12 @@ rule cross_task_transfer:
             **PLAN.transfer.settings,
             pairs=lambda wildcards: pairs_of_study("main"),
         ),
-    message:
-        "Calibrating each task on the others"
     script:
         "../workflow_scripts/cross_task_transfer.py"
 
 
 rule vary_operators:
+    """Score answers with variants of TRACE's operators."""
     input:
         # Nothing is reported from an unchecked trace.
         audit=audit_of_traces,
@@ -121,6 +107,8 @@ rule vary_operators:
         "<results>/operators/{model}/{task}.parquet",
     log:
         "<logs>/vary_operators/{model}/{task}.log",
+    benchmark:
+        "<benchmarks>/vary_operators/{model}/{task}.tsv"
     conda:
         "../envs/analysis.yaml"
     params:
@@ -128,7 +116,5 @@ rule vary_operators:
             "vary_operators.py",
             seed=CONFIG.seed,
         ),
-    message:
-        "Varying TRACE's operators for {wildcards.model} on {wildcards.task}"
     script:
         "../workflow_scripts/vary_operators.py"

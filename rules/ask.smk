@@ -8,6 +8,7 @@
 
 
 rule ask_p_true:
+    """Ask a model whether its answers are true."""
     input:
         **MODEL_FILES,
         traces="<results>/traces/{model}/{task}.arrow",
@@ -16,6 +17,8 @@ rule ask_p_true:
         "<results>/{shard}asked/p_true/{model}/{task}.arrow",
     log:
         "<logs>/ask_p_true/{model}/{shard}{task}.log",
+    benchmark:
+        "<benchmarks>/ask_p_true/{model}/{shard}{task}.tsv"
     wildcard_constraints:
         model=one_of(DECODED_MODELS),
     conda:
@@ -32,13 +35,12 @@ rule ask_p_true:
             start=lambda wildcards: CONFIG.self_evaluation.p_true_start,
             stop=lambda wildcards: list(TASKS[wildcards.task].stop),
         ),
-    message:
-        "Asking {wildcards.model} whether its answers to {wildcards.task} are true"
     script:
         "../workflow_scripts/ask_p_true.py"
 
 
 rule ask_verbalized:
+    """Ask a model for its confidence in its answers."""
     input:
         **MODEL_FILES,
         traces="<results>/traces/{model}/{task}.arrow",
@@ -47,6 +49,8 @@ rule ask_verbalized:
         "<results>/{shard}asked/verbalized/{model}/{task}.arrow",
     log:
         "<logs>/ask_verbalized/{model}/{shard}{task}.log",
+    benchmark:
+        "<benchmarks>/ask_verbalized/{model}/{shard}{task}.tsv"
     wildcard_constraints:
         model=one_of(DECODED_MODELS),
     conda:
@@ -61,7 +65,5 @@ rule ask_verbalized:
             prompt=lambda wildcards: CONFIG.self_evaluation.verbalized_prompt,
             asking=task_settings(PromptSettings),
         ),
-    message:
-        "Asking {wildcards.model} for its confidence in its answers to {wildcards.task}"
     script:
         "../workflow_scripts/ask_verbalized.py"

@@ -30,15 +30,8 @@ CALIBRATION = {
 }
 
 
-localrules:
-    accuracy_of_subset,
-    collect_metrics,
-    collect_metrics_of_subset,
-    control_risk,
-    join_scores_of_subset,
-
-
 rule calibrate:
+    """Calibrate every estimator of a model on a task."""
     input:
         # No probability is reported from an unchecked trace.
         audit=audit_of_traces,
@@ -55,6 +48,8 @@ rule calibrate:
         picked="<results>/picked/{model}/{task}.parquet",
     log:
         "<logs>/calibrate/{model}/{task}.log",
+    benchmark:
+        "<benchmarks>/calibrate/{model}/{task}.tsv"
     conda:
         "../envs/analysis.yaml"
     params:
@@ -65,13 +60,12 @@ rule calibrate:
             own_fits=lambda wildcards: estimators_of(wildcards).own_fits,
             baselines=lambda wildcards: estimators_of(wildcards).baselines.ids,
         ),
-    message:
-        "Calibrating {wildcards.model} on {wildcards.task}"
     script:
         "../workflow_scripts/calibrate.py"
 
 
 rule measure:
+    """Measure the calibrated probabilities of a model on a task."""
     input:
         predictions="<results>/predictions/{model}/{task}.parquet",
         scores="<results>/scores/{model}/{task}.parquet",
@@ -83,6 +77,8 @@ rule measure:
         languages="<results>/languages/{model}/{task}.parquet",
     log:
         "<logs>/measure/{model}/{task}.log",
+    benchmark:
+        "<benchmarks>/measure/{model}/{task}.tsv"
     conda:
         "../envs/analysis.yaml"
     params:
@@ -91,13 +87,12 @@ rule measure:
             estimators=lambda wildcards: estimators_of(wildcards).ids,
             ece_bins=CONFIG.calibration.ece_bins,
         ),
-    message:
-        "Evaluating {wildcards.model} on {wildcards.task}"
     script:
         "../workflow_scripts/measure.py"
 
 
 rule collect_metrics:
+    """Collect the metrics of all models and tasks."""
     input:
         metrics=files_of_pairs("<results>/metrics/{model}/{task}.parquet"),
         languages=files_of_pairs("<results>/languages/{model}/{task}.parquet"),
@@ -106,18 +101,18 @@ rule collect_metrics:
         languages="<results>/analyses/languages.parquet",
     log:
         "<logs>/collect_metrics.log",
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
         **settings("collect_metrics.py"),
-    message:
-        "Collecting the metrics"
     script:
         "../workflow_scripts/collect_metrics.py"
 
 
 # Apart from `calibrate`, so that another target error rate refits nothing.
 rule control_risk:
+    """Find the thresholds that keep the target error rates."""
     input:
         calibrators="<results>/work/calibrators/{model}/{task}.json",
         scores="<results>/scores/{model}/{task}.parquet",
@@ -129,6 +124,9 @@ rule control_risk:
         "<results>/calibrators/{model}/{task}.json",
     log:
         "<logs>/control_risk/{model}/{task}.log",
+    benchmark:
+        "<benchmarks>/control_risk/{model}/{task}.tsv"
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
@@ -139,13 +137,12 @@ rule control_risk:
             largest_group=CONFIG.risk_control.largest_group,
             part_names=pooled_parts,
         ),
-    message:
-        "Finding thresholds for the target error rates of {wildcards.model} on {wildcards.task}"
     script:
         "../workflow_scripts/control_risk.py"
 
 
 use rule join_scores as join_scores_of_subset with:
+    """Join the scores of all families on a subset."""
     input:
         families=expand(
             "<results>/estimates/{family}/{{model}}/{{task}}.parquet",
@@ -161,6 +158,7 @@ use rule join_scores as join_scores_of_subset with:
 
 
 use rule calibrate as calibrate_on_subset with:
+    """Calibrate every estimator of a model on a subset of a task."""
     input:
         audit=audit_of_traces,
         traces="<results>/traces/{model}/{task}.arrow",
@@ -175,6 +173,8 @@ use rule calibrate as calibrate_on_subset with:
         picked="<results>/subset/picked/{model}/{task}.parquet",
     log:
         "<logs>/calibrate_on_subset/{model}/{task}.log",
+    benchmark:
+        "<benchmarks>/calibrate_on_subset/{model}/{task}.tsv"
     params:
         **settings(
             "calibrate.py",
@@ -183,11 +183,10 @@ use rule calibrate as calibrate_on_subset with:
             own_fits=SELECTION.on_subset.own_fits,
             baselines=SELECTION.on_subset.baselines.ids,
         ),
-    message:
-        "Calibrating {wildcards.model} on a subset of {wildcards.task}"
 
 
 use rule measure as measure_on_subset with:
+    """Measure the calibrated probabilities of a model on a subset of a task."""
     input:
         predictions="<results>/subset/predictions/{model}/{task}.parquet",
         scores="<results>/subset/scores/{model}/{task}.parquet",
@@ -199,17 +198,18 @@ use rule measure as measure_on_subset with:
         languages="<results>/subset/languages/{model}/{task}.parquet",
     log:
         "<logs>/measure_on_subset/{model}/{task}.log",
+    benchmark:
+        "<benchmarks>/measure_on_subset/{model}/{task}.tsv"
     params:
         **settings(
             "measure.py",
             estimators=SELECTION.on_subset.ids,
             ece_bins=CONFIG.calibration.ece_bins,
         ),
-    message:
-        "Evaluating {wildcards.model} on a subset of {wildcards.task}"
 
 
 use rule collect_metrics as collect_metrics_of_subset with:
+    """Collect the metrics of all subsets."""
     input:
         metrics=files_of_pairs("<results>/subset/metrics/{model}/{task}.parquet", "main"),
         languages=files_of_pairs("<results>/subset/languages/{model}/{task}.parquet", "main"),
@@ -221,6 +221,7 @@ use rule collect_metrics as collect_metrics_of_subset with:
 
 
 use rule accuracy as accuracy_of_subset with:
+    """Count the correct answers to the subsets."""
     input:
         labels=files_of_pairs("<results>/labels/{model}/{task}.parquet", "main"),
         traces=files_of_pairs("<results>/traces/{model}/{task}.arrow", "main"),

@@ -16,15 +16,18 @@ if IMPORTANCE and IMPORTANCE.source:
 
 
 rule weigh_token_sar:
+    """Weigh the tokens of answers by their relevance, for TokenSAR."""
     input:
         model="<results>/models/{model}",
         encoder="<results>/encoders/similarity",
         traces="<results>/traces/{model}/{task}.arrow",
         task=rows_of_subset,
     output:
-        "<results>/weights/token_sar/{model}/{task}.arrow",
+        "<results>/{shard}weights/token_sar/{model}/{task}.arrow",
     log:
-        "<logs>/weigh_token_sar/{model}/{task}.log",
+        "<logs>/weigh_token_sar/{model}/{shard}{task}.log",
+    benchmark:
+        "<benchmarks>/weigh_token_sar/{model}/{shard}{task}.tsv"
     conda:
         "../envs/inference.yaml"
     resources:
@@ -34,13 +37,12 @@ rule weigh_token_sar:
             "weigh_token_sar.py",
             journal=f"{JOURNALS}/weights/token_sar/{{model}}/{{task}}",
         ),
-    message:
-        "Weighing tokens of {wildcards.model} on {wildcards.task}: token_sar"
     script:
         "../workflow_scripts/weigh_token_sar.py"
 
 
 rule weigh_mars:
+    """Weigh the phrases of answers, for MARS."""
     input:
         # No file where no model is configured: then every word is a phrase of equal weight.
         encoder="<results>/encoders/importance" if "importance" in ENCODER_SOURCES else [],
@@ -48,9 +50,11 @@ rule weigh_mars:
         traces="<results>/traces/{model}/{task}.arrow",
         task="<results>/tasks/{task}.parquet",
     output:
-        "<results>/weights/mars/{model}/{task}.arrow",
+        "<results>/{shard}weights/mars/{model}/{task}.arrow",
     log:
-        "<logs>/weigh_mars/{model}/{task}.log",
+        "<logs>/weigh_mars/{model}/{shard}{task}.log",
+    benchmark:
+        "<benchmarks>/weigh_mars/{model}/{shard}{task}.tsv"
     conda:
         "../envs/inference.yaml"
     resources:
@@ -61,22 +65,23 @@ rule weigh_mars:
             journal=f"{JOURNALS}/weights/mars/{{model}}/{{task}}",
             phrases=PHRASES,
         ),
-    message:
-        "Weighing phrases of {wildcards.model} on {wildcards.task}: mars"
     script:
         "../workflow_scripts/weigh_mars.py"
 
 
 rule compare_samples:
+    """Compare the sampled answers with each other and with the decoded answer."""
     input:
         encoder="<results>/encoders/entailment",
         samples="<results>/samples/{model}/{task}.arrow",
         traces="<results>/traces/{model}/{task}.arrow",
         task=rows_of_subset,
     output:
-        "<results>/comparisons/{model}/{task}.arrow",
+        "<results>/{shard}comparisons/{model}/{task}.arrow",
     log:
-        "<logs>/compare_samples/{model}/{task}.log",
+        "<logs>/compare_samples/{model}/{shard}{task}.log",
+    benchmark:
+        "<benchmarks>/compare_samples/{model}/{shard}{task}.tsv"
     conda:
         "../envs/inference.yaml"
     resources:
@@ -86,7 +91,5 @@ rule compare_samples:
             "compare_samples.py",
             journal=f"{JOURNALS}/comparisons/{{model}}/{{task}}",
         ),
-    message:
-        "Comparing samples of {wildcards.model} on {wildcards.task}"
     script:
         "../workflow_scripts/compare_samples.py"

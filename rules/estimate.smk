@@ -5,18 +5,11 @@
 # learn_probe       hidden/, labels/, tasks/ of the model's pairs   -> work/learned/internal_probe/{model}/
 # learn_lars        traces/, labels/, tasks/ of the model's pairs,  -> work/learned/lars/{model}/
 #                   models/{model}/, encoders/lars/
-# estimate_family   the files of the family, below                  -> estimates/{family}/{model}/{task}.parquet
+# estimate_family   the files that the plan names                   -> estimates/{family}/{model}/{task}.parquet
 # join_scores       estimates/, rows of the task                    -> scores/{model}/{task}.parquet
 #
-# learn_probe and learn_lars also write work/learned/scores/{family}/{model}.parquet. A family reads
-#   likelihood, entropy, trajectory, ces   traces/, rows of the task
-#   trace, custom                          features/, or what its estimators need
-#   beam                                   beams/
-#   token_sar, mars                        traces/, weights/{family}/, rows of the task
-#   semantic_entropy, selfcheckgpt         samples/, comparisons/; selfcheckgpt also traces/
-#   p_true, verbalized                     asked/{family}/
-#   internal_probe, lars                   work/learned/scores/{family}/, rows of the task
-#   columns                                rows of the task, with the columns that the study takes
+# learn_probe and learn_lars also write work/learned/scores/{family}/{model}.parquet. What a family reads is
+# data: the needs of its estimators (tracecal/estimators/registry.py) say it.
 #
 # Supervised estimators are trained once per model, on the rows of role 'training' of all its tasks. A
 # new task with such rows is new training data: the estimators are trained again and score all answers
@@ -24,13 +17,8 @@
 # evaluation examples must not be among the training rows.
 
 
-localrules:
-    compute_features,
-    estimate_family,
-    join_scores,
-
-
 rule compute_features:
+    """Compute the features of each trace."""
     input:
         traces="<results>/traces/{model}/{task}.arrow",
         task=rows_of_task,
@@ -38,17 +26,17 @@ rule compute_features:
         "<results>/features/{model}/{task}.parquet",
     log:
         "<logs>/compute_features/{model}/{task}.log",
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
         **settings("compute_features.py"),
-    message:
-        "Computing the trace features of {wildcards.model} on {wildcards.task}"
     script:
         "../workflow_scripts/compute_features.py"
 
 
 rule learn_probe:
+    """Train the probe of a model's hidden states."""
     input:
         hidden=files_of_pairs("<results>/hidden/{model}/{task}.arrow", "whole"),
         labels=files_of_pairs("<results>/labels/{model}/{task}.parquet", "whole"),
@@ -58,6 +46,8 @@ rule learn_probe:
         scores="<results>/work/learned/scores/internal_probe/{model}.parquet",
     log:
         "<logs>/learn_probe/{model}.log",
+    benchmark:
+        "<benchmarks>/learn_probe/{model}.tsv"
     conda:
         "../envs/inference.yaml"
     threads: 1
@@ -69,13 +59,12 @@ rule learn_probe:
             expansion=CONFIG.probe.expansion,
             fitting=CONFIG.probe.fitting.model_dump() | {"seed": CONFIG.seed},
         ),
-    message:
-        "Training the internal-state probe of {wildcards.model}"
     script:
         "../workflow_scripts/learn_probe.py"
 
 
 rule learn_lars:
+    """Train the LARS scorer of a model."""
     input:
         # None where a small encoder is trained from scratch on the model's own tokens.
         encoder=[] if CONFIG.lars.encoder.source.train else "<results>/encoders/lars",
@@ -88,6 +77,8 @@ rule learn_lars:
         scores="<results>/work/learned/scores/lars/{model}.parquet",
     log:
         "<logs>/learn_lars/{model}.log",
+    benchmark:
+        "<benchmarks>/learn_lars/{model}.tsv"
     conda:
         "../envs/inference.yaml"
     threads: 1
@@ -101,13 +92,12 @@ rule learn_lars:
             bins=CONFIG.lars.bins,
             fitting=CONFIG.lars.fitting.model_dump() | {"seed": CONFIG.seed},
         ),
-    message:
-        "Training the LARS scorer of {wildcards.model}"
     script:
         "../workflow_scripts/learn_lars.py"
 
 
 rule estimate_family:
+    """Score answers by the estimators of a family."""
     input:
         unpack(files_of_entry(PLAN.families, "family")),
     output:
@@ -116,6 +106,7 @@ rule estimate_family:
         "<logs>/estimate_family/{family}/{model}/{task}.log",
     wildcard_constraints:
         family=one_of(PLAN.families),
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
@@ -127,13 +118,12 @@ rule estimate_family:
             settings=lambda wildcards: PLAN.families[wildcards.family].settings_of(wildcards.task),
             custom_code=lambda wildcards: PLAN.families[wildcards.family].custom_code,
         ),
-    message:
-        "Scoring {wildcards.model} on {wildcards.task}: {wildcards.family}"
     script:
         "../workflow_scripts/estimate_family.py"
 
 
 rule join_scores:
+    """Join the scores of all families."""
     input:
         families=estimates_of_task,
         task=rows_of_task,
@@ -141,6 +131,7 @@ rule join_scores:
         "<results>/scores/{model}/{task}.parquet",
     log:
         "<logs>/join_scores/{model}/{task}.log",
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
@@ -148,7 +139,5 @@ rule join_scores:
             "join_scores.py",
             order=lambda wildcards: estimators_of(wildcards).scored.ids,
         ),
-    message:
-        "Joining the scores of {wildcards.model} on {wildcards.task}"
     script:
         "../workflow_scripts/join_scores.py"

@@ -11,8 +11,8 @@
 # replay_answers  the same, and models/{model}/                      -> traces/, work/answered/
 # cut_parts       traces/ and rows of the whole answers, tasks/      -> traces/, work/answered/
 #
-# What runs a language model also reads work/revisions/{model}.txt. Of a model with `shards`, and of what it is
-# asked (ask.smk), several jobs write a task's files in parts, which are gathered.
+# What runs a language model also reads work/revisions/{model}.txt. Of a model with `shards`, several jobs write
+# each of a task's files in parts, which are gathered; so they do in ask.smk and encoders.smk.
 
 from trace_workflow.config.task_digests import digest_of_file
 
@@ -27,17 +27,19 @@ if VLLM_MODELS:
 VLLM = "vllm " + re.search(r"vllm==(\S+)", (ROOT / "envs/vllm.yaml").read_text())[1]
 
 
+# The files that jobs of a model with `shards` write in parts.
+SHARED_KINDS = ["traces", "beams", "samples", "hidden", "asked/p_true", "asked/verbalized"]
+SHARED_KINDS += ["weights/token_sar", "weights/mars", "comparisons"]
+
+
+ruleorder: read_answers > replay_answers > cut_parts > gather_shards
 ruleorder: gather_shards > generate > search_beams > capture_hidden > draw_samples
 ruleorder: gather_shards > ask_p_true > ask_verbalized
-
-
-localrules:
-    cut_parts,
-    gather_shards,
-    read_answers,
+ruleorder: gather_shards > weigh_token_sar > weigh_mars > compare_samples
 
 
 rule generate:
+    """Decode the answers of a model to a task, with their traces."""
     input:
         **MODEL_FILES,
         task="<results>/tasks/{task}.parquet",
@@ -45,6 +47,8 @@ rule generate:
         "<results>/{shard}traces/{model}/{task}.arrow",
     log:
         "<logs>/generate/{model}/{shard}{task}.log",
+    benchmark:
+        "<benchmarks>/generate/{model}/{shard}{task}.tsv"
     wildcard_constraints:
         model=one_of(DECODED_MODELS),
         task=one_of(WHOLE_TASKS),
@@ -64,13 +68,12 @@ rule generate:
             journal=f"{JOURNALS}/traces/{{model}}/{{task}}",
             asking=task_settings(PromptSettings),
         ),
-    message:
-        "Decoding {wildcards.task} with {wildcards.model}"
     script:
         "../workflow_scripts/generate.py"
 
 
 rule audit_traces:
+    """Compare a sample of traces with a second reading of the same answers."""
     input:
         model="<results>/models/{model}",
         traces="<results>/traces/{model}/{task}.arrow",
@@ -78,6 +81,8 @@ rule audit_traces:
         "<results>/audits/{model}/{task}.json",
     log:
         "<logs>/audit_traces/{model}/{task}.log",
+    benchmark:
+        "<benchmarks>/audit_traces/{model}/{task}.tsv"
     conda:
         "../envs/inference.yaml"
     resources:
@@ -89,13 +94,12 @@ rule audit_traces:
             answers=CONFIG.audit.answers,
             tolerance=lambda wildcards: CONFIG.audit.tolerance[MODELS[wildcards.model].dtype],
         ),
-    message:
-        "Auditing the traces of {wildcards.model} on {wildcards.task}"
     script:
         "../workflow_scripts/audit_traces.py"
 
 
 rule search_beams:
+    """Search the beams of a model on a task."""
     input:
         **MODEL_FILES,
         task=rows_of_subset,
@@ -103,6 +107,8 @@ rule search_beams:
         "<results>/{shard}beams/{model}/{task}.arrow",
     log:
         "<logs>/search_beams/{model}/{shard}{task}.log",
+    benchmark:
+        "<benchmarks>/search_beams/{model}/{shard}{task}.tsv"
     wildcard_constraints:
         model=one_of(DECODED_MODELS),
     conda:
@@ -117,14 +123,13 @@ rule search_beams:
             asking=task_settings(PromptSettings),
             width=CONFIG.beams.width,
         ),
-    message:
-        "Searching beams of {wildcards.model} on {wildcards.task}"
     script:
         "../workflow_scripts/search_beams.py"
 
 
 # For the prompts of the traces, so that both roles are there and no prompt is made again.
 rule capture_hidden:
+    """Capture the hidden states of a model at its answers to a task."""
     input:
         **MODEL_FILES,
         traces="<results>/traces/{model}/{task}.arrow",
@@ -133,6 +138,8 @@ rule capture_hidden:
         "<results>/{shard}hidden/{model}/{task}.arrow",
     log:
         "<logs>/capture_hidden/{model}/{shard}{task}.log",
+    benchmark:
+        "<benchmarks>/capture_hidden/{model}/{shard}{task}.tsv"
     wildcard_constraints:
         model=one_of(DECODED_MODELS),
     conda:
@@ -147,13 +154,12 @@ rule capture_hidden:
             depth=CONFIG.probe.depth,
             seed=CONFIG.seed,
         ),
-    message:
-        "Capturing hidden states of {wildcards.model} on {wildcards.task}"
     script:
         "../workflow_scripts/capture_hidden.py"
 
 
 rule draw_samples:
+    """Sample further answers of a model to a task."""
     input:
         **MODEL_FILES,
         task=rows_of_subset,
@@ -161,6 +167,8 @@ rule draw_samples:
         "<results>/{shard}samples/{model}/{task}.arrow",
     log:
         "<logs>/draw_samples/{model}/{shard}{task}.log",
+    benchmark:
+        "<benchmarks>/draw_samples/{model}/{shard}{task}.tsv"
     wildcard_constraints:
         model=one_of(DECODED_MODELS),
     conda:
@@ -178,13 +186,12 @@ rule draw_samples:
             answers=CONFIG.sampling.answers,
             temperature=CONFIG.sampling.temperature,
         ),
-    message:
-        "Sampling answers of {wildcards.model} on {wildcards.task}"
     script:
         "../workflow_scripts/draw_samples.py"
 
 
 rule gather_shards:
+    """Gather the parts of a file that several jobs made."""
     input:
         shards_of_file,
     output:
@@ -192,15 +199,13 @@ rule gather_shards:
     log:
         "<logs>/gather_shards/{kind}/{model}/{task}.log",
     wildcard_constraints:
-        kind=one_of(["traces", "beams", "samples", "hidden", "asked/p_true", "asked/verbalized"]),
-        model=one_of(slug for slug in DECODED_MODELS if MODELS[slug].shards > 1),
-        task=one_of(WHOLE_TASKS),
+        kind=one_of(SHARED_KINDS),
+        model=one_of(slug for slug in MODELS if MODELS[slug].shards > 1),
+    localrule: True
     conda:
         "../envs/inference.yaml"
     params:
         **settings("gather_shards.py"),
-    message:
-        "Gathering {wildcards.kind} of {wildcards.model} on {wildcards.task}"
     script:
         "../workflow_scripts/gather_shards.py"
 
@@ -222,6 +227,7 @@ TRACES_AND_QUESTIONS = {
 
 
 rule read_answers:
+    """Read the answers of a model, made elsewhere, with their traces."""
     input:
         answers=lambda wildcards: ancient(local(answers_file(wildcards))),
         task="<results>/tasks/{task}.parquet",
@@ -232,6 +238,7 @@ rule read_answers:
     wildcard_constraints:
         model=one_of(LOGGED_MODELS),
         task=one_of(WHOLE_TASKS),
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
@@ -239,13 +246,12 @@ rule read_answers:
             "read_answers.py",
             **READING_ANSWERS,
         ),
-    message:
-        "Reading the answers of {wildcards.model} to {wildcards.task}"
     script:
         "../workflow_scripts/read_answers.py"
 
 
 rule replay_answers:
+    """Compute the traces of answers that were made elsewhere."""
     input:
         **MODEL_FILES,
         answers=lambda wildcards: ancient(local(answers_file(wildcards))),
@@ -254,6 +260,8 @@ rule replay_answers:
         **TRACES_AND_QUESTIONS,
     log:
         "<logs>/replay_answers/{model}/{task}.log",
+    benchmark:
+        "<benchmarks>/replay_answers/{model}/{task}.tsv"
     wildcard_constraints:
         model=one_of(REPLAYED_MODELS),
         task=one_of(WHOLE_TASKS),
@@ -270,13 +278,12 @@ rule replay_answers:
             loading=model_setting("loading"),
             end_token=lambda wildcards: MODELS[wildcards.model].source.end_token,
         ),
-    message:
-        "Replaying the answers of {wildcards.model} to {wildcards.task}"
     script:
         "../workflow_scripts/replay_answers.py"
 
 
 rule cut_parts:
+    """Cut the traces of answers into those of their parts."""
     input:
         traces=traces_of_whole_answers,
         questions=rows_of_whole_answers,
@@ -287,6 +294,7 @@ rule cut_parts:
         "<logs>/cut_parts/{model}/{task}.log",
     wildcard_constraints:
         task=one_of(PARENTS),
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
@@ -296,7 +304,5 @@ rule cut_parts:
             # Of the answers: what stands behind the end of one is in no part.
             stop=lambda wildcards: list(TASKS[PARENTS[wildcards.task]].stop),
         ),
-    message:
-        "Cutting {wildcards.task} from the answers of {wildcards.model}"
     script:
         "../workflow_scripts/cut_parts.py"

@@ -7,12 +7,8 @@ from trace_workflow.config.custom import custom_code
 from trace_workflow.config.correctness import CorrectnessSettings
 
 
-localrules:
-    accuracy,
-    label_answers,
-
-
 rule label_answers:
+    """Judge whether each answer is correct."""
     input:
         traces="<results>/traces/{model}/{task}.arrow",
         task="<results>/tasks/{task}.parquet",
@@ -20,6 +16,7 @@ rule label_answers:
         "<results>/labels/{model}/{task}.parquet",
     log:
         "<logs>/label_answers/{model}/{task}.log",
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
@@ -33,13 +30,12 @@ rule label_answers:
                 else None
             ),
         ),
-    message:
-        "Judging the answers of {wildcards.model} on {wildcards.task}"
     script:
         "../workflow_scripts/label_answers.py"
 
 
 rule accuracy:
+    """Count the correct answers of each model and task."""
     input:
         labels=files_of_pairs("<results>/labels/{model}/{task}.parquet"),
         traces=files_of_pairs("<results>/traces/{model}/{task}.arrow"),
@@ -49,11 +45,10 @@ rule accuracy:
         languages="<results>/analyses/language_accuracy.parquet",
     log:
         "<logs>/accuracy.log",
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
         **settings("accuracy.py"),
-    message:
-        "Counting correct answers"
     script:
         "../workflow_scripts/accuracy.py"

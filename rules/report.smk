@@ -1,33 +1,17 @@
 # What people read: tables, figures, the explorer's page, the findings, and what the run cost.
 #
-# write_table         analyses/, below                        -> tables/{table}.{tex,csv,html}
+# write_table         the files that the plan names           -> tables/{table}.{tex,csv,html}
 # compare_with_paper  tables/{table}.csv                      -> tables/{table}_vs_paper.{csv,html}
 # describe_tables     tables/{table}.csv of all tables        -> tables/README.md
 # copy_references     trace_workflow/config/references.bib    -> tables/references.bib
-# draw_figure         analyses/, below                        -> figures/{figure}.{pdf,svg}
+# draw_figure         the files that the plan names           -> figures/{figure}.{pdf,svg}
 # make_explorer       traces/, tasks/, labels/, scores/, predictions/ of all pairs
 #                                                             -> explorer.html
 # tell_findings       the analyses ANALYSES_OF_FINDINGS       -> findings.{txt,csv}
 # costs               tables/costs.{tex,csv,html}, the target of tabulate_costs
-# tabulate_costs      logs/, all that the run makes           -> tables/costs.{tex,csv,html}
+# tabulate_costs      benchmarks/, all that the run makes     -> tables/costs.{tex,csv,html}
 #
-# A table reads the analysis with its name, or that analysis' averages, and mostly `averages` and
-# `accuracy`. Further:
-#   main_comparison, cross_model, cross_model_*             improvements, beyond_paper
-#   languages                                               improvements, language_*
-#   bridge, ablation, operator_ablation                     averages and accuracy alone
-#   semantic_fusion, broader_uq                             the same, of the subset where there is one
-#   protocol_comparison, trace_plus_features                no file
-# A figure reads
-#   performance_overview, model_landscape                   averages
-#   paired_differences                                      improvements, accuracy
-#   spike_evidence                                          spike_strata, spike_quintiles
-#   robustness_panels                                       calibration_size_averages, reliability_bins,
-#                                           risk_coverage_curve, length_stratified_averages
-#   labels_needed                                           few_labels
-#   wrong_parts                                             localisation, part_scores
-#   local_risk_aggregation                                  local_risk
-#   framework                                               traces/, features/, labels/, predictions/, tasks/
+# What a table or figure reads is data: its entry in trace_workflow/plan names its files.
 
 from trace_workflow.config import paper
 from trace_workflow.tables import columns
@@ -46,18 +30,8 @@ CALIBRATORS = [f"<results>/calibrators/{model}/{task}.json" for model, task in P
 EVERYTHING = ["<results>/config.yaml", CALIBRATORS, RENDERED]
 
 
-localrules:
-    compare_with_paper,
-    copy_references,
-    costs,
-    describe_tables,
-    draw_figure,
-    tabulate_costs,
-    tell_findings,
-    write_table,
-
-
 rule write_table:
+    """Write a table as LaTeX, CSV and HTML."""
     input:
         unpack(files_of_entry(PLAN.tables, "table")),
     output:
@@ -70,6 +44,7 @@ rule write_table:
         "<logs>/write_table/{table}.log",
     wildcard_constraints:
         table=one_of(PLAN.tables),
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
@@ -84,13 +59,12 @@ rule write_table:
             estimators=lambda wildcards: PLAN.table_estimators(wildcards.table),
             as_printed=lambda wildcards: wildcards.table in PLAN.as_printed,
         ),
-    message:
-        "Tabulating {wildcards.table}"
     script:
         "../workflow_scripts/write_table.py"
 
 
 rule compare_with_paper:
+    """Set a table beside the paper's."""
     input:
         "<results>/tables/{table}.csv",
     output:
@@ -104,6 +78,7 @@ rule compare_with_paper:
         "<logs>/compare_with_paper/{table}.log",
     wildcard_constraints:
         table=one_of(PLAN.beside_paper),
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
@@ -111,19 +86,19 @@ rule compare_with_paper:
             "compare_with_paper.py",
             published=text_hash(paper.PAPER),
         ),
-    message:
-        "Comparing {wildcards.table} with the paper's"
     script:
         "../workflow_scripts/compare_with_paper.py"
 
 
 rule describe_tables:
+    """Describe the columns of all tables."""
     input:
         expand("<results>/tables/{name}.csv", name=PLAN.tables),
     output:
         "<results>/tables/README.md",
     log:
         "<logs>/describe_tables.log",
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
@@ -134,17 +109,17 @@ rule describe_tables:
             tasks=RUN.task_labels,
             estimators=SELECTION.representative.ids,
         ),
-    message:
-        "Describing the columns of the tables"
     script:
         "../workflow_scripts/describe_tables.py"
 
 
 rule copy_references:
+    """Copy the bibliography that the tables cite."""
     output:
         "<results>/tables/references.bib",
     log:
         "<logs>/copy_references.log",
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
@@ -152,13 +127,12 @@ rule copy_references:
             "copy_references.py",
             references=text_hash(paper.BIBLIOGRAPHY),
         ),
-    message:
-        "Copying the bibliography"
     script:
         "../workflow_scripts/copy_references.py"
 
 
 rule draw_figure:
+    """Draw a figure as PDF and SVG."""
     input:
         unpack(files_of_entry(PLAN.figures, "figure")),
     output:
@@ -172,6 +146,7 @@ rule draw_figure:
         "<logs>/draw_figure/{figure}.log",
     wildcard_constraints:
         figure=one_of(PLAN.figures),
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
@@ -181,13 +156,12 @@ rule draw_figure:
             settings=settings_of_entry(PLAN.figures, "figure"),
             words=lambda wildcards: WORDS[wildcards.figure],
         ),
-    message:
-        "Drawing the figure {wildcards.figure}"
     script:
         "../workflow_scripts/draw_figure.py"
 
 
 rule make_explorer:
+    """Make the page that shows answers with their traces and scores."""
     input:
         traces=files_of_pairs("<results>/traces/{model}/{task}.arrow"),
         # Parts are shown within their answers.
@@ -221,8 +195,6 @@ rule make_explorer:
             answers=CONFIG.explorer.answers,
             words=WORDS["explorer"],
         ),
-    message:
-        "Making the answer explorer"
     script:
         "../workflow_scripts/make_explorer.py"
 
@@ -233,6 +205,7 @@ ANALYSES_OF_FINDINGS += [name for name in ("risk_coverage", "localisation") if n
 
 
 rule tell_findings:
+    """Say in sentences what the run found."""
     input:
         **{name: f"<results>/analyses/{name}.parquet" for name in ANALYSES_OF_FINDINGS},
     output:
@@ -240,6 +213,7 @@ rule tell_findings:
         csv="<results>/findings.csv",
     log:
         "<logs>/tell_findings.log",
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
@@ -248,19 +222,20 @@ rule tell_findings:
             estimators=entries(SELECTION.chosen),
             settings=PLAN.findings_settings(),
         ),
-    message:
-        "Summarising the findings"
     script:
         "../workflow_scripts/tell_findings.py"
 
 
 rule costs:
+    """Make the table of what the run cost, as LaTeX, CSV and HTML."""
     input:
         expand("<results>/tables/costs.{kind}", kind=["tex", "csv", "html"]),
+    localrule: True
 
 
-# Logs are no files of the workflow's graph: the rule reads those that exist.
+# Benchmarks are no files of the workflow's graph: the rule reads those that exist.
 rule tabulate_costs:
+    """Tabulate time, memory and tokens per second from the benchmarks of the jobs."""
     input:
         EVERYTHING,
         config="<results>/config.yaml",
@@ -274,6 +249,7 @@ rule tabulate_costs:
         ),
     log:
         "<logs>/tabulate_costs.log",
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
@@ -283,7 +259,5 @@ rule tabulate_costs:
             models=lambda wildcards: RUN.model_labels,
             pairs=lambda wildcards: [list(pair) for pair in PAIRS],
         ),
-    message:
-        "Gathering what the run cost"
     script:
         "../workflow_scripts/tabulate_costs.py"

@@ -1,7 +1,4 @@
 # What every process of a run does first: find the package, read the configuration, make the plan.
-#
-# resolve_config  the configuration -> config.yaml
-#
 # The plan reads the configuration files, task files, and report/contents.yaml.
 
 import importlib.util
@@ -52,6 +49,7 @@ if set(sys.executable).intersection(" \t\n'\"`\\$&;|<>()*?#"):
 ENVIRONMENT = dict(os.environ)
 sys.path.insert(0, str(SCRIPTS))
 
+import polars
 from trace_workflow.config.frozen import config_sources
 from tracecal.errors import InputError
 from tracecal.io.input_files import read_yaml
@@ -66,8 +64,8 @@ from trace_workflow.jobs.code_hash import settings_hash
 from trace_workflow.plan.report_pages import ReportPages
 
 sys.path.remove(str(SCRIPTS))
-for name in os.environ.keys() - ENVIRONMENT:
-    del os.environ[name]
+os.environ.clear()
+os.environ.update(ENVIRONMENT)
 
 
 def or_stop(function, *arguments):
@@ -100,6 +98,7 @@ for warning in SELECTION.warnings:
 pathvars:
     results=FOLDER,
     logs="<results>/logs",
+    benchmarks="<results>/benchmarks",
 
 
 # Jobs of a cluster do not wait for one another: only the machine's own GPUs are shared in turn.
@@ -129,33 +128,6 @@ def settings(script, *, loads=lambda wildcards: [], **params):
         return verify(output, settings_hash(values))
 
     return {**params, "made_with": made_with}
-
-
-localrules:
-    resolve_config,
-
-
-rule resolve_config:
-    """Write the run's configuration, with all defaults, beside its results."""
-    output:
-        "<results>/config.yaml",
-    log:
-        "<logs>/resolve_config.log",
-    conda:
-        "../envs/analysis.yaml"
-    params:
-        **settings(
-            "resolve_config.py",
-            digest=hash_of(RUN.resolved),
-        ),
-    script:
-        "../workflow_scripts/resolve_config.py"
-
-
-# A module's `prefix` stands before the paths of its rules. What lies in a bucket has no folder here.
-RESOLVED = rules.resolve_config.output[0]
-if "storage_object" not in getattr(RESOLVED, "flags", {}):
-    FOLDER = str(Path(RESOLVED).parent)
 
 
 def shared_digest(function, *arguments):

@@ -57,38 +57,34 @@ PREPARE_TASK = settings(
 code_of_prepare_task = PREPARE_TASK.pop("code")
 
 
-localrules:
-    draw_splits,
-    draw_subset,
-    prepare_task,
-
-
 rule prepare_task:
+    """Make a task's table of examples from its rows."""
     input:
         files_of_rows,
     output:
         "<results>/tasks/{task}.parquet",
     log:
         "<logs>/prepare_task/{task}.log",
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
         **PREPARE_TASK,
         # Not recorded, as it depends on the threads: code changes that leave the table unchanged trigger no rerun.
         code=lambda wildcards, threads: code_of_prepare_task(wildcards),
-    message:
-        "Preparing task {wildcards.task}"
     script:
         "../workflow_scripts/prepare_task.py"
 
 
 rule draw_splits:
+    """Draw the random splits of a task into calibration and evaluation examples."""
     input:
         task="<results>/tasks/{task}.parquet",
     output:
         "<results>/splits/{task}.parquet",
     log:
         "<logs>/draw_splits/{task}.log",
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
@@ -100,19 +96,19 @@ rule draw_splits:
             splits=CONFIG.splits.count,
             share=CONFIG.splits.calibration_share,
         ),
-    message:
-        "Drawing the splits of {wildcards.task}"
     script:
         "../workflow_scripts/draw_splits.py"
 
 
 rule draw_subset:
+    """Draw the examples of a task for the steps that cost most."""
     input:
         task="<results>/tasks/{task}.parquet",
     output:
         f"<results>/{SUBSETS}/{{task}}.parquet",
     log:
         "<logs>/draw_subset/{task}.log",
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
@@ -121,7 +117,5 @@ rule draw_subset:
             seed=CONFIG.seed,
             answers=CONFIG.study.broader.answers if CONFIG.study.broader else None,
         ),
-    message:
-        "Drawing a subset of {wildcards.task}"
     script:
         "../workflow_scripts/draw_subset.py"

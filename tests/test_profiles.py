@@ -25,12 +25,6 @@ SCRIPTS = {
     for path in re.findall(r'script:\n        "\.\./(.+)"', body)
     if "{" not in path
 }
-LOCAL = {
-    name
-    for file in (ROOT / "rules").glob("*.smk")
-    for block in re.findall(r"^localrules:\n((?:    \w+,\n)+)", file.read_text(), re.M)
-    for name in re.findall(r"\w+", block)
-}
 ON_GPUS = {name for name, body in RULES.items() if "**requests(" in body}
 # Another's but for their paths.
 DERIVED = {
@@ -38,6 +32,18 @@ DERIVED = {
     for file in (ROOT / "rules").glob("*.smk")
     for of, name in re.findall(r"^use rule (\w+) as (\w+) with", file.read_text(), re.M)
 }
+# Those that say so, and those that are another's.
+LOCAL = {
+    name
+    for file in sorted((ROOT / "rules").glob("*.smk"))
+    for name, body in re.findall(
+        r"^(?:use rule \w+ as|rule) (\w+).*:\n((?:(?!^\S).*\n)*)",
+        file.read_text(encoding="utf-8"),
+        re.M,
+    )
+    if "    localrule: True\n" in body
+}
+LOCAL |= {name for name, of in DERIVED.items() if of in LOCAL}
 SLURM = yaml.safe_load((ROOT / "profiles/slurm/config.yaml").read_text(encoding="utf-8"))
 
 

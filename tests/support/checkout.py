@@ -31,12 +31,12 @@ MADE_FROM = (
 )
 # Python keeps what it compiled, whatever the machine's setting is.
 KEEPING = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
-# Rules of several kinds of jobs: the message that ends in a job's kind, and the job's name here.
+# Rules of several kinds of jobs: the wildcard that is a job's kind, and the job's name here.
 KINDS = {
-    "estimate_family": (r"Scoring .+: (\w+)", "estimate_{}"),
-    "analyse": (r"Analysing: ([\w/-]+)", "{}"),
-    "summarise": (r"Summarising: (\w+)", "{}"),
-    "draw_figure": (r"Drawing the figure (\w+)", "draw_{}"),
+    "estimate_family": ("family", "estimate_{}"),
+    "analyse": ("analysis", "{}"),
+    "summarise": ("analysis", "{}"),
+    "draw_figure": ("figure", "draw_{}"),
 }
 
 
@@ -104,8 +104,9 @@ class Checkout:
             return {}
         table = output.split("Job stats:")[1].split("\n\n")[0]
         jobs = {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", table, re.M)}
-        for rule, (message, name) in KINDS.items():
-            kinds = re.findall(rf"^Job \d+: {message}$", output, re.M)
+        for rule, (wildcard, name) in KINDS.items():
+            planned = rf"^rule {rule}:\n(?:    .*\n)*?    wildcards: (?:.*, )?{wildcard}=([^,\n]+)"
+            kinds = re.findall(planned, output, re.M)
             assert len(kinds) == jobs.pop(rule, 0)
             jobs |= Counter(map(name.format, kinds))
         return {rule: count for rule, count in jobs.items() if rule not in ("all", "total")}

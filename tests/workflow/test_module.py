@@ -76,7 +76,7 @@ import os
 import sys
 
 os.environ["PYTHONPATH"] = "/my/modules"
-BEFORE = dict(os.environ), list(sys.path)
+BEFORE = dict(os.environ)
 
 configfile: "config.yaml"
 """
@@ -89,7 +89,7 @@ module {name}:
 use rule * from {name} as {name}_*
 """
 MINE = """
-if (dict(os.environ), list(sys.path)) != BEFORE:
+if os.environ != BEFORE or any("workflow_scripts" in path for path in sys.path):
     raise ValueError("the host's environment was changed")
 
 rule mine:

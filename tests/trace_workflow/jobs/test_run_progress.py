@@ -25,8 +25,8 @@ def record(event=None, text="", level=logging.INFO, **fields):
     return state
 
 
-def started(number, rule, message=None):
-    return record("job_info", jobid=number, rule_name=rule, rule_msg=message)
+def started(number, rule, **wildcards):
+    return record("job_info", jobid=number, rule_name=rule, wildcards=wildcards)
 
 
 def finished(number):
@@ -63,7 +63,7 @@ def test_steps_of_a_later_plan_are_added_and_nothing_is_complete_before_it():
 
 
 def test_a_job_that_no_plan_announced_is_a_step():
-    state = progress((1, started(1, "gather_shards", "Gathering")))
+    state = progress((1, started(1, "gather_shards")))
     assert "   0 of 16 steps (0 %)" in state.line(102.0)
 
 
@@ -112,7 +112,7 @@ def test_the_time_left_is_about_right_from_a_fifth_of_the_demo_on(slower, cores)
 
 
 def test_the_time_left_falls_with_the_cores_but_not_below_a_running_job():
-    events = [(0, started(7, "generate", "Decoding a")), (20, finished(7))]
+    events = [(0, started(7, "generate", shard="", model="m", task="a")), (20, finished(7))]
     for number in range(9):
         events += [(20, started(number, "calibrate")), (22, finished(number))]
     alone, halved = progress(*events), progress(*events, cores=2)
@@ -123,19 +123,21 @@ def test_the_time_left_falls_with_the_cores_but_not_below_a_running_job():
 
 
 def test_before_enough_has_finished_no_time_is_promised():
-    state = progress((0, started(7, "generate", "Decoding a")))
+    state = progress((0, started(7, "generate", shard="", model="m", task="a")))
     assert state.time_left(130.0) is None
-    assert state.line(130.0) == "0:00:30     0 of 15 steps (0 %)  estimating time left  Decoding a"
+    assert (
+        state.line(130.0) == "0:00:30     0 of 15 steps (0 %)  estimating time left  generate m a"
+    )
 
 
 def test_a_failed_job_no_longer_runs_and_its_own_log_says_why(tmp_path):
     log = tmp_path / "a.log"
     log.write_text("23:07:34 generate/a/b: 10%\n23:07:35 generate/a/b: error: the disk is full.\n")
-    state = progress((0, started(7, "generate", "Decoding a")))
+    state = progress((0, started(7, "generate", shard="", model="m", task="a")))
     failed = record("job_error", "Error in rule", logging.ERROR, jobid=7, rule_name="generate")
     failed.log = [str(log)]
     assert state.read(failed, 101.0) == "generate failed: error: the disk is full."
-    assert "Decoding" not in state.line(110.0)
+    assert "generate" not in state.line(110.0)
     failed.log = [str(tmp_path / "none.log")]
     assert state.read(failed, 101.0) == (
         "generate failed: it ended without an error in its log; the run's log has what it printed"
@@ -174,7 +176,6 @@ rule all:
 rule a:
     output: 'a.txt'
     log: 'a.log'
-    message: 'Making a'
     shell: 'echo printed by the job; echo "a: error: no disk" > {log}; touch a.txt; exit STATUS'
 """
 
@@ -198,11 +199,9 @@ def test_snakemake_finds_the_plugin_and_its_lines_are_of_the_run(tmp_path, statu
             env=os.environ | {"PYTHONPATH": str(ROOT / "workflow_scripts")},
         )
     assert process.returncode == status, process.stderr
-    assert "Making a" in process.stderr
+    assert "rule a:" in process.stderr
     output = (tmp_path / "progress").read_text()
-    assert re.search(
-        r"^0:00:0\d +0 of 1 steps \(0 %\)  estimating time left  Making a$", output, re.M
-    )
+    assert re.search(r"^0:00:0\d +0 of 1 steps \(0 %\)  estimating time left  a$", output, re.M)
     assert ("a failed: error: no disk\n" in output) is bool(status)
 
 

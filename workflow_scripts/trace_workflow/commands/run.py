@@ -34,7 +34,7 @@ SNAKEMAKES_EXECUTORS = ("local", "dryrun", "touch")
 # A file below a run's folder whose results may be those of another run.
 COPIED = "work/copied"
 JOBS = "Job stats:"  # what Snakemake prints before it starts jobs
-PLANNED = "Writing the resolved configuration"  # the message of the rule resolve_config
+PLANNED = "rule resolve_config:"  # what a dry run prints of the job that writes the configuration
 EXECUTOR = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
 EXECUTOR.add_argument("--executor", "-e")
 EXECUTOR.add_argument("--profile", action="append")

@@ -47,7 +47,7 @@ class RunProgress:
         self.targets = {"all", "total", *targets}
         self.jobs: Counter[str] = Counter()  # planned jobs by rule
         self.done: Counter[str] = Counter()
-        self.running: dict[int, tuple[float, str, str]] = {}  # start, rule, message
+        self.running: dict[int, tuple[float, str, str]] = {}  # start, rule, name
         self.outputs: dict[int, Sequence[str]] = {}
         self.durations: dict[str, list[float]] = defaultdict(list)
         self.start: float | None = None
@@ -64,8 +64,9 @@ class RunProgress:
             case "resources_info":
                 self.cores = getattr(record, "cores", None) or self.cores
             case "job_info" if record.rule_name not in self.targets and self.jobs:
-                message = record.rule_msg or record.rule_name
-                self.running[record.jobid] = (now, record.rule_name, message)
+                wildcards = (getattr(record, "wildcards", None) or {}).values()
+                name = " ".join([record.rule_name, *filter(None, wildcards)])
+                self.running[record.jobid] = (now, record.rule_name, name)
                 self.outputs[record.jobid] = getattr(record, "output", None) or ()
                 self._count_unplanned(record.rule_name)
             case "job_finished" if record.job_id in self.running:
@@ -151,8 +152,8 @@ class RunProgress:
         share = min(99, round(100 * done / total))  # 100 only when all is done
         time_left = self.time_left(now)
         rest = "estimating time left" if time_left is None else f"about {_clock(time_left)} left"
-        messages = sorted(message for _, _, message in list(self.running.values()))
-        return "  ".join([elapsed, f"{done:>4} of {total} steps ({share} %)", rest, *messages[:2]])
+        names = sorted(name for _, _, name in list(self.running.values()))
+        return "  ".join([elapsed, f"{done:>4} of {total} steps ({share} %)", rest, *names[:2]])
 
 
 def _failure(record: LogRecord) -> str:
