@@ -1,9 +1,15 @@
-"""Tabulate the time and memory in the jobs' logs as LaTeX, CSV and HTML."""
+"""Tabulate the time and memory in the jobs' benchmarks as LaTeX, CSV and HTML."""
 
 from pathlib import Path
 
 from trace_job import job
-from trace_workflow.tables.costs import costs_table, count_tokens, read_job_costs, sum_costs
+from trace_workflow.tables.costs import (
+    costs_table,
+    count_tokens,
+    missing_figures,
+    read_benchmarks,
+    sum_costs,
+)
 from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.html_page import render_html
 from trace_workflow.tables.latex import render_latex
@@ -12,9 +18,9 @@ from tracecal.io.files import write_checked, write_text
 with job(snakemake):
     params, output = snakemake.params, snakemake.output
     results = Path(snakemake.input.config).parent
-    jobs = read_job_costs(results / "logs", list(params.models))
+    jobs = read_benchmarks(results / "benchmarks", list(params.models))
     costs = sum_costs(jobs, count_tokens(results, params.pairs))
-    table = costs_table(costs, params.models, **params.words)
+    table = costs_table(costs, params.models, **params.words, notes=missing_figures(jobs))
     write_text(render_latex(table), output.tex)
     write_checked(render_csv(table), output.csv)
     write_text(render_html(table), output.html)

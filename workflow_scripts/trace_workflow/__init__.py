@@ -1,3 +1,1 @@
-import time
-
-STARTED = time.monotonic()
+"""The workflow: what its rules and their scripts are made from."""

@@ -8,7 +8,6 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from trace_workflow.jobs.code_hash import code_version
-from trace_workflow.jobs.resource_usage import spent_by
 
 SCRIPTS = Path(__file__).resolve().parents[3] / "workflow_scripts"
 # As Snakemake hands itself to a script, which imports what the run can see.
@@ -50,29 +49,6 @@ def test_an_input_error_is_its_sentence_without_a_traceback(tmp_path):
     assert process.stderr == log
     assert log.endswith("generate/model/task: error: the file x is empty.\n")
     assert log.count("\n") == 1
-
-
-def test_the_log_ends_with_what_the_job_spent(tmp_path):
-    used = "__import__('time').sleep(0.3); held = bytearray(200 << 20); sum(range(10**7))"
-    ours = bytearray(400 << 20)  # not the job's, though it is forked from this process
-    process, log = run(tmp_path, used)
-    del ours
-    assert process.stderr == log
-    took = spent_by(next(tmp_path.rglob("task.log")))
-    assert log.endswith(f"generate/model/task: {took}\n")
-    assert took.wall > 0.3
-    assert 0.1 < took.cpu < took.wall
-    assert 200 < took.memory < 400
-
-
-def test_processes_that_the_job_waited_for_are_counted(tmp_path):
-    child = "import subprocess, sys\n    " + (
-        "subprocess.run([sys.executable, '-c', 'x = bytearray(300 << 20); sum(range(3 * 10**7))'])"
-    )
-    run(tmp_path, child)
-    took = spent_by(next(tmp_path.rglob("task.log")))
-    assert took.cpu > 0.3
-    assert took.memory > 300
 
 
 def test_an_unexpected_error_keeps_its_traceback_in_the_log(tmp_path):

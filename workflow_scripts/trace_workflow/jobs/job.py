@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from trace_workflow.jobs.code_hash import RUNNING, require_code
-from trace_workflow.jobs.resource_usage import resource_usage
 from tracecal.errors import InputError
 from tracecal.io.checksums import MADE_WITH, STORED_IN
 from tracecal.io.digests import REMEMBERED
@@ -30,8 +29,7 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
     `snakemake` is the script's own object. An `InputError` or a full disk is logged as one
     sentence, any other error with its traceback. Unless `online`, the hub's libraries are set to
     offline mode. Torch, where the script imported it, uses the rule's threads. The job fails where
-    its code is no longer the version in the rule's parameter `code`. The last line of the log has
-    the job's time and memory.
+    its code is no longer the version in the rule's parameter `code`.
     """
     log = Path(snakemake.log[0])
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -58,7 +56,6 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
         require_code(snakemake.params.code)
         with nullcontext() if online else _offline():
             yield
-        LOGGER.info("%s", resource_usage())
     except InputError as error:
         LOGGER.error("error: %s", error)
         raise SystemExit(1) from None

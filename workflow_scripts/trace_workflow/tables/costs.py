@@ -1,44 +1,59 @@
-"""A run's costs: time, memory and speed of each step and model, from its jobs' logs.
+"""A run's costs: time, memory and speed of each step and model, from the benchmarks of its jobs.
 
-1. `read_job_costs` reads the logs, `count_tokens` the files of generated tokens.
+1. `read_benchmarks` reads Snakemake's files, `count_tokens` the files of generated tokens.
 2. `sum_costs` adds them up by step and model.
-3. `costs_table` prints the sums.
+3. `costs_table` prints the sums, and names the steps of which figures are missing.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import polars as pl
 
-from trace_workflow.jobs.resource_usage import spent_by
 from trace_workflow.tables.table import Column, Table
 from tracecal.errors import InputError
 
 LIGHT_SHARE, REST = 0.01, "all else"
+# Seconds between Snakemake's first look at a job, whose processes have hardly begun, and its next.
+UNSEEN = 0.5
 # The folder of a step's generated tokens, and an expression for their number in a row.
 TOKEN_FOLDERS = {
     "generate": ("traces", pl.col("token_ids").list.len()),
     "search_beams": ("beams", pl.col("beam_length").list.sum()),
     "draw_samples": ("samples", pl.col("token_ids").list.len()),
 }
+MEASURED = {"s": pl.Float64, "cpu_time": pl.Float64, "max_rss": pl.Float64}
 
 
-def read_job_costs(folder: Path, models: Sequence[str]) -> pl.DataFrame:
-    """A row per finished job's log under `folder`: `step`, `model`, `wall`, `cpu`, `memory`.
+def read_benchmarks(folder: Path, models: Sequence[str]) -> pl.DataFrame:
+    """A row per job's benchmark under `folder`: `step`, `model`, `wall`, `cpu`, `memory`.
 
-    Times are in seconds, memory in MiB; a step without a model has None there. A log's path gives
-    step and model: `{step}.log`, or `{step}/{model}/…`. Raises `InputError` where there is no log.
+    Times are in seconds, memory in MiB; a step without a model has None there. Snakemake knows
+    neither processor time nor memory of a job that ended before it looked: both are None. A path
+    gives step and model: `{step}.tsv`, or `{step}/{model}/…`. Raises `InputError` where there is no
+    benchmark.
     """
-    rows = []
-    for path in sorted(folder.rglob("*.log")):
+    frames = []
+    for path in sorted(folder.rglob("*.tsv")):
         step, *rest = path.relative_to(folder).with_suffix("").parts
-        if costs := spent_by(path):
-            model = next((part for part in rest if part in models), None)
-            rows.append({"step": step, "model": model, **asdict(costs)})
-    if not rows:
-        raise InputError(f"{folder} holds no log of a finished job, which the workflow writes.")
-    return pl.DataFrame(rows, schema_overrides={"model": pl.String})
+        model = next((part for part in rest if part in models), None)
+        options = {"separator": "\t", "null_values": ["NA", "-"], "schema_overrides": MEASURED}
+        benchmark = pl.read_csv(path, columns=[*MEASURED], **options)
+        frames.append(
+            benchmark.select(
+                pl.lit(step).alias("step"), pl.lit(model, pl.String).alias("model"), *MEASURED
+            )
+        )
+    if not frames:
+        raise InputError(f"{folder} holds no benchmark of a finished job, which Snakemake writes.")
+    seen = pl.col("s") > UNSEEN
+    return pl.concat(frames).select(
+        "step",
+        "model",
+        wall="s",
+        cpu=pl.when(seen).then("cpu_time"),
+        memory=pl.when(seen).then("max_rss"),
+    )
 
 
 def count_tokens(results: Path, pairs: Sequence[Sequence[str]]) -> pl.DataFrame:
@@ -64,9 +79,11 @@ def sum_costs(jobs: pl.DataFrame, tokens: pl.DataFrame) -> pl.DataFrame:
     """A row per step and model: `jobs`, wall and CPU seconds, peak memory (MiB), tokens and speed.
 
     The speed counts tokens per second of wall time, loading the model included. The last row sums
-    the steps below LIGHT_SHARE of the CPU time.
+    the steps below LIGHT_SHARE of the wall time. Unknown figures are left out of sums; a sum of
+    unknown ones is None.
     """
-    light = pl.col("cpu").sum().over("step") < LIGHT_SHARE * pl.col("cpu").sum()
+    light = pl.col("wall").sum().over("step") < LIGHT_SHARE * pl.col("wall").sum()
+    cpu = pl.col("cpu")
     return (
         jobs.with_columns(
             step=pl.when(light).then(pl.lit(REST)).otherwise("step"),
@@ -76,7 +93,7 @@ def sum_costs(jobs: pl.DataFrame, tokens: pl.DataFrame) -> pl.DataFrame:
         .agg(
             jobs=pl.len().cast(pl.Int64),
             wall_seconds=pl.col("wall").sum().round(2),
-            cpu_seconds=pl.col("cpu").sum().round(2),
+            cpu_seconds=pl.when(cpu.count() > 0).then(cpu.sum().round(2)),
             max_rss_mib=pl.col("memory").max(),
         )
         .join(tokens, on=["step", "model"], how="left")
@@ -89,13 +106,29 @@ def sum_costs(jobs: pl.DataFrame, tokens: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def costs_table(costs: pl.DataFrame, labels: Mapping[str, str], title: str, caption: str) -> Table:
+def missing_figures(jobs: pl.DataFrame) -> tuple[str, ...]:
+    """A note that names the steps of which Snakemake does not know processor time and memory."""
+    unseen = jobs.filter(pl.col("cpu").is_null()).group_by("step").len().sort("step")
+    if unseen.is_empty():
+        return ()
+    steps = ", ".join(f"{step} ({count})" for step, count in unseen.rows())
+    return (f"Without processor time and memory, as the jobs ended within {UNSEEN} s: {steps}.",)
+
+
+def costs_table(
+    costs: pl.DataFrame,
+    labels: Mapping[str, str],
+    title: str,
+    caption: str,
+    notes: tuple[str, ...] = (),
+) -> Table:
     """The sums as a table; `labels` has the models' names by id."""
     label = pl.col("model").replace_strict(labels, default=None, return_dtype=pl.String)
     return Table(
         name="costs",
         title=title,
         caption=caption,
+        notes=notes,
         frame=costs.select("step", "model", label.alias("label"), pl.exclude("step", "model")),
         columns=(
             Column(("step",), "Step", align="left"),
