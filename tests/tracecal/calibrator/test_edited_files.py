@@ -154,7 +154,9 @@ def test_a_forged_value_is_refused_whatever_the_checksum(file, tmp_path, path, v
             content["fitted_on"]["checksum"] = "0"
             content["fitted_on"]["checksum"] = content_digest(content)
     (tmp_path / "C.json").write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(InputError, match="(does not fit|cannot be read|base_rate: .* valid number)"):
+    with pytest.raises(
+        InputError, match="(does not fit|cannot be read|base_rate: .* valid number)"
+    ):
         CalibratorFile.read(tmp_path / "C.json")
 
 
