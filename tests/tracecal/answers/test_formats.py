@@ -308,77 +308,6 @@ def test_generations_of_langchain_are_choices(read):
     assert [answer["answer"] for answer in answers] == ["a", "b"]
 
 
-def trajectory(**row):
-    """As Harbor 0.26 writes ATIF 1.8; its own models take this one."""
-    metrics = {"prompt_token_ids": [1], "completion_token_ids": [3, 4], "logprobs": [-0.1, -0.2]}
-    call = {"tool_call_id": "c", "function_name": "bash", "arguments": {"command": "ls"}}
-    steps = [
-        {"step_id": 1, "source": "user", "message": "Make a file."},
-        {"step_id": 2, "source": "agent", "message": "", "tool_calls": [call], "metrics": metrics},
-        {"step_id": 3, "source": "agent", "message": "Done.", "metrics": {"completion_tokens": 3}},
-        {
-            "step_id": 4,
-            "source": "agent",
-            "message": "Done.",
-            "reasoning_content": "hm",
-            "metrics": metrics,
-            "timestamp": "2026-09-21T14:13:20Z",
-        },
-        {"step_id": 5, "source": "agent", "message": "", "metrics": metrics, "llm_call_count": 2},
-    ]
-    agent = {"name": "a", "version": "1", "model_name": "m"}
-    version = {"schema_version": "ATIF-v1.8", "session_id": "run"}
-    return version | {"agent": agent, "steps": steps} | row
-
-
-@pytest.mark.parametrize(
-    "outcome",
-    [
-        {"reward": 1.0},
-        {"extra": {"reward": 1}},
-        {"verifier_result": {"rewards": {"reward": 1.0}}},
-        {"correct": True},
-    ],
-)
-def test_steps_of_an_agent_are_answers_whose_group_is_the_run(read, caplog, outcome):
-    first, last = read(trajectory(**outcome))
-    assert (first["example_id"], last["example_id"]) == ("run#step-2", "run#step-4")
-    assert first["group_id"] == last["group_id"] == "run"
-    assert first["correct"] is last["correct"] is True
-    assert first["token_ids"] == [3, 4]
-    assert first["surprisal"] == pytest.approx([0.1, 0.2])
-    assert '"command": "ls"' in first["answer"]
-    assert (last["answer"], last["reasoning"], last["model"]) == ("Done.", "within", "m")
-    assert last["created"] == 1790000000
-    assert "left out 2 steps of agents" in caplog.text
-
-
-def test_the_result_of_a_trial_of_harbor_has_its_turns_and_its_reward(read):
-    rollout = {"completion_token_ids": [[3, 4], [5]], "logprobs": [[-0.1, -0.2], [-0.3]]}
-    model = {"name": "a", "version": "1", "model_info": {"name": "m", "provider": "p"}}
-    trial = {
-        "id": "u",
-        "task_name": "t",
-        "trial_name": "t__x",
-        "agent_info": model,
-        "agent_result": {"rollout_details": [rollout]},
-        "verifier_result": {"rewards": {"reward": 0.0}},
-    }
-    answers = read(trial)
-    assert [answer["example_id"] for answer in answers] == ["u#step-1", "u#step-2"]
-    assert [answer["correct"] for answer in answers] == [False, False]
-    assert answers[1]["surprisal"] == pytest.approx([0.3])
-
-
-def test_steps_of_an_embedded_subagent_belong_to_the_run(read):
-    inner = trajectory()["steps"][3] | {"step_id": 1}
-    agent = {"agent": {"model_name": "small"}, "trajectory_id": "t", "steps": [inner]}
-    answers = read(trajectory(subagent_trajectories=[agent]))
-    assert [answer["example_id"] for answer in answers][2:] == ["run#agent-1-step-1"]
-    assert {answer["group_id"] for answer in answers} == {"run"}
-    assert [answer["model"] for answer in answers] == ["m", "m", "small"]
-
-
 TWO_OUTPUTS = [{"text": text, "logprobs": None} for text in "ab"]
 
 
@@ -387,8 +316,6 @@ TWO_OUTPUTS = [{"text": text, "logprobs": None} for text in "ab"]
     [
         two_choices(correct=[True, False]),
         two_choices(epoch=2),
-        trajectory(reward=1),
-        trajectory(steps=trajectory()["steps"][:2]),
         {"request_id": "q", "outputs": TWO_OUTPUTS},
         {"id": "q", "response": {"candidates": [{"content": {"parts": [{"text": "a"}]}}] * 2}},
         {
@@ -405,21 +332,6 @@ def test_rows_that_were_kept_are_read_again_as_the_same_answers(tmp_path, read, 
     """As `tracecal pick` and `tracecal label` write them."""
     kept = read_file(write(tmp_path / "b.jsonl", [row]), Reading(vocabulary=1000), keep_rows=True)
     assert read(*kept.rows) == kept.frame.to_dicts()
-
-
-@pytest.mark.parametrize(
-    ("steps", "reason"),
-    [
-        ([{"source": "user", "message": "hi"}], "none of its 1 steps has the log-probabilities"),
-        (
-            [{"message": "", "metrics": {"completion_token_ids": [3], "logprobs": [-1, -2]}}],
-            "it has 1 token ids and 2 log-probabilities",
-        ),
-    ],
-)
-def test_runs_without_usable_steps_say_so(tmp_path, steps, reason):
-    with pytest.raises(InputError, match=reason):
-        read_file(write(tmp_path / "a.jsonl", [trajectory(steps=steps)]))
 
 
 def eee(**row):

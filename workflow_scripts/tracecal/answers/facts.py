@@ -29,7 +29,7 @@ IDS = ("custom_id", "example_id", "id", "doc_id")
 # A row's own columns of the question; rows of benchmarks have its text in another.
 QUESTIONS = ("messages", "prompt", "question", "query", "instruction", "context", "passage")
 TASKS = ("task", "task_name")
-# Ids that programs give: Every Eval Ever, LiteLLM and vLLM, dspy, Gemini, ATIF.
+# Ids that programs give: Every Eval Ever, LiteLLM and vLLM, dspy, Gemini.
 OTHER_IDS = (
     "sample_id",
     "request_id",
@@ -37,8 +37,6 @@ OTHER_IDS = (
     "key",
     "responseId",
     "response_id",
-    "trajectory_id",
-    "session_id",
 )
 TIMES = ("created", "created_at", "completed_at", "timestamp", "startTime")
 CENTURY = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)

@@ -171,30 +171,20 @@ def located_answers(
 
     Rows of another filter than that of `reading` are left out.
     """
-    n_split = n_answers = n_left_out = 0
+    n_split = n_answers = 0
     for location, row in rows:
         answers = answers_of(row, reading)
-        n_left_out += sum(answer.n_left_out for answer in answers)
         if answers[0].n_choices > 1:
             n_split, n_answers = n_split + 1, n_answers + answers[0].n_choices
         for answer in answers:
             fields = answer.row if isinstance(answer.row, dict) else {}
             if reading.filter in (None, fields.get("filter", reading.filter)):
                 yield location, answer
-    if n_left_out:
-        LOGGER.warning(
-            "%s: left out %d steps of agents, without log-probabilities of one call of a model",
-            source,
-            n_left_out,
-        )
     if n_split and reading.choices == "first":
         LOGGER.warning("%s: the first of several choices is read in %d rows", source, n_split)
     elif n_split:
         LOGGER.info(
-            "%s: %d rows hold %d answers, choices or steps of an agent; those of a row are a group",
-            source,
-            n_split,
-            n_answers,
+            "%s: %d rows hold %d answers; those of a row are a group", source, n_split, n_answers
         )
 
 

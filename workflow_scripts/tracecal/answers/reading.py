@@ -13,7 +13,6 @@ FormatName = Literal[
     "inspect",
     "lm_eval",
     "every_eval_ever",
-    "atif",
     "openai_chat",
     "openai_completions",
     "openai_responses",

@@ -59,8 +59,6 @@ class OneAnswer:
         How many answers the row holds, also where only the first is read.
     error
         Why there is no answer.
-    n_left_out
-        How many further steps of an agent the row holds, which are no answers.
     """
 
     row: Any
@@ -68,7 +66,6 @@ class OneAnswer:
     format: Format | None = None
     part_labels: PartLabels | None = None
     n_choices: int = 1
-    n_left_out: int = 0
     error: WrongRow | None = None
 
     def has_verdict_at(self, path: str | None) -> bool:
@@ -161,14 +158,13 @@ def _answers(row: Any, reading: Reading) -> list[OneAnswer]:
     body = _body(row)
     answer_format = _format(body, row, reading)
     bodies = answer_format.split(body)
-    n_left_out = answer_format.n_left_out(body)
     first = next(iter(bodies.values()))
     if len(bodies) == 1 and first is body:
-        return [OneAnswer(row, body, answer_format, n_left_out=n_left_out)]
+        return [OneAnswer(row, body, answer_format)]
     n_choices = len(bodies)
     row_id = example_id(_with_body(row, body, first), first, reading)
     choice_verdicts: list[Row] = [{}] * n_choices
-    if "" in bodies and n_choices > 1:
+    if n_choices > 1:
         is_first = reading.choices == "first"
         choice_verdicts = _choice_verdicts(row, n_choices, is_first)
         bodies = {"": first} if is_first else bodies
@@ -181,8 +177,7 @@ def _answers(row: Any, reading: Reading) -> list[OneAnswer]:
         single = _with_body(row, body, part) | group | verdict
         single = _with_id(single, row_id + ending, reading)
         part = single if body is row else part
-        answers.append(OneAnswer(single, part, answer_format, None, n_choices, n_left_out))
-        n_left_out = 0
+        answers.append(OneAnswer(single, part, answer_format, None, n_choices))
     return answers
 
 

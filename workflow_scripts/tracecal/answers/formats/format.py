@@ -40,8 +40,6 @@ class Format:
     split
         Makes a row of each answer that a row holds, by the ending of its id: '' for the first
         of several choices, which is the one that `read` reads.
-    n_left_out
-        How many answers of a row `split` leaves out.
     """
 
     name: str
@@ -50,7 +48,6 @@ class Format:
     read: Callable[[Row], RawAnswer]
     alternatives: tuple[str, ...] = ()
     split: Callable[[Row], dict[str, Row]] = lambda row: {"": row}
-    n_left_out: Callable[[Row], int] = lambda row: 0
 
     def wrong_field(self, error: ValidationError) -> WrongRow:
         """The error of a row that names its first invalid field."""

@@ -1,7 +1,6 @@
 """The formats of answers, in the order of recognition."""
 
 from tracecal.answers.formats import (
-    atif,
     cohere,
     columns,
     decision,
@@ -28,7 +27,6 @@ FORMATS: dict[str, Format] = {
         inspect,
         lm_eval,
         every_eval_ever,
-        atif,
         openai_chat,
         openai_completions,
         openai_responses,
