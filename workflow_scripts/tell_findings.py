@@ -1,11 +1,14 @@
 """Write the run's findings, a line each, and the same as a table with their numbers."""
 
+import polars as pl
+
 from trace_job import job
 from trace_workflow.tables.finding import findings_frame
 from trace_workflow.tables.findings import find_all
 from trace_workflow.tables.study_results import StudyResults
 from tracecal.estimators.estimator import Entry
 from tracecal.io.files import read_parquet, write_checked, write_text
+from tracecal.io.plain_values import escape_formula
 
 with job(snakemake):
     params = snakemake.params
@@ -14,4 +17,5 @@ with job(snakemake):
     findings = find_all(StudyResults(frames, estimators, **params.settings))
     text = "".join(f"{finding.sentence}\n" for finding in findings)
     write_text(text, snakemake.output.txt)
-    write_checked(findings_frame(findings).write_csv(), snakemake.output.csv)
+    escaped = pl.col(pl.String).map_elements(escape_formula, return_dtype=pl.String)
+    write_checked(findings_frame(findings).with_columns(escaped).write_csv(), snakemake.output.csv)

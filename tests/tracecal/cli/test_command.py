@@ -1,5 +1,6 @@
 """The command `tracecal`: what it prints, its help, and the files it writes."""
 
+import csv
 import itertools
 import json
 import logging
@@ -8,6 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +36,7 @@ from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.training_set import make_training_set
 from tracecal.cli import command as command_module
 from tracecal.cli.main import COMMANDS, main
-from tracecal.cli.score import expected_error_rate, explain_keeping
+from tracecal.cli.score import expected_error_rate, explain_keeping, write_scores
 from tracecal.io.log import Printable
 
 
@@ -281,6 +283,18 @@ def test_tables_as_csv_hold_no_formulas():
     frame = pl.DataFrame({"label": ["=HYPERLINK(1)", "+1", "TRACE+"], "value": [-1.5, 2.0, 3.0]})
     text = render_csv(Table(frame, (Column(("label",)),)))
     assert text == "label,value\n'=HYPERLINK(1),-1.5\n'+1,2.0\nTRACE+,3.0\n"
+
+
+@pytest.mark.parametrize("text", ["=1", "\n=1", " \r\n@a", "＝1", "\u3000＋1", "－1", "＠a", "\ta"])
+def test_both_csv_files_hold_a_formula_behind_line_ends_or_in_full_width_signs_as_text(
+    text, tmp_path
+):
+    table = pl.DataFrame({"label": [text, "a=1", ""], "value": [-1.0, 2.0, 3.0]})
+    written = render_csv(Table(table, (Column(("label",)),)))
+    assert next(csv.reader(StringIO(written.partition("\n")[2], newline="")))[0] == f"'{text}"
+    scores = pl.DataFrame({"example_id": [text, "a=1"], "probability": [0.5, 0.5]})
+    write_scores(scores, str(tmp_path / "s.csv"))
+    assert pl.read_csv(tmp_path / "s.csv")["example_id"].to_list() == [f"'{text}", "a=1"]
 
 
 def test_answers_without_entropies_are_scored_by_the_best_estimator_of_likelihood(files, caplog):

@@ -2,14 +2,11 @@
 
 import csv
 import io
-import re
 from pathlib import Path
 
 from trace_workflow.tables.table import Table
 from tracecal.io.files import read_checked
-
-# Text that a spreadsheet would execute; an apostrophe in front prevents that.
-FORMULA = re.compile(r"[=+\-@\t\r]")
+from tracecal.io.plain_values import escape_formula
 
 
 def render_csv(table: Table) -> str:
@@ -17,7 +14,7 @@ def render_csv(table: Table) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table.frame.columns)
-    writer.writerows([_escape_formula(value) for value in row] for row in table.frame.iter_rows())
+    writer.writerows(map(escape_formula, row) for row in table.frame.iter_rows())
     return text.getvalue()
 
 
@@ -29,7 +26,3 @@ def read_column_names(path: str | Path) -> list[str]:
 def read_rows(path: str | Path) -> list[dict[str, str]]:
     """The lines of a table's CSV as text by column; an undefined value is empty."""
     return list(csv.DictReader(io.StringIO(read_checked(path), newline="")))
-
-
-def _escape_formula(value: object) -> object:
-    return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value

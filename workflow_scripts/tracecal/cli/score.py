@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
     from tracecal.calibrator.predictor import Predictor
 
-# What a spreadsheet would execute at the beginning of a cell.
-FORMULA = r"^[=+\-@\t\r]"
-
 
 @command(
     "get the probability that new answers are right",
@@ -140,6 +137,7 @@ def write_scores(scores: "pl.DataFrame", output: str | None) -> None:
 
     from tracecal.calibrator.scoring import with_digits
     from tracecal.io.files import write_parquet, write_text
+    from tracecal.io.plain_values import escape_formula
 
     scores, suffix = with_digits(scores), Path(output).suffix if output else ".jsonl"
     if output and suffix == ".parquet":
@@ -152,7 +150,7 @@ def write_scores(scores: "pl.DataFrame", output: str | None) -> None:
         if "parts" in scores.columns:
             answers = scores.rename({"reason": "without_parts"})
             scores = answers.explode("parts").unnest("parts")
-        escaped = pl.col(pl.String).str.replace(f"({FORMULA})", "'${1}")
+        escaped = pl.col(pl.String).map_elements(escape_formula, return_dtype=pl.String)
         write_text(scores.with_columns(escaped).write_csv(), output)
     else:
         write_text(scores.write_ndjson(), output)

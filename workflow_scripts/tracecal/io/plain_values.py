@@ -1,9 +1,11 @@
 """Plain values: nested settings and facts that are safe to keep, and to show on a page or terminal.
 
-`require_plain` refuses what no schema allows, `require_visible` what a terminal must not show.
+`require_plain` refuses what no schema allows, `require_visible` what a terminal must not show, and
+`escape_formula` keeps spreadsheets from executing a text.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -39,6 +41,20 @@ def require_visible(value: Any, where: str) -> None:
                 f"{where}: {key_path(keys)}: holds the control character {control[0]!r}, which "
                 "would steer the terminal that shows it"
             )
+
+
+def escape_formula(value: Any) -> Any:
+    """The value; text that a spreadsheet may execute begins with an apostrophe.
+
+    Blanks and line ends may stand before the sign, which may have its full width.
+
+    >>> escape_formula("a-b"), escape_formula("=1+1"), escape_formula(-1)
+    ('a-b', "'=1+1", -1)
+    """
+    if not isinstance(value, str) or not value:
+        return value
+    sign = unicodedata.normalize("NFKC", value.lstrip()[:1])
+    return f"'{value}" if sign in tuple("=+-@") or value[0] in "\t\r\n" else value
 
 
 def _texts(value: Any, *keys: str | int) -> Iterator[tuple[tuple[str | int, ...], str]]:
