@@ -41,10 +41,10 @@ notebooks: export PYTHONPATH = $(CURDIR)/workflow_scripts
 notebooks: .venv-notebooks/installed ## execute the notebooks of examples/ in place
 	.venv-notebooks/bin/python examples/notebooks.py
 
-# A file's tests stay together in one of three processes, which wait now and then; the longest
-# files, which have few tests, come first.
-test: .venv/installed ## run the tests
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+# A file's tests stay together in one process, as they share what is slow to make. These processes
+# compute; those of the other targets wait now and then, so that there are more than two.
+test: .venv/installed ## run the tests, five minutes on two cores
+	$(BIN)/python -m pytest -n $(CORES) --maxprocesses 8 --dist loadfile
 
 # Whole runs, and what a finished one plans after changes: minutes; CI runs all these targets.
 test-runs: .venv/installed ## run the workflow; kill, damage and restart it, and plan it after changes

@@ -21,13 +21,10 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what opens a browser. What runs the workflow comes first: else one process ends with
-    it, and the others wait.
-    """
+    """Mark what opens a browser."""
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("pages")
-    items.sort(key=lambda item: item.get_closest_marker("runs") is None)
 
 
 @pytest.fixture(scope="session")
