@@ -143,6 +143,21 @@ def test_what_continuous_integration_runs_is_named_by_commit():
     assert used and all(re.fullmatch(r"\S+@[0-9a-f]{40}", one) for one in used)
 
 
+def test_every_kind_of_test_has_a_target_that_ci_runs_or_that_is_run_by_hand():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    kinds = {line.partition(":")[0] for line in settings["markers"]}
+    assert set(re.findall(r"not (\w+)", settings["addopts"])) == kinds
+    makefile = (ROOT / "Makefile").read_text()
+    for kind in kinds:
+        assert re.search(
+            rf'^test-{kind}:.*\n(?:\t.*\n)*\t.*pytest -m "?{kind}\b', makefile, re.M
+        ), kind
+    lanes = re.findall(r"^lane (.+?)(?: &)?$", (ROOT / ".ci/run").read_text(), re.M)
+    by_hand = (ROOT / "CONTRIBUTING.md").read_text().partition("By hand")[2].partition("\n\n")[0]
+    run = {*" ".join(lanes).split(), *re.findall(r"`make (\S+)`", by_hand)}
+    assert {"demo", "test", *(f"test-{kind}" for kind in kinds)} <= run
+
+
 @pytest.mark.parametrize(
     ("page", "names"),
     [

