@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import tracecal
+from tracecal.cli.api_source import read_docstring
 from tracecal.cli.command import Command
-from tracecal.cli.docstring import read_docstring
 from tracecal.cli.main import COMMANDS
 from tracecal.io.files import write_text
 

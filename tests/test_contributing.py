@@ -41,7 +41,7 @@ assert load_run(value, "config", Path(".")).tasks["riddles"].label == "Riddles"
 from tracecal.estimators.scores import family_scores
 family = made.families["likelihood"]
 assert "max_prob" in family.scores
-frame = pl.DataFrame({"example_id": ["a"], "surprisal": [[0.0, 1.0]]})
+frame = pl.DataFrame({"example_id": ["a"], "surprisal": [[0.0, 1.0]], "entropy": [[0.0, 0.0]]})
 scores = family_scores(frame, import_module(family.module).SCORES, ["max_prob"])
 assert scores["max_prob"].to_list() == [1.0]
 """,

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from trace_workflow.config.estimator_settings import Beams, Sampling
 from tracecal.calibration.settings import Calibration, Splits
-from tracecal.estimators import entropy
 from tracecal.estimators.semantic_entropy import AGREES
 from tracecal.features import operators as op
 
@@ -19,7 +18,7 @@ def stated(pattern):
 
 
 def test_the_page_states_the_defaults_of_the_code():
-    assert stated(r"\| k = (\d+),") == entropy.K
+    assert stated(r"\| k = (\d+),") == op.K
     assert stated(r"\| p > ([\d.]+) \|") == op.HIGH_PROBABILITY
     assert stated(r"\| (\d+) of equal width \|") == Calibration().ece_bins
     assert stated(r"\| (\d+) % of the examples") == 100 * Splits().calibration_share

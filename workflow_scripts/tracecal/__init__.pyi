@@ -17,3 +17,4 @@ from tracecal.serving.check import check as check
 from tracecal.serving.monitors import Monitors as Monitors
 
 __version__: str
+MODULES: dict[str, str]

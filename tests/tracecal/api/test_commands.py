@@ -16,9 +16,8 @@ from support.log_rows import write
 from support.running import REPOSITORY
 from tracecal.calibrator.schema import CalibratorFile
 from tracecal.calibrator.scoring import with_digits
-from tracecal.cli.docstring import read_docstring
+from tracecal.cli.api_source import NOT_OPTIONS, api_parameters, read_docstring
 from tracecal.cli.main import COMMANDS, main
-from tracecal.cli.options import NOT_OPTIONS, api_parameters
 
 CALIBRATE = ["calibrate", "--answers", "labelled.jsonl", "--task", "t", "--output", "C.json"]
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracecal.estimators import beam, ces
+from tracecal.estimators import beam
 from tracecal.estimators.registry import ESTIMATORS, module_of
 from tracecal.estimators.scores import family_scores, join_scores
 from tracecal.features.features import answer_features
@@ -83,7 +83,7 @@ def test_trace_only_estimators_agree_with_numpy(rows):
 
 @given(rows=traces)
 def test_ces_agrees_with_numpy_over_the_tokens_of_all_answers(rows):
-    found = family_scores(trace_frame(rows), ces.SCORES, ["ces"])["ces"]
+    found = family_scores(trace_frame(rows), FAMILY_SCORES["ces"], ["ces"])["ces"]
     h = [np.array([h for _, h in row], dtype=np.float32).astype(float) for row in rows]
     reference = np.concatenate(h)
     for score, own in zip(found, h, strict=True):
@@ -94,7 +94,7 @@ def test_ces_agrees_with_numpy_over_the_tokens_of_all_answers(rows):
 def test_ces_by_hand():
     # Of the five tokens 3 are at most 1 (mean of the first) and 4 at most 2 (its largest).
     rows = [[(0, 0.0), (0, 2.0)], [(0, 0.5), (0, 1.0), (0, 9.0)]]
-    found = family_scores(trace_frame(rows), ces.SCORES, ["ces"])["ces"]
+    found = family_scores(trace_frame(rows), FAMILY_SCORES["ces"], ["ces"])["ces"]
     assert found.to_list() == pytest.approx([-np.sqrt(3 / 5 * 4 / 5), -np.sqrt(4 / 5)])
 
 

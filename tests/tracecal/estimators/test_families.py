@@ -48,12 +48,12 @@ def test_the_script_scores_evaluated_answers_by_the_module_of_the_family(files):
         input={"traces": files / "traces.arrow", "task": files / "task.parquet"},
         output={"scores": files / "scores.parquet"},
         params={
-            "module": "tracecal.estimators.entropy",
+            "module": "tracecal.estimators.trace_scores",
             "chosen": ["max_token_entropy"],
             "settings": {},
             "custom_code": "",
         },
-        modules=("tracecal.estimators.entropy",),
+        modules=("tracecal.estimators.trace_scores",),
         family="entropy",
     )
     scores = pl.read_parquet(files / "scores.parquet")

@@ -17,15 +17,12 @@ from typing import Any
 import typer
 from typer.core import TyperArgument, TyperCommand
 
-from tracecal.cli.docstring import read_docstring
+from tracecal.cli.api_source import Parameter, api_parameters, api_source, read_docstring
 from tracecal.cli.files import flag, require_apart
 from tracecal.cli.options import (
     MORE,
     USUALLY,
     ModelOptions,
-    Parameter,
-    api_parameters,
-    api_source,
     as_option,
     escaped,
     help_option,

@@ -1,43 +1,20 @@
 """Parameters of the API as options of the command line, with the texts of its docstrings."""
 
-import ast
-import builtins
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 import typer
 from pydantic.fields import FieldInfo
 
-import tracecal
 from tracecal.answers.reading import UNTYPED
-from tracecal.cli.docstring import read_docstring
+from tracecal.cli.api_source import Parameter
 from tracecal.cli.files import flag
 from tracecal.errors import InputError
 from tracecal.io.settings import Strict
 
-# Bars are drawn for programs, and a command line has no object to pass.
-NOT_OPTIONS = {"self", "progress", "record_file"}
 PAIR_EXAMPLES = {"columns": "answer=output.text", "also": "judge=scores.judge"}
-
-
-class Parameter(NamedTuple):
-    """A parameter of a command: its type, its default, and what its docstring says."""
-
-    name: str
-    annotation: Any
-    default: Any
-    text: str
-
-    @property
-    def model(self) -> type[Strict] | None:
-        """The pydantic model whose fields are the options, such as `Reading`; else None."""
-        kinds = (self.annotation, *get_args(self.annotation))
-        return next((k for k in kinds if isinstance(k, type) and issubclass(k, Strict)), None)
 
 
 USUALLY, MORE = "Usually", "More"  # the first and the last panel of a command's help
@@ -61,89 +38,6 @@ class ModelOptions(NamedTuple):
 def reading_options(*shown: str, **settings: Any) -> ModelOptions:
     """The options of `Reading`: help shows some, and leaves the others to 'tracecal reading'."""
     return ModelOptions(hidden=True, shown=shown, panel="How rows are read", **settings)
-
-
-def api_parameters(name: str) -> Iterator[Parameter]:
-    """The parameters of a function, class or method of the API, such as 'Calibrator.score'."""
-    documented, names = api_source(name)
-    texts = read_docstring(ast.get_docstring(documented)).parameters
-    if isinstance(documented, ast.ClassDef):
-        documented = _member(documented.body, "__init__")
-    given = documented.args
-    arguments = [*given.posonlyargs, *given.args, *given.kwonlyargs]
-    defaults = [*given.defaults, *given.kw_defaults]
-    defaults = [None] * (len(arguments) - len(defaults)) + defaults
-    for argument, default in zip(arguments, defaults, strict=True):
-        if argument.arg not in NOT_OPTIONS:
-            value = inspect.Parameter.empty if default is None else names.value(default)
-            kind = str if argument.annotation is None else names.value(argument.annotation)
-            yield Parameter(argument.arg, kind, value, texts.get(argument.arg, ""))
-
-
-def api_source(name: str) -> tuple[Any, "Names"]:
-    """The source of a name of the API, read and not run: what it imports is slow to load."""
-    first, *members = name.split(".")
-    module = f"tracecal.{tracecal.MODULES[first]}"
-    found = _member(_module(module).body, first)
-    for member in members:
-        found = _member(found.body, member)
-    return found, Names(module)
-
-
-@cache
-def _module(name: str) -> ast.Module:
-    return ast.parse(Path(find_spec(name).origin).read_text(encoding="utf-8"))
-
-
-def _member(body: Sequence[ast.stmt], name: str) -> Any:
-    return next(node for node in body if getattr(node, "name", None) == name)
-
-
-class _Other(type):
-    def __getattr__(cls, name: str) -> Any:
-        return cls
-
-    def __getitem__(cls, key: Any) -> Any:
-        return cls
-
-
-class Other(metaclass=_Other):
-    """Stands for a class of another library."""
-
-
-class Names(dict[str, Any]):
-    """The names in annotations and defaults of a module; a class of another library is `Other`."""
-
-    def __init__(self, module: str) -> None:
-        super().__init__(Any=Any, Literal=Literal, Mapping=Mapping, Path=Path, Sequence=Sequence)
-        self.module = module
-
-    def value(self, node: ast.expr) -> Any:
-        return eval(compile(ast.Expression(node), self.module, "eval"), {"__builtins__": {}}, self)
-
-    def __missing__(self, name: str) -> Any:
-        if hasattr(builtins, name):
-            return getattr(builtins, name)
-        for node in _module(self.module).body:
-            if isinstance(node, ast.Assign | ast.AnnAssign) and name in _targets(node):
-                value = self.value(node.value)
-                targets = _targets(node)
-                return value if len(targets) == 1 else value[targets.index(name)]
-            if isinstance(node, ast.ImportFrom) and name in {alias.name for alias in node.names}:
-                if node.module in LIGHT:
-                    return getattr(import_module(node.module), name)
-                if node.module.startswith("tracecal"):
-                    return Names(node.module)[name]
-        return Other
-
-
-# Modules of the models whose fields are options.
-LIGHT = ("tracecal.answers.reading", "tracecal.calibrator.settings")
-
-
-def _targets(node: ast.Assign | ast.AnnAssign) -> list[str]:
-    (target,) = node.targets if isinstance(node, ast.Assign) else [node.target]
-    return [name.id for name in getattr(target, "elts", [target]) if isinstance(name, ast.Name)]
 
 
 def command_line_type(annotation: Any) -> Any:

@@ -97,6 +97,7 @@ ON_LOGARITHMS = ("log_trace_plus", "log_ridge", "stack_of_six")
 COLUMNS = "columns"  # the family, and the need that names them
 # Families whose module has another name.
 SHARED = {
+    **dict.fromkeys(("likelihood", "entropy", "trajectory", "ces"), "trace_scores"),
     **dict.fromkeys(("internal_probe", "lars"), "supervised"),
     **dict.fromkeys(("p_true", "verbalized"), "asked"),
     "custom": "custom_scores",

@@ -29,7 +29,7 @@ MEASURED: dict[str, tuple[str, op.Kernel]] = {
     ),
     "mean_entropy": ("entropy", kernels.mean),
     "max_entropy": ("entropy", kernels.largest),
-    "first3_entropy": ("entropy", partial(kernels.first_mean, k=3)),
+    "first3_entropy": ("entropy", partial(kernels.first_mean, k=op.K)),
     "entropy_slope": ("entropy", kernels.slope),
     "decayed_entropy_4": ("entropy", partial(kernels.decayed, decay=4)),
     "decayed_surprisal_2": ("surprisal", partial(kernels.decayed, decay=2)),
@@ -51,7 +51,7 @@ MEASURED: dict[str, tuple[str, op.Kernel]] = {
     ),
     "total_surprisal": ("surprisal", partial(kernels.length_normalised, exponent=0)),
     "entropy_variance": ("entropy", kernels.variance),
-    "last3_entropy": ("entropy", partial(kernels.last_mean, k=3)),
+    "last3_entropy": ("entropy", partial(kernels.last_mean, k=op.K)),
     **dict.fromkeys(STATISTICS, ("entropy", statistics)),
 }
 

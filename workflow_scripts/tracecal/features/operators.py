@@ -17,6 +17,7 @@ from tracecal.features import kernels
 
 ALPHA, BETA, GAMMA = 0.40, 0.40, 0.20
 DECAY, WINDOW, LENGTH_EXPONENT = 2.0, 4, 0.25
+K = 3  # tokens at the beginning or end of an answer
 LOW_PROBABILITY, HIGH_PROBABILITY = 0.1, 0.9
 
 # Tokens per block, few enough to stay in the cache of a processor.
