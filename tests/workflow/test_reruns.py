@@ -139,14 +139,20 @@ def test_another_estimator_reruns_its_family_and_what_joins_it(finished):
     registry = "workflow_scripts/tracecal/estimators/registry.py"
     line = '    Estimator("min_prob"'
     new = '    Estimator("max_prob", "MaxProb", "likelihood", "baseline", "someone2026"),\n'
-    module = "workflow_scripts/tracecal/estimators/likelihood.py"
+    table = "workflow_scripts/tracecal/features/features.py"
+    score = '    "mean_prob": (_same,'
     with (
         finished.edited(registry, line, new + line),
-        finished.edited(module, '"min_prob":', '"max_prob": P.list.max(),\n    "min_prob":'),
+        finished.edited(table, score, f'    "max_prob": (_same, ("mean_probability",)),\n{score}'),
     ):
         scheduled = finished.scheduled()
-    per_pair = dict.fromkeys(["estimate_likelihood", "join_scores", *CALIBRATED], 3)
-    assert own(scheduled) == per_pair | {"resolve_config": 1}
+    assert scheduled["estimate_likelihood"] == scheduled["compute_features"] == 3
+    assert {rule for rule in scheduled if rule.startswith("estimate_")} == {
+        *(f"estimate_{family}" for family in ("likelihood", "entropy", "trajectory", "ces")),
+        "estimate_trace",
+    }
+    expensive = ("generate", "search_", "draw_s", "ask_", "weigh_", "learn_", "record_", "audit")
+    assert not [rule for rule in scheduled if rule.startswith(expensive)]
     assert "accuracy" not in scheduled
 
 

@@ -107,13 +107,9 @@ class Names(dict[str, Any]):
         if hasattr(builtins, name):
             return getattr(builtins, name)
         for node in _module(self.module).body:
-            if (
-                isinstance(node, ast.Assign | ast.AnnAssign)
-                and name in _targets(node)
-                and node.value
-            ):
-                value = self.value(node.value)
-                targets = _targets(node)
+            targets = _targets(node) if isinstance(node, ast.Assign | ast.AnnAssign) else []
+            if name in targets:
+                value = self.value(node.value)  # type: ignore[attr-defined]
                 return value if len(targets) == 1 else value[targets.index(name)]
             if isinstance(node, ast.ImportFrom) and name in {alias.name for alias in node.names}:
                 assert node.module is not None  # no module here imports relatively

@@ -5,7 +5,7 @@
    from p_t = exp(-s_t), minus an entropy in nats, or how uncertainty moves along the answer.
 3. `family_scores` computes those of a family.
 
-`mean_token_entropy` is also the entropy production rate (EPR) of Moslonka et al. (2025), as
+Mean token entropy is also the entropy production rate (EPR) of Moslonka et al. (2025), as
 artefactory/artefactual computes it (scoring/entropy_methods/epr.py), but over the whole vocabulary
 instead of their K likeliest tokens.
 
