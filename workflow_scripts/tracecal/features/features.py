@@ -14,7 +14,7 @@ import polars as pl
 
 from tracecal.features import kernels
 from tracecal.features import operators as op
-from tracecal.features.statistics import STATISTICS, statistics
+from tracecal.features.kernels import STATISTICS, statistics
 
 BLOCK = 2**15  # tokens, few enough to stay in a processor's cache
 SMALLEST = 1e-9  # nats; smaller amounts hardly differ on logarithms
