@@ -1,9 +1,11 @@
 """Exceptions with messages for users, and messages that several modules raise."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 N_EXAMPLES = 3  # places or names to quote in a message
+_WITH_THREADS: dict[str, int] = {}  # the process that has started Polars' threads, once one has
 
 
 class InputError(ValueError):
@@ -27,6 +29,19 @@ class WrongRow(ValueError):
 
 class FailedRequest(WrongRow):
     """A row without an answer, as its request failed."""
+
+
+def require_threads() -> None:
+    """Raise `InputError` in a process forked from one that called this: it lacks Polars' threads.
+
+    It would wait for them for ever.
+    """
+    if _WITH_THREADS.setdefault("process", os.getpid()) != os.getpid():
+        raise InputError(
+            "this process was forked from one that has read or scored answers, and lacks the "
+            "threads that this needs: start processes by 'spawn', as in "
+            "multiprocessing.get_context('spawn')."
+        )
 
 
 def require_columns(present: Sequence[str], needed: Sequence[str], path: str | Path) -> None:

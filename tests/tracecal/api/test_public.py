@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import multiprocessing
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 import tracecal
 from support.labelled_answers import answers
+from support.log_rows import chat, token
 from support.running import REPOSITORY
 from tracecal.calibrator.schema import CalibratorFile
 
@@ -242,3 +244,34 @@ def test_scalars_of_numpy_are_ids_and_verdicts():
     ]
     frame = tracecal.read_answers(rows)
     assert frame.select("example_id", "correct").rows() == [("0", False), ("1", True)]
+
+
+CALLS = {
+    "score": lambda calibrator: calibrator.score("new.jsonl"),
+    "response": lambda calibrator: calibrator.score_response(chat([token("a", -0.1)], "a"), {}),
+    "read": lambda _: tracecal.read_answers("new.jsonl"),
+    "watch": lambda calibrator: tracecal.Monitors(calibrator, "s.db").watch("new.jsonl"),
+    "features": lambda _: tracecal.trace_features([[0.5]], [[1.0]]),
+    "plan": lambda calibrator: tracecal.plan(0.3, calibrator=calibrator, most=50, draws=2),
+}
+
+
+def say_error(pipe, call, calibrator):
+    try:
+        call(calibrator)
+    except tracecal.InputError as error:
+        pipe.send(str(error))
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_forked_process_says_that_it_lacks_threads(files, name):
+    """Polars' threads stay in the parent, and a child that needs them would wait for ever."""
+    calibrator = tracecal.Calibrator.load("C.json")
+    calibrator.score("new.jsonl")
+    forking = multiprocessing.get_context("fork")
+    receiver, sender = forking.Pipe(duplex=False)
+    child = forking.Process(target=say_error, args=(sender, CALLS[name], calibrator))
+    child.start()
+    told = receiver.recv() if receiver.poll(20) else "it waits"
+    child.kill()
+    assert "forked" in told and "'spawn'" in told

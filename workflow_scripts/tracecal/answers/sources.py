@@ -18,7 +18,7 @@ from tracecal.answers.parts.labels import PartLabels
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import RECORDS, own_column
 from tracecal.answers.row_file import open_rows
-from tracecal.errors import InputError, describe_wrong_rows
+from tracecal.errors import InputError, describe_wrong_rows, require_threads
 from tracecal.io.log import LOGGER
 
 Answers = str | Path | pl.DataFrame | Iterable[Mapping[str, Any]] | Any
@@ -43,7 +43,7 @@ def read_answers(
     Parameters
     ----------
     answers : path, frame or rows
-        JSON Lines, JSON, CSV, Arrow, Parquet, an Inspect log or a proxy's state; see above.
+        JSON Lines, JSON, CSV, Arrow, Parquet, or an Inspect log; see above.
     reading : Reading, optional
         How to read the answers, such as the ``vocabulary``'s size, which entropies from top-k
         need, or the ``label``.
@@ -103,6 +103,7 @@ def answers_in(
     A frame of `read_answers` takes three options only: a vocabulary, which does not change it,
     labels, and own columns, which are columns of the frame or were read with it.
     """
+    require_threads()
     if isinstance(answers, read.Answers):
         return answers
     settings = reading or Reading()

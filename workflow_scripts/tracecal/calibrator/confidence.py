@@ -19,7 +19,7 @@ from tracecal.calibrator.trace_kinds import (
     reading_for,
     require_parts,
 )
-from tracecal.errors import InputError
+from tracecal.errors import InputError, require_threads
 from tracecal.estimators.trace_inputs import (
     UNBOUNDED,
     bounded_inputs,
@@ -205,6 +205,7 @@ def read_response(
     predictor: Predictor, response: Any, request: Mapping[str, Any] | None, reading: Reading
 ) -> Record:
     """Read the answer of a response; raises the errors of `Calibrator.score_response`."""
+    require_threads()
     body = response if isinstance(response, dict) else response.model_dump()
     row = {"id": "answer", "request": dict(request or {}), "response": body}
     record = read_row(row, reading_for(predictor.fitted_on, reading))

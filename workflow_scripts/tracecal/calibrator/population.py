@@ -24,13 +24,14 @@ from tracecal.calibrator.schema import (
     HeldOut,
 )
 from tracecal.calibrator.settings import SEED
-from tracecal.errors import InputError
+from tracecal.errors import InputError, require_threads
 
 DRAWS = 25  # of each number of labels, for each error rate that a calibrator does not guarantee
 
 
 def labelled_population(estimator: CalibratedEstimator, where: str) -> LabelledPopulation:
     """Return an estimator's labelled answers; raises `InputError` if its file lacks them."""
+    require_threads()
     held_out, control = estimator.held_out, estimator.risk_control
     if held_out is None or control is None:
         raise InputError(

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from tracecal.answers.record import RECORDS
-from tracecal.errors import InputError
+from tracecal.errors import InputError, require_threads
 from tracecal.features import operators
 from tracecal.features.features import FEATURES, answer_features
 
@@ -118,6 +118,7 @@ def traces_in(surprisal: Any, entropy: Any) -> pl.DataFrame:
 
     Raises as `trace_features`.
     """
+    require_threads()
     columns = surprisal, entropy
     if _is_single(surprisal):
         columns = [surprisal], None if entropy is None else [entropy]
