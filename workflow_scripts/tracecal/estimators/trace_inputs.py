@@ -20,7 +20,7 @@ from tracecal.features.features import (
     input_matrix,
     trace_inputs,
 )
-from tracecal.features.statistics import STATISTICS
+from tracecal.features.kernels import STATISTICS
 
 # Custom estimators by id: expressions over TRACE_COLUMNS and all features.
 Custom = Mapping[str, pl.Expr]
