@@ -22,10 +22,11 @@ from support.running import (
     READING,
     asked_by_hand,
     by_hand,
+    command,
     proxied,
     until,
 )
-from support.upstream import Upstream
+from support.upstream import CHUNKS, Upstream
 from tracecal.serving.proxy.proxy import Proxy
 from tracecal.serving.proxy.scorer import Scorer
 from tracecal.serving.proxy.server import short_errors
@@ -376,6 +377,58 @@ def test_settings_reach_the_server_in_their_own_digits(client):
     sent = upstream.asked[1][2]
     assert b'"seed":18446744073709551617' in sent and b"1.10000000000000000000001" in sent
     assert json.loads(sent)["top_logprobs"] == 20
+
+
+LONG = ["18446744073709551616", "-9223372036854775809", "1" * 200, "1.10000000000000000000001"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("number", [*LONG, "18446744073709551615", "-9223372036854775808"])
+def test_numbers_of_an_answer_reach_the_client_in_their_own_digits(client, number, stream):
+    whole = json.dumps(CHUNKS[2] if stream else chat())
+    whole = whole.replace("{", f'{{"n": {number}, "x": [{number}], ', 1)
+    whole = whole.replace('"finish_reason"', f'"own": {number}, "finish_reason"')
+
+    async def answer(request, content):
+        if stream:
+            text = f"data: {json.dumps(CHUNKS[1])}\n\ndata: {whole}\n\ndata: [DONE]\n\n"
+            return web.Response(text=text, content_type="text/event-stream")
+        return web.Response(text=whole, content_type="application/json")
+
+    with client(Answering(answer)) as http:
+        found = http.post(CHAT, json=ASK | {"stream": stream}).text
+    assert f'"n":{number},"x":[{number}],' in found and f'"own":{number},' in found
+    assert found.count('"probability":0.') == 1 + stream and "-0.25" not in found
+
+
+MANY = b'{"model": "m", "messages": [], %s}'
+
+
+@pytest.mark.slow
+def test_a_request_of_many_values_lets_no_other_wait_for_a_second(content, tmp_path):
+    """One that is refused, and one of nearly as many as are read."""
+    names = [b'"%x":0' % number for number in range(6_000_000)]
+    too_many, most = (MANY % b",".join(names[:number]) for number in (6_000_000, 245_000))
+    with (
+        Upstream().serving() as before,
+        command(content, tmp_path, "--upstream", before.url) as (_, address, _),
+    ):
+        waits, statuses = [], []
+
+        def ask():
+            for body in (too_many, most, most):
+                found = httpx.post(address + CHAT, content=body, headers=OF_JSON, timeout=60)
+                statuses.append(found.status_code)
+
+        asking = threading.Thread(target=ask, daemon=True)
+        asking.start()
+        with httpx.Client(base_url=address, timeout=60) as http:
+            while asking.is_alive():
+                start = time.monotonic()
+                assert http.get("/v1/models").status_code == 200
+                waits.append(time.monotonic() - start)
+    assert statuses == [413, 200, 200]
+    assert len(waits) > 10 and max(waits) < 1
 
 
 def test_slow_headers_and_slow_bodies_time_out(client):

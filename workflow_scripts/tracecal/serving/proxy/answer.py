@@ -1,8 +1,5 @@
 """A server's whole answer with confidence."""
 
-import asyncio
-
-import orjson
 from aiohttp import ClientResponse
 
 from tracecal.serving.proxy.endpoints import (
@@ -12,29 +9,33 @@ from tracecal.serving.proxy.endpoints import (
     require_opaque,
     trim,
 )
-from tracecal.serving.proxy.json_bodies import Object, parse_json, read_body
+from tracecal.serving.proxy.json_bodies import (
+    Object,
+    parse_json,
+    read_body,
+    work_on,
+    write_json,
+)
 from tracecal.serving.proxy.scorer import Unscored
-
-LARGE = 2**20  # bytes of an answer that is scored in a thread, as other clients would wait
 
 
 async def scored_answer(
     response: ClientResponse,
     scorer: Unscored,
     request: Object,
+    request_size: int,
     endpoint: Endpoint,
     max_bytes: int,
 ) -> bytes:
     """Return the answer of a response with confidence and the requested log-probabilities alone.
 
-    Raises `UnreadableError` where the body exceeds `max_bytes` or cannot be read.
+    The request had `request_size` bytes. Raises `UnreadableError` where the body exceeds
+    `max_bytes` or cannot be read.
     """
     encoding = response.headers.get("Content-Encoding", "")
     content = await read_body(response.content.iter_any(), encoding, max_bytes)
-    arguments = content, response.status, scorer, request, endpoint
-    if len(content) < LARGE:
-        return score_body(*arguments)
-    return await asyncio.to_thread(score_body, *arguments)
+    size = len(content) + request_size
+    return await work_on(size, score_body, content, response.status, scorer, request, endpoint)
 
 
 def score_body(
@@ -59,7 +60,7 @@ def score_body(
     if is_answer:
         scorer.add_confidence(answer, request)
     trim(answer, top)
-    return orjson.dumps(answer)
+    return write_json(answer)
 
 
 def is_success(status: int) -> bool:

@@ -1,10 +1,11 @@
 """Bodies of requests and answers: unpacked piece by piece within bounds, and parsed as JSON."""
 
+import asyncio
 import json
-import re
 import zlib
-from collections.abc import AsyncIterable, AsyncIterator, Mapping
-from typing import Any
+from collections.abc import AsyncIterable, AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import orjson
 from aiohttp import ClientResponse
@@ -14,10 +15,17 @@ COMPRESSED = ("gzip", "x-gzip", "deflate")
 PIECE = 2**16  # bytes
 MAX_MEMBERS = 1000  # of a gzip body, which usually has one: each copies the rest of a chunk
 MANY_BRACKETS = 200  # JSON with more may be nested deeper than it can be written
+# Of a request: parsing takes one step of a quarter of a second at most, in which all others wait.
+MAX_VALUES = 500_000
+LARGE = 2**20  # bytes of a body on which the event loop does not work itself
+WORKER = ThreadPoolExecutor(1, "large bodies")  # one: of several, the event loop would wait for all
+# Runs of digits, as PLAIN shows them, of whole numbers and fractions that may not fit our types.
+PLAIN = bytes(byte if byte == ord(".") else ord(" 0"[chr(byte).isdecimal()]) for byte in range(256))
+LONG_NUMBERS = (b" " + 19 * b"0", b"." + 23 * b"0")
 BOM = b"\xef\xbb\xbf"
 # Character sets in which ASCII letters are those of UTF-8.
 CHARSETS = ("utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin-1", "windows-1252")
-GAP = re.compile(r"[ \t\n\r]*[:,{]?[ \t\n\r]*")
+Result = TypeVar("Result")
 
 
 class UnreadableError(ValueError):
@@ -26,6 +34,22 @@ class UnreadableError(ValueError):
 
 class TooLargeError(UnreadableError):
     """A body is larger than allowed."""
+
+
+class Numeral(float):
+    """A number of JSON that keeps its digits."""
+
+    def __new__(cls, text: str) -> "Numeral":
+        numeral = super().__new__(cls, text)
+        numeral.text = text
+        return numeral
+
+
+async def work_on(size: int, work: Callable[..., Result], *args: Any) -> Result:
+    """Return the result of work on bodies of `size` bytes, done in a thread where that is LARGE."""
+    if size < LARGE:
+        return work(*args)
+    return await asyncio.get_running_loop().run_in_executor(WORKER, work, *args)
 
 
 async def read_body(chunks: AsyncIterable[bytes], encoding: str, max_bytes: int) -> bytes:
@@ -64,6 +88,7 @@ async def unpack(chunks: AsyncIterable[bytes], encoding: str) -> AsyncIterator[b
                 if n_members > MAX_MEMBERS:
                     raise UnreadableError(f"it has more than {MAX_MEMBERS} compressed members")
                 yield decoder.decompress(chunk, PIECE)
+                await asyncio.sleep(0)  # others come in between the pieces of a bomb
                 chunk = decoder.unconsumed_tail or decoder.unused_data
         yield decoder.flush()
     except zlib.error as error:
@@ -80,44 +105,50 @@ def require_utf8(response: ClientResponse) -> None:
         raise UnreadableError("the charset of its answer is not UTF-8")
 
 
-def with_members(content: bytes, additions: Mapping[str, Any]) -> bytes:
-    """Return a JSON object with `additions` in place of members of their names.
+def require_few_values(content: bytes) -> None:
+    """Raise `TooLargeError` for JSON of more than MAX_VALUES members and items.
 
-    The other members keep their text: numbers may have more digits than Python's or ours.
-
-    >>> with_members(b'{"seed": 99999999999999999999, "top": 1}', {"top": 2})
-    b'{"seed":99999999999999999999,"top":2}'
+    What looks like one in a text counts, too.
     """
-    text = content.removeprefix(BOM).decode()
-    decoder = json.JSONDecoder(parse_int=str, parse_float=str)  # whose values nobody reads
-    members: dict[str, Any] = {}
-    position = _behind_gap(text, 0)
-    while text[position] != "}":
-        name, position = decoder.raw_decode(text, position)
-        start = _behind_gap(text, position)
-        _, position = decoder.raw_decode(text, start)
-        members[name] = orjson.Fragment(text[start:position])
-        position = _behind_gap(text, position)
-    return orjson.dumps(members | additions)
-
-
-def _behind_gap(text: str, position: int) -> int:
-    match = GAP.match(text, position)
-    return match.end() if match else position
+    if sum(content.count(mark) for mark in (b",", b":", b"[", b"{")) > MAX_VALUES:
+        raise TooLargeError(f"it has more than {MAX_VALUES:,} values")
 
 
 def parse_json(content: bytes) -> Any:
     """Return the JSON value in `content`, which a byte order mark may precede.
 
-    Raises `ValueError` where there is none, or one nested too deeply to be written again.
+    Numbers that our types cannot hold are Numerals. Raises `ValueError` where there is no value, or
+    one nested too deeply to be written again.
     """
-    value = orjson.loads(content.removeprefix(BOM))
+    content = content.removeprefix(BOM)
+    value = orjson.loads(content)
     if content.count(b"[") + content.count(b"{") > MANY_BRACKETS:
         try:
             orjson.dumps([[[value]]])
         except orjson.JSONEncodeError as error:
             raise ValueError("it is nested too deeply") from error
+    plain = content.translate(PLAIN)
+    if any(number in plain for number in LONG_NUMBERS):
+        return json.loads(content, parse_int=_whole_number, parse_float=Numeral)
     return value
+
+
+def write_json(value: Any) -> bytes:
+    """Return a value as JSON, in which numbers have the digits that they were read with.
+
+    >>> write_json(parse_json(b'{"seed": 99999999999999999999, "top": 1}') | {"top": 2})
+    b'{"seed":99999999999999999999,"top":2}'
+    """
+    return orjson.dumps(value, default=_digits)
+
+
+def _whole_number(text: str) -> int | Numeral:
+    is_exact = len(text) <= 20 and -(2**63) <= int(text) < 2**64
+    return int(text) if is_exact else Numeral(text)
+
+
+def _digits(numeral: Numeral) -> orjson.Fragment:
+    return orjson.Fragment(numeral.text)
 
 
 def json_object(content: bytes) -> Object | None:

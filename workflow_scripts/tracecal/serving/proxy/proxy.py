@@ -33,8 +33,10 @@ from tracecal.serving.proxy.json_bodies import (
     UnreadableError,
     json_object,
     read_body,
+    require_few_values,
     require_utf8,
-    with_members,
+    work_on,
+    write_json,
 )
 from tracecal.serving.proxy.metrics import Handler, Metrics
 from tracecal.serving.proxy.scored_stream import ScoredStream
@@ -133,6 +135,8 @@ class Proxy:
         """Request log-probabilities too, at the plain path, and answer with confidence."""
         try:
             content = await self._read_request(request)
+            work = extended_request, content, endpoint, self.settings.top
+            body, extended = await work_on(len(content), *work)
         except TooLargeError as error:
             return error_response(413, f"the request cannot be sent on: {error}")
         except UnreadableError as error:
@@ -142,28 +146,30 @@ class Proxy:
         target = request.method, f"{endpoint.path}{query}"
         headers = headers_to_pass_on(request.headers, BODY_HEADERS)
         headers["Accept-Encoding"] = "identity"
-        body = json_object(content)
-        additions = body and endpoint.additions(body, self.settings.top)
-        if not additions:  # the server says what is wrong with it
+        if extended is None:  # the server says what is wrong with it
             response = await self.server.send(*target, content, headers)
             unscored = replace(self, scorer=Unscored(UNREADABLE))
-            unchanged = endpoint.without_additions()
-            return await unscored._answer_of(request, response, body or {}, unchanged)
-        extended = with_members(content, additions)
+            asked = body or {}, len(content), endpoint.without_additions()
+            return await unscored._answer_of(request, response, *asked)
         response = await self.server.send(*target, extended, headers)
         if response.status in REFUSED:
             response.close()
             LOGGER.warning("the server may have refused log-probabilities (--top): asking without")
             response = await self.server.send(*target, content, headers)
-        return await self._answer_of(request, response, body, endpoint)
+        return await self._answer_of(request, response, body, len(content), endpoint)
 
     async def _answer_of(
-        self, request: web.Request, response: ClientResponse, body: Object, endpoint: Endpoint
+        self,
+        request: web.Request,
+        response: ClientResponse,
+        body: Object,
+        size: int,
+        endpoint: Endpoint,
     ) -> web.StreamResponse:
-        """Answer a request of this `body` with what the server responds, and confidence."""
+        """Answer a request of this `body`, of `size` bytes, with the server's answer, scored."""
         require_utf8(response)
         if not (is_success(response.status) and _is_stream(response, body)):
-            return await self._answer_whole(response, body, endpoint)
+            return await self._answer_whole(response, body, size, endpoint)
         stream = ScoredStream(self.scorer, body, endpoint, self.settings.max_bytes)
         return await self._answer_stream(request, response, stream)
 
@@ -177,13 +183,13 @@ class Proxy:
             return await read_body(request.content.iter_any(), encoding, max_bytes)
 
     async def _answer_whole(
-        self, response: ClientResponse, body: Object, endpoint: Endpoint
+        self, response: ClientResponse, body: Object, size: int, endpoint: Endpoint
     ) -> web.Response:
         """Answer a request of this `body` with the server's answer and its confidence."""
         headers = headers_to_pass_on(response.headers, BODY_HEADERS)
         async with response:
             max_bytes = self.settings.max_bytes
-            content = await scored_answer(response, self.scorer, body, endpoint, max_bytes)
+            content = await scored_answer(response, self.scorer, body, size, endpoint, max_bytes)
         return web.Response(body=content, status=response.status, headers=headers)
 
     async def _answer_stream(
@@ -255,6 +261,19 @@ class ClientBody:
                 self.is_stalled = True
                 raise
             yield piece
+
+
+def extended_request(
+    content: bytes, endpoint: Endpoint, top: int
+) -> tuple[Object | None, bytes | None]:
+    """Return a request's JSON object, and the request with log-probabilities requested, too.
+
+    None where they cannot be read. Raises `TooLargeError` where reading them would take too long.
+    """
+    require_few_values(content)
+    body = json_object(content)
+    additions = body and endpoint.additions(body, top)
+    return body, write_json(body | additions) if additions else None
 
 
 def _abort(request: web.Request) -> None:

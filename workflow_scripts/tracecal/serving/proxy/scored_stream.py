@@ -1,25 +1,25 @@
 """A streamed answer with confidence, event by event."""
 
-import asyncio
 import re
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
 from aiohttp import ClientResponse
 
 from tracecal.answers.event_stream import DONE as LAST_EVENT
 from tracecal.answers.formats.openai_responses import END_EVENTS
 from tracecal.answers.raw_answer import is_finish
-from tracecal.serving.proxy.answer import LARGE
 from tracecal.serving.proxy.endpoints import Endpoint, drop_confidence, require_opaque, trim
 from tracecal.serving.proxy.json_bodies import (
     BOM,
+    LARGE,
     Object,
     TooLargeError,
     parse_json,
     unpack,
+    work_on,
+    write_json,
 )
 from tracecal.serving.proxy.scorer import Unscored
 
@@ -126,7 +126,7 @@ class ScoredStream:
 
     async def _score_event(self, event: bytes) -> list[bytes]:
         if len(event) >= LARGE:
-            return [await asyncio.to_thread(self.score_event, event)]
+            return [await work_on(len(event), self.score_event, event)]
         endings = self._last_event() if event_data(event)[0] == [DONE] else []
         return [*endings, self.score_event(event)]
 
@@ -155,7 +155,7 @@ class ScoredStream:
         if isinstance(value, dict):
             self._add_confidence(value)
         trim(value, self.client_top)
-        return orjson.dumps(value)
+        return write_json(value)
 
     def _add_confidence(self, value: Object) -> None:
         """Collect what an event holds, and set the confidence of what it ends."""
@@ -209,7 +209,7 @@ class ScoredStream:
             if self.endpoint.is_chat:
                 piece = {"delta": {"confidence": ending["confidence"]}}
             endings.append(ending | piece)
-        return [b"data: " + orjson.dumps(self.last_chunk | {"choices": endings}) + b"\n\n"]
+        return [b"data: " + write_json(self.last_chunk | {"choices": endings}) + b"\n\n"]
 
     def _collect(self, choice: Object, delta: Object, streamed: StreamedChoice) -> None:
         streamed.texts.append(self.endpoint.text_of(choice))
