@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.log_rows import TWO, chat, token
-from support.running import ASK, CHAT, OF_JSON, READING, events
+from support.running import ASK, CHAT, OF_JSON, READING, connected, events
 from support.upstream import CHUNKS, Upstream, piece, response
 from tracecal.answers.reading import Reading
 from tracecal.serving.proxy.endpoints import ENDPOINTS, trim
@@ -161,11 +161,8 @@ def test_so_does_a_streamed_one(behind):
     thoughts = [piece("", [one]) for one in [*THOUGHT, *ENDING]]
     for chunk, one in zip(thoughts, THOUGHT, strict=False):
         chunk["choices"][0]["delta"] = {"reasoning_content": one["token"]}
-    stream = ScoredStream(Scorer(behind, READING, 0.3), ASK, ENDPOINTS[CHAT], 10**6)
-    passed = [
-        stream.score_event(b"data: " + json.dumps(one).encode()) for one in [*thoughts, *CHUNKS]
-    ]
-    said = [json.loads(one.removeprefix(b"data: ")) for one in passed]
+    with connected(Scorer(behind, READING, 0.3), streaming([*thoughts, *CHUNKS])) as http:
+        said = events(http.post(CHAT, json=ASK | {"stream": True}))
     (found,) = (
         one["confidence"] for chunk in said for one in chunk["choices"] if "confidence" in one
     )

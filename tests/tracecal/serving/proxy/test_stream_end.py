@@ -6,9 +6,11 @@ from copy import deepcopy
 from types import MappingProxyType
 
 import pytest
+from aiohttp import ClientPayloadError
 
+from support.log_rows import TWO, token
 from support.running import ASK, CHAT, READING
-from support.upstream import ANSWERS, CHUNKS
+from support.upstream import ANSWERS, CHUNKS, completion, piece
 from tracecal.serving.proxy.endpoints import ENDPOINTS
 from tracecal.serving.proxy.scored_stream import ScoredStream
 from tracecal.serving.proxy.scorer import Scorer
@@ -23,7 +25,7 @@ class Response:
     charset = None
 
     def __init__(self, chunks, is_done):
-        data = [json.dumps(chunk) for chunk in chunks] + [DONE] * is_done
+        data = [DONE if chunk == DONE else json.dumps(chunk) for chunk in chunks] + [DONE] * is_done
         self.text = "".join(f"data: {one}\n\n" for one in data).encode()
         self.content = self
 
@@ -108,6 +110,82 @@ def test_a_confidence_comes_once(scorer, path):
     assert len(confidences(data)) == 1
 
 
+LATE = {
+    "text": piece("7", []),
+    "token": piece("", [token("7", -0.25, TWO)]),
+    "message": piece("", []),
+}
+LATE["thought"], LATE["tool"] = piece("", []), piece("", [], "tool_calls")
+LATE["message"]["choices"][0]["message"] = {"content": "7"}
+LATE["thought"]["choices"][0]["delta"] = {"reasoning_content": "hm"}
+LATE["tool"]["choices"][0]["delta"] = {"tool_calls": [{"index": 0}]}
+LATE["end"] = piece("", [], "content_filter")
+LATE["failure"] = {"error": {"message": "out of memory"}, "choices": []}
+
+
+@pytest.mark.parametrize("late", LATE.values(), ids=LATE)
+@pytest.mark.parametrize("is_done", [True, False])
+def test_what_comes_after_a_finish_reason_withdraws_the_decision(scorer, late, is_done):
+    kept = confidences(passed_on(scorer, CHUNKS, is_done=is_done))
+    assert [*kept] == [2] and kept[2]["keep"] is True and kept[2]["reason"] is None
+    data = passed_on(scorer, [*CHUNKS, late], is_done=is_done)
+    ((place, confidence),) = confidences(data).items()
+    assert place == 2 and confidence["keep"] is None
+    assert "the stream went on, or failed, after" in confidence["reason"]
+    assert len(data) == len(CHUNKS) + 1 + is_done
+
+
+def test_so_it_does_in_a_completion_and_in_a_response(scorer):
+    whole = ANSWERS["/v1/completions"][1]
+    data = passed_on(scorer, [*whole, completion(["51"], None)], "/v1/completions")
+    assert [one["keep"] for one in confidences(data).values()] == [None]
+    *begun, end = ANSWERS["/v1/responses"][1]
+    for more in ([], [begun[-1]], [end]):
+        data = passed_on(scorer, [*begun, end, *more], "/v1/responses")
+        ended = [
+            json.loads(text)["response"] for text in data[len(begun) : -1] if '"object"' in text
+        ]
+        assert [one["confidence"]["keep"] for one in ended] == [None if more else True] * len(ended)
+        assert len(ended) == 1 + (more == [end])
+
+
+def test_a_stream_that_breaks_after_a_finish_reason_is_not_kept(scorer):
+    class Breaking(Response):
+        async def iter_any(self):
+            async for part in super().iter_any():
+                yield part
+            raise ClientPayloadError
+
+    stream, passed = ScoredStream(scorer, ASK, ENDPOINTS[CHAT], 10**6), []
+
+    async def collect():
+        async for events in stream.events(Breaking(CHUNKS, False)):
+            passed.extend(event.decode().removeprefix("data: ") for event in events if event)
+
+    with pytest.raises(ClientPayloadError):
+        asyncio.run(collect())
+    assert [*confidences(passed)] == [2] and len(passed) == len(CHUNKS)
+    assert confidences(passed)[2]["keep"] is None
+    assert "or failed" in confidences(passed)[2]["reason"]
+
+
+def test_nothing_follows_the_end_of_a_stream(scorer):
+    data = passed_on(scorer, CHUNKS)
+    assert passed_on(scorer, [*CHUNKS, DONE, LATE["text"]]) == data
+
+
+def test_texts_come_at_once_and_the_end_of_a_choice_of_several_in_its_place(scorer):
+    """A chunk of two choices, of which one ends, is passed on in two."""
+    both = deepcopy(CHUNKS[2])
+    both["choices"].append(deepcopy(CHUNKS[1]["choices"][0]) | {"index": 1})
+    ending = deepcopy(CHUNKS[2])
+    ending["choices"][0]["index"] = 1
+    data = passed_on(scorer, [CHUNKS[1], both, ending])
+    indices = [[choice["index"] for choice in json.loads(text)["choices"]] for text in data[:-1]]
+    assert indices == [[0], [1], [0], [1]] and [*confidences(data)] == [2, 3]
+    assert all(one["keep"] is True for one in confidences(data).values())
+
+
 def test_an_answer_that_is_too_large_to_score_says_so_once(scorer):
     large = json.loads(json.dumps(CHUNKS[1]).replace('"51"', json.dumps("51" * 100_000)))
     data = passed_on(scorer, [CHUNKS[1], *[large] * 6, CHUNKS[2]])
@@ -120,7 +198,9 @@ def test_choices_end_each_for_itself(scorer):
     for chunk in other:
         chunk["choices"][0]["index"] = 1
     data = passed_on(scorer, [*CHUNKS[:3], *other])
-    assert [*confidences(data)] == [2, 6]
+    assert [*confidences(data)] == [5, 6]
+    assert [json.loads(data[place])["choices"][0]["index"] for place in range(5)] == [0, 0, 1, 1, 1]
+    assert json.loads(data[5])["choices"][0]["index"] == 0
     assert json.loads(data[6])["choices"][0]["index"] == 1
 
 

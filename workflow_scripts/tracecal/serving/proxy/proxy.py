@@ -170,7 +170,7 @@ class Proxy:
         require_utf8(response)
         if not (is_success(response.status) and _is_stream(response, body)):
             return await self._answer_whole(response, body, size, endpoint)
-        stream = ScoredStream(self.scorer, body, endpoint, self.settings.max_bytes)
+        stream = ScoredStream(self.scorer, body, endpoint, self.settings.max_bytes, size)
         return await self._answer_stream(request, response, stream)
 
     async def _read_request(self, request: web.Request) -> bytes:

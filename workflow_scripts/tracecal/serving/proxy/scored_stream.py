@@ -11,9 +11,9 @@ from tracecal.answers.event_stream import DONE as LAST_EVENT
 from tracecal.answers.formats.openai_responses import END_EVENTS
 from tracecal.answers.raw_answer import is_finish
 from tracecal.serving.proxy.endpoints import Endpoint, drop_confidence, require_opaque, trim
+from tracecal.serving.proxy.failures import SERVER_FAILURES
 from tracecal.serving.proxy.json_bodies import (
     BOM,
-    LARGE,
     Object,
     TooLargeError,
     parse_json,
@@ -31,6 +31,7 @@ MAX_LINES = 10_000  # of an event, which has a few
 MAX_CHOICES = 1000  # of an answer that is scored
 DONE = LAST_EVENT.encode()
 CUT_SHORT = "the stream ended without a finish_reason: the answer may be cut short"
+WENT_ON = "the stream went on, or failed, after it had stated the answer's end"
 
 
 @dataclass
@@ -78,9 +79,13 @@ class StreamedChoice:
     """What has been streamed of a choice: pieces of the answer and of the reasoning before it.
 
     `logprobs` are the lists of log-probabilities, by their names; `index` is the choice's own.
+    `ending` is the piece that states its end and the chunk with it, None before; `has_more` says
+    that other pieces followed.
     """
 
     index: Any = 0
+    ending: tuple[Object, Object] | None = None
+    has_more: bool = False
     has_confidence: bool = False
 
     texts: list[str] = field(default_factory=list)
@@ -90,25 +95,29 @@ class StreamedChoice:
     @property
     def is_open(self) -> bool:
         """Whether anything was streamed of it, and no end of it."""
-        return not self.has_confidence and (
-            any(self.texts + self.thoughts) or any(self.logprobs.values())
-        )
+        is_begun = any(self.texts + self.thoughts) or any(self.logprobs.values())
+        return is_begun and self.ending is None and not self.has_confidence
 
 
 @dataclass
 class ScoredStream:
-    """Passes on a streamed answer's events, and adds each choice's confidence as it ends.
+    """Passes on a streamed answer's events, and adds each choice's confidence.
 
-    An answer of more than `max_bytes` is not scored. The stream `has_failed` once the server sent
-    an error.
+    The event that states a choice's end is `withheld`, with its lines, until the stream itself has
+    ended, and so is what follows it: a server may go on after an end. An answer of more than
+    `max_bytes` is not scored. The stream `has_failed` once it broke off, the server sent an error
+    or went on after an object of the Responses API; `responses` are those to score.
     """
 
     scorer: Unscored
     request: Object
     endpoint: Endpoint
     max_bytes: int
+    request_size: int = 0
     size: int = 0
     choices: dict[Any, StreamedChoice] = field(default_factory=dict)
+    responses: list[Object] = field(default_factory=list)
+    withheld: list[tuple[list[bytes], Any]] = field(default_factory=list)
     last_chunk: Object = field(default_factory=dict)
     has_failed: bool = False
 
@@ -116,22 +125,32 @@ class ScoredStream:
         self.client_top = self.endpoint.client_top(self.request)
 
     async def events(self, response: ClientResponse) -> AsyncGenerator[list[bytes], None]:
-        """Yield the events of a response with confidence, as many at once as have arrived."""
-        splitter = EventSplitter(self.max_bytes)
-        encoding = response.headers.get("Content-Encoding", "")
-        async for chunk in unpack(response.content.iter_any(), encoding):
-            arrived = [await self._score_event(event) for event in splitter.feed(chunk)]
-            yield [event for several in arrived for event in several]
-        yield [*await self._score_event(bytes(splitter.pending)), *self._last_event(is_cut=True)]
+        """Yield the events of a response with confidence, as many at once as have arrived.
 
-    async def _score_event(self, event: bytes) -> list[bytes]:
-        if len(event) >= LARGE:
-            return [await work_on(len(event), self.score_event, event)]
-        endings = self._last_event() if event_data(event)[0] == [DONE] else []
-        return [*endings, self.score_event(event)]
+        Nothing is passed on behind the event that ends a stream.
+        """
+        splitter, passed = EventSplitter(self.max_bytes), []
+        encoding = response.headers.get("Content-Encoding", "")
+        try:
+            async for chunk in unpack(response.content.iter_any(), encoding):
+                for event in splitter.feed(chunk):
+                    if is_last := event_data(event)[0] == [DONE]:
+                        passed += await work_on(self.request_size, self._last_events)
+                    passed.append(await work_on(len(event), self.score_event, event))
+                    if is_last:
+                        yield passed
+                        return
+                yield passed
+                passed = []
+            passed.append(self.score_event(bytes(splitter.pending)))
+        except SERVER_FAILURES:
+            self.has_failed = True
+            yield [*passed, *await work_on(self.request_size, self._last_events)]
+            raise
+        yield [*passed, *await work_on(self.request_size, self._last_events, CUT_SHORT)]
 
     def score_event(self, event: bytes) -> bytes:
-        """Return the event to pass on instead of the server's.
+        """Return the event to pass on instead of the server's, empty where it is withheld.
 
         Raises `UnreadableError` where it cannot be parsed and might hold log-probabilities that the
         client did not request, or a confidence.
@@ -139,88 +158,123 @@ class ScoredStream:
         data, other_lines = event_data(event)
         require_opaque(b"\n".join(other_lines), self.client_top)
         lines = [line for line in other_lines if FIELD.match(line)]
+        if not data:
+            return b"\n".join([*lines, b"", b""]) if lines else b""
         if data == [DONE]:
-            lines.append(b"data: " + DONE)
-        elif data:
-            lines.append(b"data: " + self._score_data(b"\n".join(data)))
-        return b"\n".join([*lines, b"", b""]) if lines else b""
-
-    def _score_data(self, data: bytes) -> bytes:
-        self.size += len(data)
+            return self._written(lines, DONE)
+        content = b"\n".join(data)
+        self.size += len(content)
         try:
-            value = parse_json(data)
+            value = parse_json(content)
         except ValueError:
-            return b"\ndata: ".join(require_opaque(data, self.client_top).split(b"\n"))
+            value = b"\ndata: ".join(require_opaque(content, self.client_top).split(b"\n"))
         drop_confidence(value)
-        if isinstance(value, dict):
-            self._add_confidence(value)
-        trim(value, self.client_top)
-        return write_json(value)
+        passed, withheld = self._divide(value)
+        self.withheld += [(lines, value) for value in withheld]
+        events = [self._written(lines, value) for value in passed]
+        if self.withheld and self._unscorable() is not None:
+            events += self._release()
+        return b"".join(events)
 
-    def _add_confidence(self, value: Object) -> None:
-        """Collect what an event holds, and set the confidence of what it ends."""
-        choices, response = value.get("choices"), value.get("response")
-        self.has_failed = self.has_failed or bool(value.get("error"))
-        if isinstance(choices, list):
-            for choice in choices:
-                if isinstance(choice, dict):
-                    self._add_choice(choice, value)
-        elif value.get("type") in END_EVENTS and isinstance(response, dict):
-            self.scorer.add_confidence(response, self.request)
+    def _written(self, lines: list[bytes], value: Any) -> bytes:
+        """Return an event of a value, or of bytes as they are, without what nobody requested."""
+        if not isinstance(value, bytes):
+            trim(value, self.client_top)
+            value = write_json(value)
+        return b"\n".join([*lines, b"data: " + value, b"", b""])
 
-    def _add_choice(self, choice: Object, chunk: Object) -> None:
-        """Collect a choice's piece; with the last one, set its `confidence`.
+    def _divide(self, value: Any) -> tuple[list[Any], list[Any]]:
+        """Collect what an event holds; return what of it is passed on, and what is withheld."""
+        content = value if isinstance(value, dict) else {}
+        self.has_failed = self.has_failed or bool(content.get("error") or self.responses)
+        choices, response = content.get("choices"), content.get("response")
+        if content.get("type") in END_EVENTS and isinstance(response, dict):
+            self.responses.append(response)
+            return [], [value]
+        ended, others = [], []
+        for choice in choices if isinstance(choices, list) else ():
+            is_at_end = isinstance(choice, dict) and self._is_at_end(choice, content)
+            (ended if is_at_end else others).append(choice)
+        if not any(isinstance(choice, dict) for choice in others):
+            return ([], [value]) if ended or self.withheld else ([value], [])
+        if not ended:
+            return [value], []
+        return [value | {"choices": others}], [value | {"choices": ended}]
 
-        A chat's is set in `delta` too, where the openai client's `.stream()` keeps it.
-        """
-        delta = choice.get("delta") if isinstance(choice.get("delta"), dict) else {}
+    def _is_at_end(self, choice: Object, chunk: Object) -> bool:
+        """Collect a choice's piece; return whether that states its end, or comes behind it."""
         index = choice.get("index", 0)
         streamed = self.choices.get(str(index)) or StreamedChoice(index)
-        if self._unscorable() is None:
-            self.choices[str(index)] = streamed
-            self._collect(choice, delta, streamed)
         self.last_chunk = {name: value for name, value in chunk.items() if name != "choices"}
-        if not is_finish(choice.get("finish_reason")) or streamed.has_confidence:
-            return
-        self._end(choice, chunk, streamed)
-        if choice.get("delta") is delta:
-            delta["confidence"] = choice["confidence"]
+        is_end = is_finish(choice.get("finish_reason")) and not streamed.has_confidence
+        if self._unscorable() is not None:
+            if is_end and streamed.ending is None:
+                self._end(choice, chunk, streamed)
+            return streamed.ending is not None
+        self.choices[str(index)] = streamed
+        has_content = self._collect(choice, streamed)
+        if streamed.ending is not None:
+            is_other_end = is_end and choice["finish_reason"] != streamed.ending[0]["finish_reason"]
+            streamed.has_more = streamed.has_more or has_content or is_other_end
+        elif is_end:
+            streamed.ending = choice, chunk
+        return streamed.ending is not None
 
-    def _end(self, choice: Object, chunk: Object, streamed: StreamedChoice) -> None:
-        streamed.has_confidence = True
-        choice["confidence"] = self._confidence(choice, chunk, streamed)
+    def _collect(self, choice: Object, streamed: StreamedChoice) -> bool:
+        """Keep what a piece of a choice holds; return whether that is more than its end."""
+        delta = choice.get("delta") if isinstance(choice.get("delta"), dict) else {}
+        text, logprobs = self.endpoint.text_of(choice), choice.get("logprobs")
+        streamed.texts.append(text)
+        thought = delta.get("reasoning_content") or delta.get("reasoning")
+        streamed.thoughts += [thought] if isinstance(thought, str) else []
+        lists = logprobs.items() if isinstance(logprobs, dict) else ()
+        lists = [(name, values) for name, values in lists if isinstance(values, list)]
+        for name, values in lists:
+            # Copies, as what is passed on is trimmed.
+            copies = [dict(value) if isinstance(value, dict) else value for value in values]
+            streamed.logprobs.setdefault(name, []).extend(copies)
+        pieces = [text, choice.get("message"), *dict(lists).values()]
+        return any([*pieces, *(value for name, value in delta.items() if name != "role")])
 
-    def _last_event(self, is_cut: bool = False) -> list[bytes]:
-        """Return an event with the confidences of choices that ended without saying so; or none.
+    def _release(self) -> list[bytes]:
+        """Score what has ended; return the events that were withheld."""
+        for streamed in self.choices.values():
+            if streamed.ending is not None and not streamed.has_confidence:
+                doubt = WENT_ON if streamed.has_more or self.has_failed else None
+                self._end(*streamed.ending, streamed, doubt)
+        for response in self.responses:
+            doubt = WENT_ON if self.has_failed else None
+            self.scorer.add_confidence(response, self.request, doubt)
+        events = [self._written(*event) for event in self.withheld]
+        self.withheld, self.responses = [], []
+        return events
 
-        Of a stream that may be cut short, as not even its own end came, no answer is kept.
+    def _last_events(self, doubt: str | None = None) -> list[bytes]:
+        """Return the events that were withheld, and one for choices whose end was not stated.
+
+        These are not kept where there is a `doubt`.
         """
+        events = self._release()
         opened = [choice for choice in self.choices.values() if choice.is_open]
         if self.has_failed or not opened:
-            return []
+            return events
         endings: list[Object] = []
         for streamed in opened:
             ending: Object = {"index": streamed.index, "finish_reason": None}
-            self._end(ending, self.last_chunk, streamed)
-            if is_cut:
-                reason = "; ".join(filter(None, [ending["confidence"]["reason"], CUT_SHORT]))
-                ending["confidence"] |= {"keep": None, "reason": reason}
-            piece: Object = {"text": ""}
-            if self.endpoint.is_chat:
-                piece = {"delta": {"confidence": ending["confidence"]}}
-            endings.append(ending | piece)
-        return [b"data: " + write_json(self.last_chunk | {"choices": endings}) + b"\n\n"]
+            ending |= {"delta": {}} if self.endpoint.is_chat else {"text": ""}
+            self._end(ending, self.last_chunk, streamed, doubt)
+            endings.append(ending)
+        return [*events, self._written([], self.last_chunk | {"choices": endings})]
 
-    def _collect(self, choice: Object, delta: Object, streamed: StreamedChoice) -> None:
-        streamed.texts.append(self.endpoint.text_of(choice))
-        thought = delta.get("reasoning_content") or delta.get("reasoning")
-        streamed.thoughts += [thought] if isinstance(thought, str) else []
-        logprobs = choice.get("logprobs")
-        for name, values in logprobs.items() if isinstance(logprobs, dict) else ():
-            if isinstance(values, list):
-                # Copies, as what is passed on is trimmed.
-                copies = [dict(value) if isinstance(value, dict) else value for value in values]
-                streamed.logprobs.setdefault(name, []).extend(copies)
+    def _end(
+        self, choice: Object, chunk: Object, streamed: StreamedChoice, doubt: str | None = None
+    ) -> None:
+        """Set a choice's `confidence`, in a chat's `delta` too, where the openai client's
+        `.stream()` keeps it."""
+        streamed.has_confidence = True
+        choice["confidence"] = self._confidence(choice, chunk, streamed, doubt)
+        if isinstance(choice.get("delta"), dict):
+            choice["delta"]["confidence"] = choice["confidence"]
 
     def _unscorable(self) -> str | None:
         """Return why an answer of this size is not scored; None where it is."""
@@ -230,12 +284,14 @@ class ScoredStream:
             return f"the answer has more than {MAX_CHOICES:,} choices"
         return None
 
-    def _confidence(self, choice: Object, chunk: Object, streamed: StreamedChoice) -> Object:
+    def _confidence(
+        self, choice: Object, chunk: Object, streamed: StreamedChoice, doubt: str | None
+    ) -> Object:
         if (reason := self._unscorable()) is not None:
             return self.scorer.unknown(reason)
         answer = {name: chunk.get(name) for name in ("id", "model", "usage")}
         answer["choices"] = [self._joined_choice(choice, streamed)]
-        return self.scorer.confidence(answer, self.request)
+        return self.scorer.confidence(answer, self.request, doubt)
 
     def _joined_choice(self, choice: Object, streamed: StreamedChoice) -> Object:
         """Return what was streamed of a choice as a whole one, which ends as `choice` says."""

@@ -36,16 +36,20 @@ class Unscored:
     def __init__(self, reason: str) -> None:
         self.reason = reason
 
-    def add_confidence(self, answer: Object, request: Object) -> None:
-        """Set `confidence` in every choice of an answer, or in the Responses object itself."""
+    def add_confidence(self, answer: Object, request: Object, doubt: str | None = None) -> None:
+        """Set `confidence` in every choice of an answer, or in the Responses object itself.
+
+        With a `doubt`, a reason not to, no answer is kept.
+        """
         if isinstance(answer.get("output"), list):
-            answer["confidence"] = self.confidence(answer, request)
+            answer["confidence"] = self.confidence(answer, request, doubt)
         choices = answer.get("choices")
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, dict):
-                choice["confidence"] = self.confidence(answer | {"choices": [choice]}, request)
+                one_choice = answer | {"choices": [choice]}
+                choice["confidence"] = self.confidence(one_choice, request, doubt)
 
-    def confidence(self, answer: Object, request: Object) -> Object:
+    def confidence(self, answer: Object, request: Object, doubt: str | None = None) -> Object:
         """Return the confidence of an answer with one choice, as JSON values."""
         return self.unknown(self.reason)
 
@@ -91,13 +95,13 @@ class Scorer(Unscored):
         if self.error_rate is not None:
             self.predictor.require_tested(self.error_rate)
 
-    def confidence(self, answer: Object, request: Object) -> Object:
+    def confidence(self, answer: Object, request: Object, doubt: str | None = None) -> Object:
         """Return the confidence of an answer with one choice, or the reason why it has none."""
         inputs: Inputs | None = None
         try:
-            confidence, inputs = self._score(answer, request)
+            confidence, inputs = self._score(answer, request, doubt)
         except (WrongRow, InputError, ValidationError) as error:
-            confidence = self.unknown(str(error))
+            confidence = self.unknown("; ".join(filter(None, [str(error), doubt])))
         except Exception as error:  # the client gets the answer, whatever the server wrote
             LOGGER.warning("an answer cannot be scored (%s)", type(error).__name__)
             reason = f"its log-probabilities cannot be read ({type(error).__name__})"
@@ -110,7 +114,9 @@ class Scorer(Unscored):
         """Return the confidence of an answer that cannot be scored, with the error rate."""
         return self._as_json(Confidence(None, reason=reason))
 
-    def _score(self, answer: Object, request: Object) -> "tuple[Object, Inputs | None]":
+    def _score(
+        self, answer: Object, request: Object, doubt: str | None
+    ) -> "tuple[Object, Inputs | None]":
         """Return an answer's confidence as JSON values, and its inputs if it has a probability.
 
         Raises `WrongRow`, `InputError` or `ValidationError` if the answer cannot be read, or the
@@ -125,7 +131,7 @@ class Scorer(Unscored):
         unknown, decoding = compare_record(record, predictor.fitted_on)
         if decoding and predictor.fitted_on.processed == "no":
             raise WrongRow(decoding)
-        doubts += [*unknown, *filter(None, [decoding])]
+        doubts += [*unknown, *filter(None, [decoding, doubt])]
         names = requested_parts(request)
         confidence, x, parts = score_with_parts(predictor, record, self.error_rate, names, doubts)
         inputs = None if x is None else (x[0], len(record.surprisal))
