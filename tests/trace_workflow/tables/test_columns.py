@@ -1,5 +1,7 @@
 """The dictionary of the CSVs: something of every column of every table, nothing of others."""
 
+import re
+
 import pytest
 
 from tests.trace_workflow.tables import test_languages, test_risk_coverage
@@ -9,6 +11,51 @@ from trace_workflow.tables.paper_comparison import COMPARED
 from tracecal.io.input_files import read_yaml
 
 TOLD = read_yaml(columns.COLUMNS)
+# What a printed heading says, and what the key of its column must then hold.
+HEADINGS = {
+    "Brier": "brier",
+    "AUROC": "auroc",
+    r"ECE \(debiased\)": "ece_debiased",
+    "ECE": "ece",
+    r"TRACE\+": "trace_plus",
+    "[Ss]elected baseline": "picked",
+    "prespecified": "named",
+    "supported": "supported_wins",
+    "Wins": "wins",
+    "Δ|Gain|Improvement": "improvement",
+    "Best estimator|Estimator": "best_baseline_label",
+    "Base ": "best_baseline",
+    "Acc\\.": "accuracy",
+    "Correct": "right answers",
+    "^ n$": "n",
+    "Groups": "groups",
+    "Threshold": "threshold",
+    "Coverage": "coverage",
+    "Wrong": "wrong",
+    "Error of all": "error_of_all",
+    "Mean risk": "risk",
+    "Spike gap": "spike",
+    "Incorr": "incorrect_rate",
+    "Loc\\.|Localized": "localized",
+    "Glob": "global",
+    "TPR@5%": "tpr_at_5",
+    "TPR@10%": "tpr_at_10",
+    "TPR@20%": "tpr_at_20",
+    "pAUC": "pauc",
+    "Best at": "best_at",
+    "Original": "original",
+    "Position-shifted": "shifted",
+    "Number/": "number",
+    "Entity/": "entity",
+    "Claim": "claim",
+    "SeqLogP$": "seq_logp",
+    "R@10 ": "risk_at_10",
+    "R@50 ": "risk_at_50",
+    "R@90 ": "risk_at_90",
+    "Short": "short",
+    "Medium": "medium",
+    "Long": "long",
+}
 
 
 def tables():
@@ -29,6 +76,18 @@ def test_every_column_of_every_table_has_a_unit_and_a_meaning():
         assert [row[0].strip("| `") for row in rows] == header
         assert all(len(row) == 3 and all(cell.strip(" |") for cell in row) for row in rows)
         assert "{" not in section
+
+
+def test_a_heading_stands_over_the_column_that_it_names():
+    said = set()
+    for name, table in tables().items():
+        for column in table.columns:
+            heading, key = f"{column.group} {column.label} ", " ".join(column.keys)
+            for words, of_key in HEADINGS.items():
+                if re.search(words, heading.rstrip() if words.endswith("$") else heading):
+                    said.add(words)
+                    assert of_key.casefold() in key, (name, heading, key)
+    assert said == HEADINGS.keys()
 
 
 @pytest.mark.parametrize(
