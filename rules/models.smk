@@ -11,8 +11,10 @@
 
 from trace_workflow.config.job_resources import has_gpu
 from trace_workflow.config.tasks import local_path
+from trace_workflow.models.folders import NO_TEMPLATE
 from trace_workflow.models.folders import check_model_folder
 from trace_workflow.models.folders import checked_fingerprint
+from trace_workflow.models.folders import has_chat_template
 from trace_workflow.models.folders import require_chat_template
 from trace_workflow.models.staging.packages import find_files
 
@@ -51,6 +53,14 @@ for name, source in USED_SOURCES.items():
         find_files(source.package, source.files) if source.package else None
     except InputError as error:
         logger.warning(f"{name}: {error}")
+# Of a model that is not brought in yet, the log of its answers says it.
+for slug in sorted(STUDIED.intersection(DECODED_MODELS)):
+    folders = [Path(f"{FOLDER}/models/{slug}")]
+    if MODELS[slug].source.path:
+        folders.append(Path(local_path(MODELS[slug].source.path, ROOT)).expanduser())
+    folder = next(filter(Path.is_dir, folders), None)
+    if folder and MODELS[slug].chat is None and not has_chat_template(folder):
+        logger.warning(NO_TEMPLATE.format(f"model {slug!r}"))
 for slug in sorted(STUDIED.intersection(MODELS)):
     if MODELS[slug].gpus and not has_gpu():
         logger.warning(f"model {slug!r} asks for a GPU; on a machine like this, it runs on the CPU")

@@ -8,7 +8,7 @@ from trace_job import job
 from tracecal.calibration.metrics import accuracy_by_language, accuracy_row
 from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_parquet, write_parquet
-from tracecal.io.traces import read_arrow
+from tracecal.io.traces import arrow_metadata, read_arrow
 
 with job(snakemake):
     rows, divided = [], []
@@ -19,7 +19,9 @@ with job(snakemake):
         judged = evaluated(correct.join(ends, on="example_id", validate="1:1"), task)
         pair = Path(labels).parent.name, Path(labels).stem
         questions = read_parquet(task, needed=["example_id", "role", "language"])
-        rows.append(accuracy_row(judged, questions, *pair))
+        is_plain = "prompting" in arrow_metadata(traces)
+        row = accuracy_row(judged, questions, *pair)
+        rows.append(row.with_columns(asked_without_template=pl.lit(is_plain)))
         divided.append(accuracy_by_language(judged, questions, *pair))
     write_parquet(pl.concat(rows), snakemake.output.accuracy)
     write_parquet(pl.concat(divided), snakemake.output.languages)

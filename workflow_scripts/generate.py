@@ -3,7 +3,7 @@
 from trace_job import job
 from trace_workflow.config.prompting import PromptSettings
 from trace_workflow.models.decoding import answer_task
-from trace_workflow.models.prompts import ask
+from trace_workflow.models.prompts import PLAIN, ask, lacks_template
 from trace_workflow.models.step import DecodingStep, record
 from tracecal.capture.model import load_tokenizer
 from tracecal.io.files import read_parquet
@@ -15,6 +15,18 @@ with job(snakemake):
     asking = PromptSettings.model_validate_json(params.asking)
     task = read_parquet(paths.task, ["example_id", "question", "context"])
     tokenizer = load_tokenizer(paths.model)
-    prompts = ask(tokenizer, task, asking, True if resources.template else params.chat)
+    chat = True if resources.template else params.chat
+    prompts = ask(tokenizer, task, asking, chat)
+    prompting = {"prompting": PLAIN} if lacks_template(tokenizer, chat) else {}
     policy = f"greedy, at most {asking.max_new_tokens} tokens, stop strings {list(asking.stop)}"
-    record(step, prompts, TRACES, policy, answer_task, tokenizer, asking, resources.batch_size)
+    record(
+        step,
+        prompts,
+        TRACES,
+        policy,
+        answer_task,
+        tokenizer,
+        asking,
+        resources.batch_size,
+        notes=lambda traces: prompting,
+    )

@@ -9,11 +9,12 @@ from trace_workflow.analyses.first_labels import describe_first_labels
 
 @pytest.fixture
 def labelled(tmp_path):
-    def labelled(correct):
+    def labelled(correct, cut=0):
         traces = pl.DataFrame(
             {
                 "example_id": ["a", "b", "c", "d"],
                 "surprisal": [[1.0], [0.5, 0.1], [2.0, 1.0], [0.1]],
+                "finish_reason": ["length"] * cut + ["eos"] * (4 - cut),
             }
         )
         labels = pl.DataFrame({"example_id": ["d", "c", "b", "a"], "correct": correct})
@@ -37,3 +38,9 @@ def test_of_answers_that_are_all_alike_nothing_is_ranked(labelled):
     assert describe_first_labels(labelled([False] * 4)).endswith(
         "0 of 4 answers of m to t are correct."
     )
+
+
+def test_it_says_where_most_answers_did_not_end(labelled):
+    assert "may be undeclared" not in describe_first_labels(labelled([True, False] * 2, cut=2))
+    said = describe_first_labels(labelled([False] * 4, cut=3))
+    assert "3 of all ran to the limit of tokens: the token that ends the model's turns may" in said

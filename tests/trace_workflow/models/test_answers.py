@@ -1,6 +1,7 @@
 """Greedy decoding: the raw distribution, whatever the batch and the generation config."""
 
 import math
+from copy import deepcopy
 
 import numpy as np
 import polars as pl
@@ -12,7 +13,7 @@ from trace_workflow.models import decoding
 from trace_workflow.models.audit import audit_traces
 from tracecal.capture.batches import NotFiniteError
 from tracecal.capture.stop_strings import StopStrings
-from tracecal.capture.tokens import end_tokens
+from tracecal.capture.tokens import declared_ends, end_tokens
 from tracecal.errors import InputError
 
 ENDS = [1, 2]
@@ -125,14 +126,29 @@ def test_nan_logits_stop_the_run(make_model, tokenizer, prompts):
         decode(model, tokenizer, prompts)
 
 
-def test_end_tokens_prefer_the_generation_configs_list(make_model, tokenizer):
-    model = make_model()
-    assert end_tokens(model, tokenizer) == [1, 2]
-    model.generation_config.eos_token_id = None
-    model.config.eos_token_id = 2
-    assert end_tokens(model, tokenizer) == [2]
-    model.config.eos_token_id = None
-    assert end_tokens(model, tokenizer) == [tokenizer.eos_token_id]
+def test_every_token_that_is_declared_as_an_end_ends_an_answer(make_model, tokenizer):
+    model, own = make_model(), tokenizer.eos_token_id
+    model.generation_config.eos_token_id, model.config.eos_token_id = [1, 3], 4
+    assert end_tokens(model, tokenizer) == sorted({1, 3, 4, own})
+    model.generation_config.eos_token_id = model.config.eos_token_id = None
+    assert end_tokens(model, tokenizer) == [own]
+
+
+@pytest.mark.parametrize("behind", ["{}", " {}\\n", "{}trailing"])
+def test_what_the_chat_template_writes_behind_an_answer_ends_one(make_model, tokenizer, behind):
+    """As where the tokenizer names the end of a text alone, and a turn ends in another token."""
+    model, turn_end = make_model(), tokenizer.convert_tokens_to_ids("<stop>")
+    model.generation_config.eos_token_id = model.config.eos_token_id = 1
+    tokenizer = deepcopy(tokenizer)
+    tokenizer.chat_template = (
+        "{% for m in messages %}<pad>{{ m.content }}" + behind.format("<stop>") + "{% endfor %}"
+    )
+    declared = declared_ends(model.generation_config, model.config, tokenizer)
+    assert declared[turn_end] == ["chat template"]
+    assert turn_end in end_tokens(model, tokenizer)
+    for template in ("{{ messages[5].content }}", "{{ messages[0].content }}", None):
+        tokenizer.chat_template = template
+        assert turn_end not in end_tokens(model, tokenizer)
 
 
 def trace_frame(prompts, answers):

@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 
 from trace_workflow.config.prompting import PromptSettings
-from trace_workflow.models.prompts import ask, messages
+from trace_workflow.models import prompts
+from trace_workflow.models.prompts import ask, messages, tokenised_prompts
 from tracecal.capture.model import load_tokenizer
 from tracecal.errors import InputError
 
@@ -194,3 +195,15 @@ def test_a_prompt_that_the_model_cannot_read_is_refused_by_name(
     type(model.config)(**(model.config.to_dict() | limit)).save_pretrained(other)
     with pytest.raises(InputError, match=said):
         ask(load_tokenizer(other), TASK, ASKING, chat=False)
+
+
+def test_a_model_that_lacks_a_template_is_asked_in_plain_text_and_said_so_unless_meant(
+    tokenizer, monkeypatch
+):
+    lines = []
+    monkeypatch.setattr(prompts.LOGGER, "warning", lambda text, *words: lines.append(text % words))
+    conversations = [("e", [{"role": "user", "content": "What is 2 + 2?"}])]
+    for chat in (False, None):
+        assert tokenised_prompts(tokenizer, conversations, 5, chat)[0]["prompt"].endswith("2?\n")
+        assert len(lines) == (chat is None)
+    assert "has no chat template, so it is asked in plain text" in lines[0]

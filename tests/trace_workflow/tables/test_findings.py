@@ -130,6 +130,7 @@ def test_the_cross_study_counts_wins_against_what_could_be_chosen():
 
 
 ACCURACY = {"model": "m", "unanswered": 0, "without_entropy": 0, "cut": 0, "n": 60}
+ACCURACY |= {"asked_without_template": False}
 SVAMP = ACCURACY | {"task": "svamp", "correct": 19, "accuracy": 0.317}
 STUDY = StudyResults(
     {},
@@ -168,9 +169,21 @@ def problems(**changes):
     ("changes", "sentence"),
     [
         (
-            {"cut": 33, "n": 60},
-            "Answers of Model M were cut at the limit of tokens: 33 of 60 on SVAMP. Raise "
+            {"cut": 23, "n": 60},
+            "Answers of Model M were cut at the limit of tokens: 23 of 60 on SVAMP. Raise "
             "`max_new_tokens`, or set `stop`, before you use these results.",
+        ),
+        (
+            {"cut": 33, "n": 60},
+            "Most answers of Model M ran to the limit of tokens: 33 of 60 on SVAMP. The token that "
+            "ends its turns may be undeclared: `show_prompt` prints those that are declared, and "
+            "generation_config.json may name more. If answers are meant to be long, raise "
+            "`max_new_tokens`, or set `stop`.",
+        ),
+        (
+            {"asked_without_template": True},
+            "Model M without a chat template: asked in plain text, in which a model that was "
+            "trained on chats answers worse. Set `chat: false` if you mean that.",
         ),
         ({"correct": 60}, "All answers of Model M on SVAMP are right: nothing can be compared."),
         ({"correct": 0}, "All answers of Model M on SVAMP are wrong: nothing can be compared."),

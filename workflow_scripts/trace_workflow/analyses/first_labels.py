@@ -17,13 +17,20 @@ def describe_first_labels(labels: Path) -> str:
     """
     model, task = labels.parent.name, labels.stem
     traces = pl.read_ipc(
-        labels.parents[2] / f"traces/{model}/{task}.arrow", columns=["example_id", "surprisal"]
-    ).select("example_id", log_probability=-pl.col("surprisal").list.sum())
+        labels.parents[2] / f"traces/{model}/{task}.arrow",
+        columns=["example_id", "surprisal", "finish_reason"],
+    ).select("example_id", "finish_reason", log_probability=-pl.col("surprisal").list.sum())
     judged = read_parquet(labels, ["example_id", "correct"]).join(traces, on="example_id")
     correct = judged["correct"].to_numpy()
     counts = (
         f"First labels: {correct.sum()} of {len(correct)} answers of {model} to {task} are correct"
     )
+    cut = judged.filter(finish_reason="length").height
+    if cut > len(correct) / 2:
+        counts += (
+            f"; {cut} of all ran to the limit of tokens: the token that ends the model's turns may "
+            "be undeclared (`show_prompt` prints those that are declared)"
+        )
     if correct.all() or not correct.any():
         return f"{counts}."
     log_probability, weights = judged["log_probability"].to_numpy(), np.ones((1, len(correct)))

@@ -1,11 +1,14 @@
 """Print the prompt, chat template included, that a model gets for an example of a task.
 
+Which tokens end an answer, and where they are declared, is printed as an error message is.
+
 python workflow_scripts show_prompt MODEL TASK [EXAMPLE] [--configfile config/mine.yaml]
 """
 
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 from trace_workflow.config.config import load_config
 from trace_workflow.config.run import load_tasks
@@ -35,7 +38,26 @@ def prompt_of(model: str, task: str, example: str | None, configfile: str) -> st
     from trace_workflow.models.prompts import ask
     from tracecal.capture.model import load_tokenizer
 
-    return ask(load_tokenizer(folder), chosen, specs[task], models[model].chat)[0]["prompt"]
+    tokenizer = load_tokenizer(folder)
+    print(describe_ends(folder, tokenizer), file=sys.stderr)
+    return ask(tokenizer, chosen, specs[task], models[model].chat)[0]["prompt"]
+
+
+def describe_ends(folder: Path, tokenizer: Any) -> str:
+    """Which tokens end an answer of the model in `folder`, and where each is declared."""
+    from transformers import AutoConfig, GenerationConfig
+
+    from tracecal.capture.model import GENERATION_CONFIG, loaded
+    from tracecal.capture.tokens import declared_ends
+
+    stated = (folder / GENERATION_CONFIG).is_file()
+    generation_config = loaded(GenerationConfig, folder) if stated else None
+    ends = declared_ends(generation_config, loaded(AutoConfig, folder), tokenizer)
+    tokens = [
+        f"{tokenizer.convert_ids_to_tokens(token_id)} ({token_id}: {', '.join(places)})"
+        for token_id, places in sorted(ends.items())
+    ]
+    return f"An answer ends at {' or '.join(tokens) or 'no declared token'}."
 
 
 if __name__ == "__main__":

@@ -17,9 +17,11 @@ from transformers import AutoConfig, PreTrainedTokenizerBase
 from transformers.utils import chat_template_utils
 
 from trace_workflow.config.prompting import PromptSettings
+from trace_workflow.models.folders import NO_TEMPLATE
 from tracecal.capture.model import loaded
 from tracecal.errors import InputError
 from tracecal.io.evaluated import evaluation_ids
+from tracecal.io.log import LOGGER
 
 # Seconds that a chat template may take: by the processor's clock, and at all.
 PATIENCE, LAST_RESORT = 10.0, 120.0
@@ -34,6 +36,7 @@ class _Today(datetime):
         return TODAY
 
 
+PLAIN = "plain text, without a chat template"  # what traces say of their prompts
 USE_PLAIN_TEXT = "set the model's 'chat: false' to ask in plain text"
 
 
@@ -181,6 +184,8 @@ def tokenised_prompts(
     begins with `start` and has at most `max_new_tokens` further tokens. Raises `InputError` where
     the template is missing, or prompt and reply exceed the model's context.
     """
+    if lacks_template(tokenizer, chat):
+        LOGGER.warning("%s", NO_TEMPLATE.format(tokenizer.name_or_path))
     chat = tokenizer.chat_template is not None if chat is None else chat
     if chat and tokenizer.chat_template is None:
         raise InputError(f"{tokenizer.name_or_path} has no chat template; {USE_PLAIN_TEXT}.")
@@ -191,6 +196,11 @@ def tokenised_prompts(
         _require_fit(ids, max_new_tokens, tokenizer, example)
         prompts.append({"example_id": example, "prompt": text, "prompt_token_ids": list(ids)})
     return prompts
+
+
+def lacks_template(tokenizer: PreTrainedTokenizerBase, chat: bool | None) -> bool:
+    """Whether a model is asked in plain text as there is nothing else, and not as `chat` says."""
+    return chat is None and tokenizer.chat_template is None
 
 
 def _require_fit(

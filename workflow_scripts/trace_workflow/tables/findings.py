@@ -31,6 +31,19 @@ CUT = Topic(
     "Answers of {model} were cut at the limit of tokens: {counts}. Raise `max_new_tokens`, or set "
     "`stop`, before you use these results.",
 )
+UNENDED = Topic(
+    "problem",
+    MAIN,
+    "Most answers of {model} ran to the limit of tokens: {counts}. The token that ends its turns "
+    "may be undeclared: `show_prompt` prints those that are declared, and generation_config.json "
+    "may name more. If answers are meant to be long, raise `max_new_tokens`, or set `stop`.",
+)
+UNTEMPLATED = Topic(
+    "problem",
+    MAIN,
+    "{models} without a chat template: asked in plain text, in which a model that was trained on "
+    "chats answers worse. Set `chat: false` if you mean that.",
+)
 ONE_CLASS = Topic(
     "problem", MAIN, "All answers of {model} on {tasks} are {verdict}: nothing can be compared."
 )
@@ -40,6 +53,7 @@ TOO_FEW = Topic(
 # A problem is that more than this share of the answers is cut, or that fewer labels calibrate or
 # fewer answers are of one kind.
 CUT_SHARE, LEAST_LABELS, LEAST_OF_A_CLASS = 0.1, 20, 5
+MOST = 0.5  # a share of answers, above which being cut is no matter of a few long ones
 CAVEAT = Topic(
     "caveat",
     MAIN,
@@ -142,7 +156,11 @@ def find_problems(study: StudyResults) -> list[Finding]:
         if row["cut"] > CUT_SHARE * row["n"]
     ]
     if cut:
-        findings.append(CUT.finding(model=model, counts=join_names(cut)))
+        is_most = any(row["cut"] > MOST * row["n"] for row in answers)
+        findings.append((UNENDED if is_most else CUT).finding(model=model, counts=join_names(cut)))
+    plain = {study.models[row["model"]]: None for row in answers if row["asked_without_template"]}
+    if plain:
+        findings.append(UNTEMPLATED.finding(models=join_names([*plain])))
     for verdict in ("right", "wrong"):
         tasks = [
             study.tasks[row["task"]]
