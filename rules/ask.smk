@@ -21,6 +21,7 @@ rule ask_p_true:
         "<benchmarks>/ask_p_true/{model}/{shard}{task}.tsv"
     wildcard_constraints:
         model=one_of(DECODED_MODELS),
+    retries: MEMORY_RETRIES
     conda:
         "../envs/inference.yaml"
     resources:
@@ -53,6 +54,7 @@ rule ask_verbalized:
         "<benchmarks>/ask_verbalized/{model}/{shard}{task}.tsv"
     wildcard_constraints:
         model=one_of(DECODED_MODELS),
+    retries: MEMORY_RETRIES
     conda:
         "../envs/inference.yaml"
     resources:

@@ -195,8 +195,18 @@ PROMPTING = {
     "chat": lambda wildcards: False if MODELS[wildcards.model].chat is False else None,
     "seed": CONFIG.seed,
 }
+
+
+def folders_of_weights(kind, name):
+    """The folders where a model or an encoder (`kind`) may lie: in the run, and the user's."""
+    source = MODELS[name].source if kind == "models" else ENCODER_SOURCES.get(name)
+    given = [Path(local_path(source.path, ROOT)).expanduser()] if source and source.path else []
+    return [Path(f"{FOLDER}/{kind}/{name}"), *given]
+
+
 # The resources that a job requests which runs its model or an encoder.
-requests = partial(job_requests, MODELS, CONFIG.encoders)
+MEMORY_RETRIES = 2  # of a job that was killed; each asks for twice the memory
+requests = partial(job_requests, MODELS, CONFIG.encoders, folders_of_weights)
 
 
 # Functions of single rules, as the linter wants none beside rules.

@@ -28,6 +28,7 @@ rule weigh_token_sar:
         "<logs>/weigh_token_sar/{model}/{shard}{task}.log",
     benchmark:
         "<benchmarks>/weigh_token_sar/{model}/{shard}{task}.tsv"
+    retries: MEMORY_RETRIES
     conda:
         "../envs/inference.yaml"
     resources:
@@ -55,6 +56,7 @@ rule weigh_mars:
         "<logs>/weigh_mars/{model}/{shard}{task}.log",
     benchmark:
         "<benchmarks>/weigh_mars/{model}/{shard}{task}.tsv"
+    retries: MEMORY_RETRIES
     conda:
         "../envs/inference.yaml"
     resources:
@@ -82,6 +84,7 @@ rule compare_samples:
         "<logs>/compare_samples/{model}/{shard}{task}.log",
     benchmark:
         "<benchmarks>/compare_samples/{model}/{shard}{task}.tsv"
+    retries: MEMORY_RETRIES
     conda:
         "../envs/inference.yaml"
     resources:

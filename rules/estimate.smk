@@ -48,6 +48,7 @@ rule learn_probe:
         "<logs>/learn_probe/{model}.log",
     benchmark:
         "<benchmarks>/learn_probe/{model}.tsv"
+    retries: MEMORY_RETRIES
     conda:
         "../envs/inference.yaml"
     threads: 1
@@ -79,6 +80,7 @@ rule learn_lars:
         "<logs>/learn_lars/{model}.log",
     benchmark:
         "<benchmarks>/learn_lars/{model}.tsv"
+    retries: MEMORY_RETRIES
     conda:
         "../envs/inference.yaml"
     threads: 1

@@ -54,6 +54,7 @@ rule generate:
         task=one_of(WHOLE_TASKS),
     # Everything else waits for answers: the longest of these jobs would run alone at the end.
     priority: 1
+    retries: MEMORY_RETRIES
     conda:
         environment_of_engine
     resources:
@@ -83,6 +84,7 @@ rule audit_traces:
         "<logs>/audit_traces/{model}/{task}.log",
     benchmark:
         "<benchmarks>/audit_traces/{model}/{task}.tsv"
+    retries: MEMORY_RETRIES
     conda:
         "../envs/inference.yaml"
     resources:
@@ -111,6 +113,7 @@ rule search_beams:
         "<benchmarks>/search_beams/{model}/{shard}{task}.tsv"
     wildcard_constraints:
         model=one_of(DECODED_MODELS),
+    retries: MEMORY_RETRIES
     conda:
         "../envs/inference.yaml"
     resources:
@@ -142,6 +145,7 @@ rule capture_hidden:
         "<benchmarks>/capture_hidden/{model}/{shard}{task}.tsv"
     wildcard_constraints:
         model=one_of(DECODED_MODELS),
+    retries: MEMORY_RETRIES
     conda:
         "../envs/inference.yaml"
     resources:
@@ -171,6 +175,7 @@ rule draw_samples:
         "<benchmarks>/draw_samples/{model}/{shard}{task}.tsv"
     wildcard_constraints:
         model=one_of(DECODED_MODELS),
+    retries: MEMORY_RETRIES
     conda:
         environment_of_engine
     resources:
@@ -265,6 +270,7 @@ rule replay_answers:
     wildcard_constraints:
         model=one_of(REPLAYED_MODELS),
         task=one_of(WHOLE_TASKS),
+    retries: MEMORY_RETRIES
     conda:
         "../envs/inference.yaml"
     resources:

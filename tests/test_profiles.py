@@ -1,15 +1,19 @@
 """What jobs ask of a machine: from the configuration, through the rules, to the profiles."""
 
+import json
+import math
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
 
 from trace_workflow.config.config import load_config
-from trace_workflow.config.job_resources import JobResources
+from trace_workflow.config.job_resources import JobResources, job_requests, loaded_gb
 from trace_workflow.config.model_source import ModelSource
+from trace_workflow.config.models import Model
 
 ROOT = Path(__file__).resolve().parents[1]
 RULES = {
@@ -115,6 +119,42 @@ LINKED = ModelSource(path="/models/one")
 def test_what_is_not_given_suits_the_kind_of_model(given, source, needs):
     found = JobResources(**given).needs(source)
     assert (found.gpus, found.memory_gb, found.hours) == needs
+
+
+@pytest.mark.parametrize(
+    ("stored", "dtype", "gigabytes"),
+    [
+        ("float32", "float32", 4),
+        ("bfloat16", "float32", 8),
+        ("float32", "float16", 2),
+        (None, None, 4),
+    ],
+)
+def test_a_job_asks_for_the_memory_of_its_models_weights(tmp_path, stored, dtype, gigabytes):
+    assert loaded_gb(tmp_path, dtype) is None
+    (tmp_path / "config.json").write_text(json.dumps({"dtype": stored} if stored else {}))
+    for name in ("model-1.safetensors", "model-2.safetensors"):
+        with (tmp_path / name).open("wb") as weights:
+            weights.truncate(2 * 10**9)  # takes no space
+    assert loaded_gb(tmp_path, dtype) == gigabytes
+    asked = job_requests(
+        {"m": Model(slug="m", source={"path": LINKED.path}, dtype=dtype or "float32")},
+        None,
+        lambda *_: [tmp_path],
+    )
+    mem_mb, wildcards = asked["mem_mb"], SimpleNamespace(model="m")
+    if dtype:
+        assert mem_mb(wildcards, 1) == 1000 * math.ceil(2 + 1.25 * gigabytes)
+        assert mem_mb(wildcards, 2) == 2 * mem_mb(wildcards, 1)
+    stating = Model(slug="m", source={"path": LINKED.path}, memory_gb=7)
+    asked = job_requests({"m": stating}, None, lambda *_: [tmp_path])
+    assert asked["mem_mb"](wildcards, 1) == 7000
+
+
+def test_every_rule_that_asks_for_memory_is_tried_again_with_more():
+    assert {
+        name for name, body in RULES.items() if "    retries: MEMORY_RETRIES" in body
+    } == ON_GPUS
 
 
 def test_the_papers_models_ask_for_gpus_by_their_size():

@@ -11,7 +11,7 @@ import pytest
 
 from support.checkout import MADE_FROM, REPOSITORY
 from trace_workflow.commands import run as run_module
-from trace_workflow.commands.run import COPIED, is_copied, opened_log
+from trace_workflow.commands.run import COPIED, is_copied, opened_log, with_memory
 from tracecal.errors import InputError
 
 SMOKE = str(REPOSITORY / "config/smoke.yaml")
@@ -146,3 +146,27 @@ def test_copied_results_are_named_and_verified(tmp_path):
     assert "results/b were made under another name or configuration" in ended.stdout
     assert f"{target} is made again" in ended.stdout and ended.returncode == 0
     assert run_module.PLANNED in ended.stdout
+
+
+def test_a_run_of_this_machine_knows_its_memory(monkeypatch):
+    monkeypatch.setattr(run_module, "machine_memory_mb", lambda: 16000)
+    monkeypatch.delenv("SNAKEMAKE_PROFILE", raising=False)
+    given = ["--cores", "8", "--configfile", "a.yaml"]
+    # The option replaces the profile's resources.
+    assert with_memory(given) == [*given, "--resources", "uses_gpus=1", "mem_mb=16000"]
+    for elsewhere in (["--workflow-profile", SLURM], ["-e", "slurm"], ["--resources", "mem_mb=9"]):
+        assert with_memory([*elsewhere, *given]) == [*elsewhere, *given]
+
+
+def test_after_a_kill_the_message_says_what_to_type(tmp_path):
+    (tmp_path / "Snakefile").write_text("rule a:\n    output: 'a.txt'\n    shell: 'touch a.txt'\n")
+    locks = tmp_path / ".snakemake/locks"
+    locks.mkdir(parents=True)
+    (locks / "0.output.lock").write_text("a.txt\n")
+    ended = start(tmp_path, "--cores", "1")
+    assert ended.returncode == 1
+    typed = f"type: python workflow_scripts run --unlock --configfile {SMOKE} --cores 1; then start"
+    assert typed in ended.stdout
+    assert start(tmp_path, "--unlock", "--cores", "1").returncode == 0
+    assert start(tmp_path, "--cores", "1").returncode == 0
+    assert (tmp_path / "a.txt").exists()

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from tempfile import mkdtemp
 
+import pytest
+
 from trace_workflow.jobs.code_hash import code_version
 
 SCRIPTS = Path(__file__).resolve().parents[3] / "workflow_scripts"
@@ -20,13 +22,18 @@ import sys
 class Params(dict):
     __getattr__ = dict.__getitem__
 params = Params(code=sys.argv[2], made_with="0123456789abcdef")
-snakemake = SimpleNamespace(log=[sys.argv[1]], threads=1, params=params)
+attempt = int(sys.argv[3])
+snakemake = SimpleNamespace(
+    log=[sys.argv[1]], threads=1, params=params, resources={{"attempt": attempt}}
+)
 with job(snakemake, online={online}):
     {body}
 """
 
 
-def run(tmp_path, body, online=False, edit=lambda script: None, scripts=SCRIPTS, **variables):
+def run(
+    tmp_path, body, online=False, edit=lambda script: None, scripts=SCRIPTS, attempts=1, **variables
+):
     # A new folder each time: files are cached by path within one process.
     tmp_path = Path(mkdtemp(dir=tmp_path))
     log = tmp_path / "logs" / "generate" / "model" / "task.log"
@@ -34,12 +41,13 @@ def run(tmp_path, body, online=False, edit=lambda script: None, scripts=SCRIPTS,
     script.write_text(SCRIPT.format(online=online, body=body))
     code = code_version(script, root=scripts)
     edit(script)
-    process = subprocess.run(
-        [sys.executable, script, log, code],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(scripts), **variables},
-    )
+    for attempt in range(1, attempts + 1):
+        process = subprocess.run(
+            [sys.executable, script, log, code, str(attempt)],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(scripts), **variables},
+        )
     return process, log.read_text()
 
 
@@ -159,3 +167,22 @@ def test_a_package_module_edited_after_the_run_began_is_not_run(tmp_path):
         process, log = run(tmp_path, body, edit=edit, scripts=root)
     assert (process.returncode, process.stdout) == (1, "")
     assert "error: the code of script.py was edited after this run had started" in log
+
+
+ATTEMPT = "from pathlib import Path; made = Path(sys.argv[1]).with_suffix('.n'); "
+ATTEMPT += "made.write_text(made.read_text() + '1' if made.exists() else '1'); "
+
+
+@pytest.mark.parametrize(
+    ("end", "works"),
+    [
+        ("raise InputError('x is wrong.')", "1"),
+        ("1 / 0", "11"),
+        ("sys.stdout.flush() or __import__('os').kill(__import__('os').getpid(), 9)", "11"),
+    ],
+)
+def test_only_a_job_that_did_not_end_with_a_sentence_works_again(tmp_path, end, works):
+    process, log = run(tmp_path, ATTEMPT + end, attempts=2)
+    assert process.returncode != 0
+    assert next(tmp_path.rglob("task.n")).read_text() == works
+    assert ("error: x is wrong." in log) == (works == "1")

@@ -5,12 +5,14 @@ python workflow_scripts run [--verify] [--configfile config/mine.yaml] [argument
 The run reads a copy of the configuration, which is made when it starts. --verify looks at every
 result first and makes those again that are missing, damaged, or made by other settings or code. So
 does a run that finds results of another name or configuration, of which Snakemake has no record.
+On this machine no more jobs run than fit into its memory, unless --resources says otherwise.
 """
 
 import argparse
 import errno
 import fcntl
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -18,9 +20,10 @@ import tempfile
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from trace_workflow.config.frozen import OPTIONS, config_sources, freeze, merged
+from trace_workflow.config.job_resources import machine_memory_mb
 from trace_workflow.config.run import Run, load_run
 from trace_workflow.jobs.code_hash import SCRIPTS
 from tracecal.errors import InputError
@@ -30,7 +33,7 @@ from tracecal.io.log import printable
 
 ROOT = SCRIPTS.parent
 SNAKEMAKE = [sys.executable, "-m", "snakemake"]
-SNAKEMAKES_EXECUTORS = ("local", "dryrun", "touch")
+SNAKEMAKES_EXECUTORS = {"local", "dryrun", "touch"}
 # A file below a run's folder whose results may be those of another run.
 COPIED = "work/copied"
 JOBS = "Job stats:"  # what Snakemake prints before it starts jobs
@@ -38,7 +41,9 @@ PLANNED = "rule resolve_config:"  # what a dry run prints of the job that writes
 EXECUTOR = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
 EXECUTOR.add_argument("--executor", "-e")
 EXECUTOR.add_argument("--profile", action="append")
-EXECUTOR.add_argument("--workflow-profile", action="append", default=[])
+EXECUTOR.add_argument("--workflow-profile", action="append")
+EXECUTOR.add_argument("--resources", "--res", nargs="+")
+LOCKED = "Directory cannot be locked"  # what Snakemake says after a kill
 
 
 def frozen(arguments: Sequence[str]) -> tuple[list[str], Path, Run]:
@@ -56,14 +61,25 @@ def frozen(arguments: Sequence[str]) -> tuple[list[str], Path, Run]:
     return [*rest, "--configfile", *map(str, copies)], folder, run
 
 
+def profiles(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """The profiles that Snakemake reads, of which a workflow profile wins."""
+    general = options.profile or [os.getenv("SNAKEMAKE_PROFILE", "none")]
+    own = options.workflow_profile or [str(ROOT / "profiles/default")]
+    paths = [Path(name) / "config.yaml" for name in [*own, *general]]
+    return [read_yaml(path) for path in paths if path.is_file()]
+
+
+def executors(options: argparse.Namespace) -> list[str]:
+    """The executors that the arguments or a profile name."""
+    of_profiles = [profile.get("executor") for profile in profiles(options)]
+    return [*filter(None, [options.executor, *of_profiles])]
+
+
 def require_executor(arguments: Sequence[str]) -> None:
     """Raise `InputError` where the plugin of the executor that arguments or a profile name is not
     installed: Snakemake would print all of its options."""
     options, _ = EXECUTOR.parse_known_args(arguments)
-    named = options.profile or [os.getenv("SNAKEMAKE_PROFILE", "none")]
-    profiles = [Path(name) / "config.yaml" for name in [*named, *options.workflow_profile]]
-    of_profiles = [read_yaml(path).get("executor") for path in profiles if path.is_file()]
-    for executor in filter(None, [options.executor, *of_profiles]):
+    for executor in executors(options):
         plugin = f"snakemake_executor_plugin_{executor.replace('-', '_')}"
         if executor not in SNAKEMAKES_EXECUTORS and find_spec(plugin) is None:
             listed = ROOT / f"envs/requirements-{executor}.txt"
@@ -72,6 +88,24 @@ def require_executor(arguments: Sequence[str]) -> None:
                 f"Snakemake's plugin for the executor {executor!r} is not installed here: "
                 f"pip install {package.replace('_', '-')}"
             )
+
+
+def with_memory(arguments: Sequence[str]) -> list[str]:
+    """Arguments with the machine's memory as a resource, so that no more jobs run than fit into it.
+
+    As they are where jobs run elsewhere, or where the arguments state resources. An option replaces
+    the profile's resources, so these are stated, too.
+    """
+    options, _ = EXECUTOR.parse_known_args(arguments)
+    if options.resources or not {*executors(options)} <= SNAKEMAKES_EXECUTORS:
+        return [*arguments]
+    stated = next(
+        (profile["resources"] for profile in profiles(options) if "resources" in profile), []
+    )
+    if any(str(resource).startswith("mem_mb=") for resource in stated):
+        return [*arguments]
+    memory = f"mem_mb={machine_memory_mb()}"
+    return [*arguments, "--resources", *map(str, stated), memory]
 
 
 def doubted(arguments: Sequence[str]) -> list[str]:
@@ -160,6 +194,9 @@ def run(arguments: Sequence[str], log: Path, model: str) -> int:
         print(printable(said), end="")
     if process.returncode:
         print(f"The run did not finish; its whole output is in {log}.")
+        if LOCKED in said:
+            command = shlex.join(["python", "workflow_scripts", "run", "--unlock", *sys.argv[1:]])
+            print(f"If no other Snakemake works in this folder, type: {command}; then start again.")
     return process.returncode
 
 
@@ -190,6 +227,7 @@ if __name__ == "__main__":
             arguments += ["--forcerun", *again]
         elif copied and not is_dry:
             (folder / COPIED).unlink()
+        arguments = with_memory(arguments)
         if is_dry:
             sys.exit(subprocess.call([*SNAKEMAKE, *arguments]))
         sys.exit(run(arguments, folder / "logs/run.log", configured.config.study.main.model))

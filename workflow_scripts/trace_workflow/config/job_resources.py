@@ -1,7 +1,10 @@
 """The resources that jobs request. They affect no result, so changing them reruns nothing."""
 
+import json
 import math
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ from tracecal.io.settings import Strict
 
 SMALL = {"gpus": 0, "memory_gb": 2, "hours": 1}
 LARGE = {"gpus": 1, "memory_gb": 32, "hours": 4}
+BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 
 
 class JobResources(Strict):
@@ -23,7 +27,9 @@ class JobResources(Strict):
         None, ge=0, description="GPUs per job, which share the model; null: 1, packaged: 0"
     )
     memory_gb: PositiveFloat | None = Field(
-        None, description="main memory per job, doubled at each retry; null: 32, packaged: 2"
+        None,
+        description="main memory per job, doubled at each retry; null: what the weights take and a "
+        "quarter more, and 2; 32 where they are not here yet; packaged: 2",
     )
     hours: PositiveFloat | None = Field(
         None,
@@ -31,11 +37,39 @@ class JobResources(Strict):
         "shares of it; null: 4, packaged: 1",
     )
 
-    def needs(self, source: ModelSource | None) -> "JobResources":
-        """These resources with defaults filled in, for a model from `source` (None: no model)."""
+    def needs(self, source: ModelSource | None, weights_gb: float | None = None) -> "JobResources":
+        """These resources with defaults filled in, for a model from `source` (None: no model).
+
+        `weights_gb` is the memory that its weights take; None: unknown.
+        """
         default = SMALL if source is None or source.package else LARGE
+        if default is LARGE and weights_gb is not None:
+            default = LARGE | {"memory_gb": math.ceil(2 + 1.25 * weights_gb)}
         configured = self.model_dump(include=set(default), exclude_none=True)
         return JobResources(**default | configured)
+
+
+def loaded_gb(folder: Path, dtype: str | None) -> float | None:
+    """The memory that the weights in a model's folder take in `dtype`; None without a folder.
+
+    `dtype` None stands for that of the files; what these do not say counts as float32.
+    """
+    sizes = [path.stat().st_size for path in folder.glob("*.safetensors")]
+    if not sizes:
+        return None
+    config: dict[str, Any] = {}
+    with suppress(OSError, ValueError):
+        config = json.loads((folder / "config.json").read_bytes())
+    stored = BYTES.get(str(config.get("dtype") or config.get("torch_dtype")), 4)
+    return sum(sizes) / 1e9 * BYTES.get(dtype, stored) / stored
+
+
+def machine_memory_mb() -> int:
+    """The main memory of this machine, or of the container that limits this process."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with suppress(OSError, ValueError):  # 'max' is no number
+        memory = min(memory, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return memory // 10**6
 
 
 def has_gpu() -> bool:
@@ -46,6 +80,7 @@ def has_gpu() -> bool:
 def job_requests(
     models: Mapping[str, Any],
     encoders: Any,
+    folders: Callable[[str, str], Iterable[Path]],
     encoder: str | None = None,
     share: float = 1.0,
     most_gpus: float = math.inf,
@@ -54,7 +89,8 @@ def job_requests(
 
     Twice as much memory and time at each retry; `share` is the job's part of the model's hours.
     Batch size and number of GPUs are resources, not parameters: they change no result. One machine
-    lends its GPUs to one job at a time (profiles/default); SLURM counts them.
+    lends its GPUs to one job at a time (profiles/default); SLURM counts them. `folders(kind, name)`
+    are those where a model or encoder may lie. The job sees its `attempt`.
     """
 
     def model(wildcards: Any) -> Any:
@@ -62,7 +98,10 @@ def job_requests(
 
     def needs(wildcards: Any) -> JobResources:
         run = model(wildcards) or JobResources()
-        return run.needs(getattr(run, "source", None))
+        kind, name = ("encoders", encoder) if encoder else ("models", wildcards.model)
+        sizes = (loaded_gb(folder, getattr(run, "dtype", None)) for folder in folders(kind, name))
+        weights_gb = next((size for size in sizes if size is not None), None)
+        return run.needs(getattr(run, "source", None), weights_gb)
 
     def gpus(wildcards: Any) -> float:
         return min(most_gpus, needs(wildcards).gpus)
@@ -75,5 +114,6 @@ def job_requests(
         "uses_gpus": lambda wildcards: min(int(has_gpu()), gpus(wildcards)),
         "mem_mb": lambda wildcards, attempt: doubled(1000 * needs(wildcards).memory_gb, attempt),
         "runtime": lambda wildcards, attempt: doubled(60 * share * needs(wildcards).hours, attempt),
+        "attempt": lambda wildcards, attempt: attempt,
         "batch_size": lambda wildcards: getattr(model(wildcards), "batch_size", 1),
     }

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from trace_workflow.jobs.code_hash import RUNNING, require_code
+from trace_workflow.jobs.run_progress import error_in
 from tracecal.errors import InputError
 from tracecal.io.checksums import MADE_WITH, STORED_IN
 from tracecal.io.digests import REMEMBERED
@@ -29,9 +30,12 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
     `snakemake` is the script's own object. An `InputError` or a full disk is logged as one
     sentence, any other error with its traceback. Unless `online`, the hub's libraries are set to
     offline mode. Torch, where the script imported it, uses the rule's threads. The job fails where
-    its code is no longer the version in the rule's parameter `code`.
+    its code is no longer the version in the rule's parameter `code`. A further attempt of a job
+    that ended with a sentence, and was not killed, ends with it at once: memory does not help it.
     """
     log = Path(snakemake.log[0])
+    is_repeated = snakemake.resources.get("attempt", 1) > 1 and log.is_file()
+    sentence = error_in(log) if is_repeated else None
     log.parent.mkdir(parents=True, exist_ok=True)
     name = log.with_suffix("").as_posix().split("/logs/")[-1]
     formatter = _WithoutToken(f"%(asctime)s {name}: %(message)s", "%H:%M:%S")
@@ -50,6 +54,8 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
     folder = re.match("((?:.*?/)?)results/[^/]+/logs/", log.as_posix())
     stored_in = STORED_IN.set(folder[1] if folder else "")
     try:
+        if sentence and sentence.startswith("error: "):
+            raise InputError(sentence.removeprefix("error: "))
         _keep_freed_memory()
         if torch := sys.modules.get("torch"):
             torch.set_num_threads(snakemake.threads)

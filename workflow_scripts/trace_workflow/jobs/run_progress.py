@@ -53,6 +53,7 @@ class RunProgress:
         self.start: float | None = None
         self.cores = 1
         self.job_failed = False
+        self.failures: set[str] = set()
         self.first_labels: list[Path] = []  # until they are reported
         self.labels_reported = False
 
@@ -78,7 +79,10 @@ class RunProgress:
             case "job_error":
                 self.running.pop(record.jobid, None)
                 self.job_failed = True
-                return _failure(record)
+                failure = _failure(record)
+                is_new = failure not in self.failures
+                self.failures.add(failure)
+                return failure if is_new else None  # of a further attempt
             case _ if record.levelno >= ERROR and self.start is not None:
                 # Snakemake's other errors about a failed job name its command, and no reason.
                 about_job = self.job_failed or record.getMessage().startswith("RuleException")

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from trace_workflow.config.job_resources import BYTES
 from trace_workflow.config.prompting import PromptSettings
 from trace_workflow.models.folders import check_model_folder
 from trace_workflow.models.staging.hub import (
@@ -20,7 +21,6 @@ from tracecal.errors import InputError
 from tracecal.io.files import read_json
 from tracecal.io.log import LOGGER
 
-BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 CHARACTERS_PER_TOKEN = 3  # in the fixed text of prompts; most tokenizers need fewer tokens
 QUESTION_TOKENS, CONTEXT_TOKENS = 128, 2048  # allowance for the fields that rows fill in
 GB = 1e9
