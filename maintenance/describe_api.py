@@ -1,4 +1,4 @@
-"""Write what docs/ say about every command and public name, from their docstrings.
+"""Write what docs/ say about every command, public name and format of answers, from the code.
 
 make reference
 """
@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import tracecal
+from tracecal.answers.formats.layout import Layout, TokenList
+from tracecal.answers.formats.registry import FORMATS
 from tracecal.cli.api_source import read_docstring
 from tracecal.cli.command import Command
 from tracecal.cli.main import COMMANDS
@@ -54,6 +56,23 @@ def names() -> str:
     return "\n".join(rows)
 
 
+def formats() -> str:
+    """A row per format of answers: who writes it, and where the text and the tokens are."""
+    rows = ["| format | written by | the answer | its tokens |", "|---|---|---|---|"]
+    for answer_format in FORMATS.values():
+        text, tokens = "", ""
+        if isinstance(answer_format, Layout):
+            steps = answer_format.steps
+            text = answer_format.content or answer_format.text
+            tokens = steps.path if isinstance(steps, TokenList) else answer_format.logprobs
+        paths = (re.sub(r"[!?+]", "", path).replace(" | ", "` or `") for path in (text, tokens))
+        cells = [f"`{path}`".replace("`.", "`…") if path else "" for path in paths]
+        rows.append(
+            "| " + " | ".join([f"`{answer_format.name}`", answer_format.programs, *cells]) + " |"
+        )
+    return "\n".join(rows)
+
+
 def signature(name: str) -> str:
     """The parameters of a function, without their types."""
     function = getattr(tracecal, name)
@@ -69,8 +88,12 @@ def markdown(text: str) -> str:
 
 
 def described() -> dict[Path, str]:
-    """The pages of commands and of Python, with new text between their marks."""
-    texts = {DOCS / "reference/commands.md": options(), DOCS / "guides/python.md": names()}
+    """The pages of commands, of Python and of formats, with new text between their marks."""
+    texts = {
+        DOCS / "reference/commands.md": options(),
+        DOCS / "guides/python.md": names(),
+        DOCS / "reference/formats.md": formats(),
+    }
     return {page: between_marks(page.read_text("utf-8"), text) for page, text in texts.items()}
 
 

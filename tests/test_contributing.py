@@ -90,14 +90,16 @@ assert "{" not in made.table_words("error_counts", words["error_counts"], [])["c
 """,
     ),
     "Add a format of answers": (
-        4,
+        2,
         """
-from tracecal.answers.read import read_file
-from tracecal.answers.reading import Reading
+import json
+import tracecal
+(line,) = Path("tests/tracecal/answers/recorded/helm.jsonl").read_text().splitlines()
 for name in ("auto", "helm"):
-    read = read_file("tests/tracecal/answers/real/helm.jsonl", Reading(format=name, vocabulary=9))
-    assert read.frame["surprisal"].to_list() == [[0.25, 0.5]]
-    assert read.frame["stop_token"].to_list() == ["included"]
+    row, reading = json.loads(line)["row"], tracecal.Reading(format=name, vocabulary=9)
+    read = tracecal.read_answers([row], reading=reading)
+    assert read["surprisal"].to_list() == [[0.25, 0.5]]
+    assert read["stop_token"].to_list() == ["included"]
 """,
     ),
     "Add a command": (

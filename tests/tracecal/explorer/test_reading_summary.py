@@ -38,6 +38,20 @@ def test_one_answer_is_shown_as_it_was_understood():
     assert dict(tracecal.explain_reading([PLAIN]).example)["verdict"] == "unsure (counts as wrong)"
 
 
+def test_fields_that_are_read_are_not_listed_whatever_their_names():
+    """Gemini's Python client writes names in small letters with underscores."""
+    candidate = {"index": 0, "content": {"parts": [{"text": "Oslo"}]}, "finish_reason": "STOP"}
+    candidate["logprobs_result"] = {
+        "chosen_candidates": [{"token": "Oslo", "log_probability": -0.5, "token_id": 7}]
+    }
+    response = {"candidates": [candidate], "model_version": "gemini-x"}
+    outputs = [{"index": 0, "text": "Oslo", "finish_reason": "stop"}]
+    rows = [{"id": "q-5", "response": response}, {"id": "q-6", "outputs": outputs}]
+    summary = tracecal.explain_reading(rows)
+    assert summary.formats == {"gemini": 1, "outputs": 1}
+    assert summary.unread == {}
+
+
 def test_what_is_missing_is_counted_with_its_remedy():
     missing = " ".join(tracecal.explain_reading([CHAT, PLAIN]).missing)
     for part in ("--vocabulary", "the model's name, of 1 of 2", "--requests", "verdict on 1 of 2"):

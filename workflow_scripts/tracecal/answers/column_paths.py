@@ -9,8 +9,6 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pydantic import ValidationError
-
 from tracecal.answers.facts import SENT
 from tracecal.answers.formats.columns import LOGPROBS, PROBABILITIES, TEXTS
 from tracecal.answers.formats.logprobs import read_logprobs
@@ -82,7 +80,7 @@ def _is_response(value: Mapping[str, Any]) -> bool:
     try:
         answer_format = recognise(dict(value))
         return answer_format.name != "columns" and bool(answer_format.read(dict(value)).steps)
-    except (WrongRow, ValidationError):
+    except WrongRow:
         return False
 
 

@@ -9,28 +9,15 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tracecal.answers.formats.completion_stream import CompletionStream
 from tracecal.answers.formats.format import Row
-from tracecal.answers.formats.gemini import GeminiStream
-from tracecal.answers.formats.llama_cpp import LlamaCppStream
-from tracecal.answers.formats.ollama import OllamaStream
-from tracecal.answers.formats.openai_responses import ResponseStream
-from tracecal.answers.formats.stream import Stream
-from tracecal.answers.formats.tgi import TGIStream
+from tracecal.answers.formats.layouts import LAYOUTS
+from tracecal.answers.formats.stream import IDS, Joined, Stream
 from tracecal.errors import WrongRow
 from tracecal.io.input_files import parsed_json, parsed_json_sequence
 from tracecal.io.log import LOGGER
 
-IDS = ("id", "responseId", "response_id")  # that servers give
 DONE = "[DONE]"  # the event that ends an answer
-STREAMS: tuple[type[Stream], ...] = (
-    CompletionStream,
-    ResponseStream,
-    GeminiStream,
-    OllamaStream,
-    TGIStream,
-    LlamaCppStream,
-)
+STREAMS = [layout.stream for layout in LAYOUTS.values() if layout.stream is not None]
 _EVENT_END = re.compile(r"(?:\r\n|\n|\r(?!\n)){2,}")
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
@@ -48,8 +35,8 @@ def read_stream(text: str) -> list[Row] | None:
     """The answers of a text of events, or of pieces as JSON; None for any other text.
 
     >>> piece = '{"model": "m", "created_at": "", "response": "Li", "done": false}'
-    >>> read_stream(piece)
-    [{'model': 'm', 'created_at': '', 'done': False, 'response': 'Li'}]
+    >>> read_stream(piece)[0]["response"]
+    'Li'
     """
     if is_event_stream(text):
         return read_events(text)
@@ -60,7 +47,7 @@ def read_stream(text: str) -> list[Row] | None:
     if not values or _kind_of_piece(values[0]) is None:
         return None
     joined = (value for _, value in _join(("", value) for value in values))
-    return [value.answer if isinstance(value, Stream) else value for value in joined]
+    return [value.answer if isinstance(value, Joined) else value for value in joined]
 
 
 def read_events(text: str) -> list[Row]:
@@ -92,7 +79,7 @@ def join_rows(rows: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
     """
     number = 0
     for location, value in _join(rows):
-        if isinstance(value, Stream):
+        if isinstance(value, Joined):
             number += 1
             yield location, with_id(value.answer, number)
         else:
@@ -109,8 +96,8 @@ def with_id(answer: Row, number: int) -> Row:
 
 
 def _join(rows: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """Yield located rows: whole ones as they are, and a `Stream` for the pieces of an answer."""
-    current: Stream | None = None
+    """Yield located rows: whole ones as they are, and a `Joined` for the pieces of an answer."""
+    current: Joined | None = None
     begin = ""
     for location, value in rows:
         if current is not None and _continues(current, value):
@@ -119,7 +106,7 @@ def _join(rows: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
         if current is not None:
             yield begin, current
         kind = _kind_of_piece(value)
-        current, begin = (None if kind is None else kind()), location
+        current, begin = (None if kind is None else Joined(kind)), location
         if current is None:
             yield location, value
         else:
@@ -128,7 +115,7 @@ def _join(rows: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
         yield begin, current
 
 
-def _kind_of_piece(value: Any) -> type[Stream] | None:
+def _kind_of_piece(value: Any) -> Stream | None:
     """Return the kind of stream that a JSON value is a piece of; None for whole answers."""
     if not isinstance(value, dict):
         return None
@@ -136,8 +123,9 @@ def _kind_of_piece(value: Any) -> type[Stream] | None:
     return next(kinds, None)
 
 
-def _continues(stream: Stream, value: Any) -> bool:
-    return isinstance(value, dict) and stream.recognises(value) and stream.continues(value)
+def _continues(joined: Joined, value: Any) -> bool:
+    is_piece = isinstance(value, dict) and joined.stream.recognises(value)
+    return is_piece and joined.continues(value)
 
 
 def _join_events(values: Iterable[Any]) -> list[Row]:
@@ -145,8 +133,8 @@ def _join_events(values: Iterable[Any]) -> list[Row]:
 
     Raises `WrongRow` where there is no answer among them; says how many events are no pieces.
     """
-    streams: list[Stream] = []
-    current: Stream | None = None
+    streams: list[Joined] = []
+    current: Joined | None = None
     n_others = 0
     for value in values:
         if value == DONE:
@@ -158,8 +146,8 @@ def _join_events(values: Iterable[Any]) -> list[Row]:
         if kind is None:
             n_others += 1
             continue
-        if current is None or type(current) is not kind or not current.continues(value):
-            current = kind()
+        if current is None or current.stream is not kind or not current.continues(value):
+            current = Joined(kind)
             streams.append(current)
         current.add(value)
     if not streams:

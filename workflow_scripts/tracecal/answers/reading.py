@@ -1,32 +1,17 @@
 """Options for reading files of answers, where the files do not say it themselves."""
 
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import Field, NonNegativeFloat, PositiveInt
 
+from tracecal.answers.formats.registry import FORMATS
 from tracecal.io.settings import Strict, with_parameters
 
-# The names in `formats.registry`, in its order, where type checkers see them; a test compares both.
-FormatName = Literal[
-    "auto",
-    "inspect",
-    "lm_eval",
-    "every_eval_ever",
-    "openai_chat",
-    "openai_completions",
-    "openai_responses",
-    "gemini",
-    "langchain",
-    "outputs",
-    "llama_cpp",
-    "sglang",
-    "tgi",
-    "cohere",
-    "ollama",
-    "decision",
-    "columns",
-]
+if TYPE_CHECKING:
+    FormatName = str
+else:
+    FormatName = Literal["auto", *FORMATS]
 LARGEST_VOCABULARY = 10**9  # tokens
 
 OF_LABELLED = ("label", "labels", "question", "right_from", "requests")

@@ -8,8 +8,6 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pydantic import ValidationError
-
 from tracecal.answers.column_paths import describe_unknown
 from tracecal.answers.event_stream import read_stream
 from tracecal.answers.facts import (
@@ -28,6 +26,7 @@ from tracecal.answers.facts import (
 )
 from tracecal.answers.formats import columns
 from tracecal.answers.formats.format import Format, Row
+from tracecal.answers.formats.layout import Layout
 from tracecal.answers.formats.registry import FORMATS, recognise
 from tracecal.answers.option_share import options_path
 from tracecal.answers.parts.labels import PartLabels, split_part_labels
@@ -63,7 +62,7 @@ class OneAnswer:
 
     row: Any
     body: Row
-    format: Format | None = None
+    format: Format | Layout | None = None
     part_labels: PartLabels | None = None
     n_choices: int = 1
     error: WrongRow | None = None
@@ -104,10 +103,7 @@ def read_answer(answer: OneAnswer, reading: Reading) -> Record:
     request = read_request(row, body)
     if request.is_greedy:
         reading = reading.model_copy(update={"greedy": True})
-    try:
-        raw = answer_format.read(body)
-    except ValidationError as error:
-        raise answer_format.wrong_field(error) from error
+    raw = answer_format.read(body)
     values = verdicts(row, body, reading, raw)
     stated: dict[str, Any] = {
         "correct": agreed_verdict(reading.right_from, **values),
@@ -218,7 +214,7 @@ def _choice_verdicts(row: Row, n_choices: int, is_first: bool) -> list[Row]:
     return of_choices
 
 
-def _format(body: Row, row: Row, reading: Reading) -> Format:
+def _format(body: Row, row: Row, reading: Reading) -> Format | Layout:
     """The format of an answer. Raises `WrongRow` where it is in none."""
     if reading.format != "auto":
         return FORMATS[reading.format]

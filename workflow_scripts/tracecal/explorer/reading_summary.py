@@ -11,19 +11,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import shorten, wrap
-from typing import Any, get_args
+from typing import Any
 
 import polars as pl
-from pydantic import BaseModel
 
 from tracecal.answers.facts import IDS, LABELS, OTHER_IDS, TIMES, without_values
-from tracecal.answers.formats.format import Format, Row
+from tracecal.answers.formats.format import Tree
 from tracecal.answers.labels import read_labels, with_labels
 from tracecal.answers.read import located_answers
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record, as_frame
 from tracecal.answers.requests import Requests
-from tracecal.answers.row import read_answer
+from tracecal.answers.row import OneAnswer, read_answer
 from tracecal.answers.row_file import numbered, open_rows
 from tracecal.answers.step import Step, is_same_token
 from tracecal.errors import InputError, WrongRow, describe_wrong_rows, some_of
@@ -141,7 +140,7 @@ def explain_reading(answers: Any, *, reading: Reading | None = None) -> ReadingS
             if isinstance(answer.row, dict):
                 formats["unknown" if answer.format is None else answer.format.name] += 1
             if answer.format is not None and number < MOST_ROWS_OF_FIELDS:
-                unread.update(_unread(answer.row, answer.body, answer.format, reading))
+                unread.update(_unread(answer, reading))
             record = read_answer(answer, reading)
             if record.example_id in records:
                 raise WrongRow(f"duplicate id {record.example_id!r}")
@@ -175,34 +174,31 @@ def explain_reading(answers: Any, *, reading: Reading | None = None) -> ReadingS
     )
 
 
-def _unread(row: Row, body: Row, answer_format: Format, reading: Reading) -> Iterator[str]:
+def _unread(answer: OneAnswer, reading: Reading) -> Iterator[str]:
     """The paths of fields with a value that nothing reads."""
     paths = [reading.id, reading.label, *reading.columns.values(), *reading.also.values()]
-    stated = {path.split(".")[0] for path in paths if path}
-    if body is not row:
-        yield from (name for name in row if name not in ENVELOPE | stated and _is_there(row[name]))
-    read_fields = ENVELOPE | stated | {*answer_format.alternatives}
-    for path in _unread_fields(answer_format.model, body):
-        if path.split(".")[0].removesuffix("[]") not in read_fields and not reading.columns:
-            yield path
+    stated = {path.split(".")[0] for path in paths if path} | ENVELOPE
+    if answer.body is not answer.row:
+        around = {name for name in answer.row if _is_there(answer.row[name])}
+        yield from (name for name in answer.row if name in around - stated)
+    if answer.format is not None and not reading.columns:
+        for path in _unread_fields(answer.format.reads, answer.body):
+            if path.split(".")[0].removesuffix("[]") not in stated:
+                yield path
 
 
-def _unread_fields(model: type[BaseModel], value: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the paths of fields that a pydantic model lacks, once per list."""
-    fields = {field.alias or name: field for name, field in model.model_fields.items()}
+def _unread_fields(reads: Tree, value: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the paths of fields that are not among the names that are read, once per list."""
     for name, item in value.items():
         if not _is_there(item):
             continue
-        if name not in fields:
+        if name not in reads:
             yield name
-            continue
-        inner = next(_models(fields[name].annotation), None)
-        items = item if isinstance(item, list) else [item]
-        if inner is not None:
+        elif reads[name]:
             marks = "[]" if isinstance(item, list) else ""
-            objects = (each for each in items if isinstance(each, dict))
-            paths = dict.fromkeys(path for each in objects for path in _unread_fields(inner, each))
-            yield from (f"{name}{marks}.{path}" for path in paths)
+            objects = [each for each in (item if marks else [item]) if isinstance(each, dict)]
+            paths = (path for each in objects for path in _unread_fields(reads[name], each))
+            yield from (f"{name}{marks}.{path}" for path in dict.fromkeys(paths))
         else:
             yield from dict.fromkeys(_unread_of_tokens(item, name))
 
@@ -218,14 +214,6 @@ def _unread_of_tokens(value: Any, path: str) -> Iterator[str]:
                 yield f"{path}.{name}"
             else:
                 yield from _unread_of_tokens(item, f"{path}.{name}")
-
-
-def _models(annotation: Any) -> Iterator[type[BaseModel]]:
-    """The pydantic models in a type."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for argument in get_args(annotation):
-        yield from _models(argument)
 
 
 def _is_incidental(name: str) -> bool:

@@ -251,6 +251,7 @@ def _with_keys(
 
 FORMAT = Format(
     "columns",
+    "your own columns, one answer a row",
     recognises,
     Columns,
     read,

@@ -103,6 +103,7 @@ def _log(probability: float, label: str | None) -> float:
 
 FORMAT = Format(
     "decision",
+    "classifiers and logits of options: one probability an answer",
     recognises,
     Decision,
     read,

@@ -1,16 +1,12 @@
-"""A format of answers: how to recognise its rows, which fields they have, and how to read them.
+"""A format of answers: how to recognise its rows, and how to read and to split them.
 
-To add a format, write a module beside this one that holds
-
-1. a pydantic model of its rows, with the fields that it reads,
-2. a function `read(row)` that makes a `RawAnswer`,
-3. `FORMAT = Format(name, recognises, model, read)`,
-
-and add it to `registry`. Where a row holds several answers, `split` makes a row of each.
+Most formats are data, a `Layout` of the table `LAYOUTS`. One that computes is a `Format` in its own
+module: a pydantic model of the row, and a function that makes a `RawAnswer`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -19,21 +15,24 @@ from tracecal.answers.raw_answer import RawAnswer
 from tracecal.errors import WrongRow
 
 Row = dict[str, Any]
+Tree = Mapping[str, "Tree"]  # names that are read, each with the names below it
 
 
 @dataclass(frozen=True)
 class Format:
-    """A format of answers.
+    """A format of answers that a function reads.
 
     Attributes
     ----------
     name
         Name for users.
+    programs
+        Which programs write it, for the page of formats.
     recognises
         Whether a row has this format.
     model
         Schema of the fields to read.
-    read
+    reader
         Makes an answer of a row; raises `WrongRow`, or pydantic's error for a field.
     alternatives
         Fields to read that the model lacks.
@@ -43,40 +42,29 @@ class Format:
     """
 
     name: str
+    programs: str
     recognises: Callable[[Row], bool]
     model: type[BaseModel]
-    read: Callable[[Row], RawAnswer]
+    reader: Callable[[Row], RawAnswer]
     alternatives: tuple[str, ...] = ()
     split: Callable[[Row], dict[str, Row]] = lambda row: {"": row}
 
-    def wrong_field(self, error: ValidationError) -> WrongRow:
-        """The error of a row that names its first invalid field."""
-        first = error.errors()[0]
-        path = ".".join(map(str, first["loc"]))
-        return WrongRow(f"as {self.name}, {path}: {first['msg']}")
+    def read(self, row: Row) -> RawAnswer:
+        """Read an answer. Raises `WrongRow`."""
+        try:
+            return self.reader(row)
+        except ValidationError as error:
+            raise wrong_field(self.name, error) from error
 
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """Names of the fields to read."""
-        return (*self.model.model_fields, *self.alternatives)
-
-
-def split_list(row: Row, name: str) -> dict[str, Row]:
-    """The rows with one of the objects of a list of choices each, in the order of their `index`.
-
-    >>> [*split_list({"choices": [{"index": 1}, {"index": 0}]}, "choices")]
-    ['', '#choice-2']
-    """
-    choices = row.get(name)
-    if not isinstance(choices, list) or len(choices) < 2:
-        return {"": row}
-    order = sorted(range(len(choices)), key=lambda index: _index(choices[index], index))
-    return {
-        f"#choice-{number}" if number > 1 else "": row | {name: [choices[index]]}
-        for number, index in enumerate(order, 1)
-    }
+    @cached_property
+    def reads(self) -> Tree:
+        """The names that are read."""
+        return {name: {} for name in (*self.model.model_fields, *self.alternatives)}
 
 
-def _index(choice: Any, default: int) -> int:
-    index = choice.get("index") if isinstance(choice, dict) else None
-    return index if isinstance(index, int) else default
+def wrong_field(name: str, error: ValidationError) -> WrongRow:
+    """The error of a row that names its first invalid field."""
+    first = error.errors()[0]
+    path = ".".join(map(str, first["loc"]))
+    message = first["msg"].partition("a valid dictionary or instance of ")
+    return WrongRow(f"as {name}, {path}: {message[0]}{'an object' if message[1] else ''}")

@@ -5,8 +5,8 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from tracecal.answers.formats import openai_chat, openai_completions
 from tracecal.answers.formats.format import Format, Row
+from tracecal.answers.formats.layouts import LAYOUTS
 from tracecal.answers.raw_answer import RawAnswer
 from tracecal.errors import WrongRow
 
@@ -43,8 +43,8 @@ def read(row: Row) -> RawAnswer:
 
 def _read_response(response: Row) -> RawAnswer:
     """Read the response of a server, with one choice."""
-    is_chat = openai_chat.FORMAT.recognises(response)
-    return (openai_chat if is_chat else openai_completions).read(response)
+    chat, completion = LAYOUTS["openai_chat"], LAYOUTS["openai_completions"]
+    return (chat if chat.recognises(response) else completion).reader(response)
 
 
 def _arguments(calls: Any) -> list[Any]:
@@ -92,6 +92,7 @@ def _has_response(argument: Any) -> bool:
 
 FORMAT = Format(
     "lm_eval",
+    "samples_TASK_DATE.jsonl of lm-evaluation-harness",
     lambda row: "resps" in row and "doc_id" in row,
     LmEvalSample,
     read,

@@ -190,7 +190,7 @@ def require_texts(values: Iterable[Any]) -> None:
 
 
 def _read_by_id(
-    logprobs: Sequence[Mapping[str, Token] | None], token_ids: Sequence[int] | None
+    logprobs: Sequence[Mapping[str, Token] | None], token_ids: Sequence[int | None] | None
 ) -> list[Step]:
     """Read objects by token id; `token_ids` say which of the tokens was generated."""
     if token_ids is None:
@@ -199,13 +199,13 @@ def _read_by_id(
                 "its logprobs are objects by token id, and no token_ids say which of the tokens "
                 "were generated"
             )
-        token_ids = [int(next(iter(listed))) if listed else -1 for listed in logprobs]
+        token_ids = [int(next(iter(listed))) if listed else None for listed in logprobs]
     if len(token_ids) != len(logprobs):
         raise WrongRow(f"it has {len(token_ids)} token ids and {len(logprobs)} log-probabilities")
     steps = []
     for token_id, listed in zip(token_ids, logprobs, strict=True):
         tokens = {int(key): token for key, token in (listed or {}).items()}
-        chosen = tokens.get(token_id, {})
+        chosen = {} if token_id is None else tokens.get(token_id, {})
         top = [
             (token_key(key, token.get("decoded_token")), token["logprob"])
             for key, token in tokens.items()

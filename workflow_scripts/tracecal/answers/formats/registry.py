@@ -1,50 +1,22 @@
 """The formats of answers, in the order of recognition."""
 
-from tracecal.answers.formats import (
-    cohere,
-    columns,
-    decision,
-    every_eval_ever,
-    gemini,
-    inspect,
-    langchain,
-    llama_cpp,
-    lm_eval,
-    ollama,
-    openai_chat,
-    openai_completions,
-    openai_responses,
-    outputs,
-    sglang,
-    tgi,
-)
+from tracecal.answers.formats import columns, decision, lm_eval
 from tracecal.answers.formats.format import Format, Row
+from tracecal.answers.formats.layout import Layout
+from tracecal.answers.formats.layouts import LAYOUTS
 from tracecal.errors import WrongRow
 
-FORMATS: dict[str, Format] = {
-    module.FORMAT.name: module.FORMAT
-    for module in (
-        inspect,
-        lm_eval,
-        every_eval_ever,
-        openai_chat,
-        openai_completions,
-        openai_responses,
-        gemini,
-        langchain,
-        outputs,
-        llama_cpp,
-        sglang,
-        tgi,
-        cohere,
-        ollama,
-        decision,
-        columns,
-    )
+FORMATS: dict[str, Format | Layout] = {
+    "inspect": LAYOUTS["inspect"],
+    "lm_eval": lm_eval.FORMAT,
+    "every_eval_ever": LAYOUTS["every_eval_ever"],
+    **LAYOUTS,
+    "decision": decision.FORMAT,
+    "columns": columns.FORMAT,
 }
 
 
-def recognise(row: Row) -> Format:
+def recognise(row: Row) -> Format | Layout:
     """The first format that recognises a row. Raises `WrongRow` where none does.
 
     >>> recognise({"choices": [{"message": {"content": "Lima"}}]}).name

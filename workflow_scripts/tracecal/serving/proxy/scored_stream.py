@@ -8,7 +8,7 @@ from typing import Any
 from aiohttp import ClientResponse
 
 from tracecal.answers.event_stream import DONE as LAST_EVENT
-from tracecal.answers.formats.openai_responses import END_EVENTS
+from tracecal.answers.formats.layouts import END_EVENTS
 from tracecal.answers.raw_answer import is_finish
 from tracecal.serving.proxy.endpoints import Endpoint, drop_confidence, require_opaque, trim
 from tracecal.serving.proxy.failures import SERVER_FAILURES

@@ -1,0 +1,348 @@
+"""A format as data: where its rows keep what an answer needs, as typed paths; and their reader.
+
+1. A `Layout` names a path for each fact, such as ``choices![+].message!.content``. Below a name, a
+   value is an object; ``[]`` a list of them, ``[+]`` of one or more, ``[?]`` of some that may be
+   null. What is marked ``!`` must be there, an object or list marked ``?`` may be null. ``a | b``
+   is the first of two with a value. Paths with a dot in front are below an element of `each`.
+2. `Layout.read(row)` checks all these types at once, by a pydantic model that the paths make.
+3. What no path can say is a function: `unwrap`, `steps` or `last_touch`.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from operator import attrgetter, itemgetter
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic.alias_generators import to_camel
+
+from tracecal.answers.formats.format import Row, Tree, wrong_field
+from tracecal.answers.formats.logprobs import read_logprobs
+from tracecal.answers.formats.marks import recogniser, value_below
+from tracecal.answers.formats.stream import Stream
+from tracecal.answers.raw_answer import RawAnswer, infer_stop_token
+from tracecal.answers.reasoning import Content, counts_reasoning, split_content
+from tracecal.answers.step import Step, require_id_per_step, step_token_ids, token_key
+from tracecal.errors import WrongRow
+
+TYPES: dict[str, Any] = {
+    "text": str,
+    "content": Content,
+    "thoughts": str,
+    "logprobs": Any,
+    "token_ids": list[int],
+    "prompt_token_ids": list[int],
+    "finish_reason": str,
+    "stop_reason": str | int,
+    "model": str,
+    "prompt": str,
+    "usage": Any,
+}
+_SEGMENT = re.compile(r"(\w+)([!?]?)((?:\[[+?]?\])*)")
+
+
+class TokenList(NamedTuple):
+    """Where a list of tokens is, and which field or place of a token has its text, id and more.
+
+    `top` is the path of the lists of the likeliest tokens, which have the same fields.
+    """
+
+    path: str
+    text: str
+    token_id: str
+    logprob: str
+    top: str = ""
+
+    @property
+    def types(self) -> dict[str, Any]:
+        """The type of each path of a token."""
+        fields = {self.text: str, self.token_id: int, self.logprob: float}
+        lists = filter(None, (self.path, self.top))
+        return {f"{path}.{name}": kind for path in lists for name, kind in fields.items() if name}
+
+
+@dataclass
+class Node:
+    """A place in rows: the places below it, or else the type of its value."""
+
+    mark: str = ""
+    lists: tuple[str, ...] = ()
+    below: dict[str, "Node"] = field(default_factory=dict)
+    kind: Any = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """A format of answers as data.
+
+    Attributes
+    ----------
+    name
+        Name for users.
+    programs
+        Which programs write it, for the page of formats.
+    marks
+        How a row is recognised: by all paths of one of these texts (`marks`), or by a function.
+    each
+        The list of choices.
+    of_first
+        Fields of the row that are about the first choice.
+    also
+        Further paths that are read, with their types, or with a type and a default.
+    steps
+        Where the tokens are, if `logprobs` does not have them: a list, or a function of the model.
+    finish
+        Translates the reason why the answer ended.
+    last_touch
+        Changes the answer by what the model of the row holds besides.
+    unwrap
+        Finds the object that the paths are about; raises `WrongRow`.
+    splitter
+        Splits rows that no `each` describes, as `Format.split`.
+    stream
+        How the pieces of a streamed answer are joined.
+    in_camel_case
+        Whether all names may be written in camel case.
+    """
+
+    name: str
+    programs: str
+    marks: tuple[str, ...] | Callable[[Row], bool]
+    each: str = ""
+    of_first: tuple[str, ...] = ()
+    text: str = ""
+    content: str = ""
+    thoughts: str = ""
+    logprobs: str = ""
+    token_ids: str = ""
+    prompt_token_ids: str = ""
+    finish_reason: str = ""
+    stop_reason: str = ""
+    model: str = ""
+    prompt: str = ""
+    usage: str = ""
+    also: Mapping[str, Any] = field(default_factory=dict)
+    steps: TokenList | Callable[[Any], list[Step]] | None = None
+    finish: Callable[[str], str | None] = lambda reason: reason
+    last_touch: Callable[[RawAnswer, Any], RawAnswer] = lambda answer, row: answer
+    unwrap: Callable[[Row], Row] = lambda row: row
+    splitter: Callable[[Row], dict[str, Row]] | None = None
+    in_camel_case: bool = False
+    stream: Stream | None = None
+
+    @cached_property
+    def recognises(self) -> Callable[[Row], bool]:
+        """Whether a row has this format."""
+        return recogniser(self.marks)
+
+    def read(self, row: Row) -> RawAnswer:
+        """Read an answer, of several choices the first. Raises `WrongRow`."""
+        try:
+            return self.reader(row)
+        except ValidationError as error:
+            raise wrong_field(self.name, error) from error
+
+    def reader(self, row: Row) -> RawAnswer:
+        """Read an answer. Raises `WrongRow`, or pydantic's error for a field."""
+        row_model = self.row_model.model_validate(self.unwrap(row))
+        values = {name: _first_value(row_model, paths) for name, paths in self._places.items()}
+        answer, thoughts = split_content(values.get("content", values.get("text")))
+        thoughts = values.get("thoughts") or thoughts
+        if thoughts is None and counts_reasoning(values.get("usage")):
+            thoughts = ""
+        token_ids = values.get("token_ids")
+        steps = self._steps(row_model, values.get("logprobs"), token_ids)
+        finish_reason = values.get("finish_reason")
+        # Behind reasoning the end of the answer is compared once its tokens are known.
+        text = answer if thoughts is None else None
+        raw = RawAnswer(
+            answer=answer,
+            thoughts=thoughts,
+            steps=steps,
+            token_ids=token_ids or step_token_ids(steps),
+            prompt=values.get("prompt"),
+            prompt_token_ids=values.get("prompt_token_ids"),
+            finish_reason=finish_reason and self.finish(finish_reason),
+            stop_token=infer_stop_token(text, steps, values.get("stop_reason")),
+            model=values.get("model"),
+        )
+        return self.last_touch(raw, row_model)
+
+    def _steps(self, row_model: Any, logprobs: Any, token_ids: list[int] | None) -> list[Step]:
+        if self.steps is None:
+            return read_logprobs(logprobs, token_ids)
+        if not isinstance(self.steps, TokenList):
+            return self.steps(row_model)
+        steps = _listed_steps(row_model, self.steps, self.each)
+        require_id_per_step(steps, token_ids)
+        return steps
+
+    def split(self, row: Row) -> dict[str, Row]:
+        """Make a row of each choice, by the ending of its id, in the order of their `index`."""
+        if self.splitter is not None:
+            return self.splitter(row)
+        path = _names(self.each)[:-1]
+        choices = value_below(row, path) if path else None
+        if not isinstance(choices, list) or len(choices) < 2:
+            return {"": row}
+        order = sorted(range(len(choices)), key=lambda place: _index(choices[place], place))
+        about_first = dict.fromkeys(self.of_first)
+        return {
+            f"#choice-{number}" if number > 1 else "": _with(row, path, [choices[place]])
+            | (about_first if number > 1 else {})
+            for number, place in enumerate(order, 1)
+        }
+
+    @cached_property
+    def reads(self) -> Tree:
+        """The names that are read, each with those below it."""
+        return _read_names(self._root, self.in_camel_case)
+
+    @cached_property
+    def row_model(self) -> type[BaseModel]:
+        """The pydantic model of rows."""
+        return _model(self.name, self._root, self.in_camel_case)
+
+    @cached_property
+    def _places(self) -> dict[str, list[list[str]]]:
+        return {
+            name: [_names(path) for path in _paths(getattr(self, name), self.each)]
+            for name in TYPES
+            if getattr(self, name)
+        }
+
+    @cached_property
+    def _root(self) -> Node:
+        types = {
+            path: kind
+            for name, kind in TYPES.items()
+            for path in _paths(getattr(self, name), self.each)
+        }
+        further = self.steps.types if isinstance(self.steps, TokenList) else {}
+        for path, kind in (further | dict(self.also)).items():
+            types[_paths(path, self.each)[0]] = kind
+        root = Node()
+        for path, kind in types.items():
+            _add(root, path.split("."), kind)
+        return root
+
+
+def _paths(paths: str, each: str) -> list[str]:
+    """The paths of a text with bars between them, from the row on."""
+    listed = paths.split(" | ") if paths else []
+    return [each + path if path.startswith(".") else path for path in listed]
+
+
+def _names(path: str) -> list[str]:
+    """The names of a path, and ``[]`` where a list is entered."""
+    return [
+        name
+        for segment in filter(None, path.split("."))
+        for name, _, lists in _SEGMENT.findall(segment)
+        for name in [name, *["[]"] * lists.count("[")]
+    ]
+
+
+def _add(root: Node, segments: list[str], kind: Any) -> None:
+    node = root
+    for segment in segments:
+        ((name, mark, lists),) = _SEGMENT.findall(segment)
+        node = node.below.setdefault(name, Node())
+        node.mark = mark or node.mark
+        node.lists = tuple(re.findall(r"\[(.?)\]", lists)) or node.lists
+    node.kind = kind
+
+
+def _model(name: str, node: Node, in_camel_case: bool) -> type[BaseModel]:
+    """The pydantic model of the objects at a place."""
+    fields: dict[str, Any] = {
+        below: _field(below, inner, in_camel_case) for below, inner in node.below.items()
+    }
+    generator = to_camel if in_camel_case else None
+    config = ConfigDict(alias_generator=generator, populate_by_name=True)
+    return create_model(name.title(), __config__=config, **fields)
+
+
+def _field(name: str, node: Node, in_camel_case: bool) -> tuple[Any, Any]:
+    """The type and the default of a field."""
+    if isinstance(node.kind, tuple):
+        return node.kind
+    kind = node.kind
+    if node.below and next(iter(node.below)).isdecimal():  # tokens that are lists
+        places = sorted(node.below.items())
+        entries = [inner.kind if inner.mark else inner.kind | None for _, inner in places]
+        kind = tuple[tuple(entries)]  # type: ignore[misc]
+    elif node.below:
+        kind = _model(name, node, in_camel_case)
+    for entries_of in reversed(node.lists):
+        kind = list[kind | None] if entries_of == "?" else list[kind]  # type: ignore[valid-type]
+        kind = Annotated[kind, Field(min_length=1)] if entries_of == "+" else kind
+    if node.mark == "!":
+        return kind, ...
+    is_nullable = node.mark == "?" or not (node.below or node.lists)
+    return (kind | None if is_nullable else kind), None
+
+
+def _read_names(node: Node, in_camel_case: bool) -> Tree:
+    names = {name: _read_names(inner, in_camel_case) for name, inner in node.below.items()}
+    return names | (
+        {to_camel(name): below for name, below in names.items()} if in_camel_case else {}
+    )
+
+
+def _value(value: Any, names: list[str]) -> Any:
+    """The value at a path of the model of a row; in a list the first."""
+    for name in names:
+        if value is None:
+            return None
+        if name == "[]":
+            value = value[0] if value else None
+        else:
+            value = value[int(name)] if name.isdecimal() else getattr(value, name)
+    return value
+
+
+def _first_value(row_model: Any, paths: list[list[str]]) -> Any:
+    """The value at the first of several paths that has one."""
+    values = [_value(row_model, path) for path in paths]
+    return next((value for value in values if value not in (None, "")), values[-1])
+
+
+def _listed_steps(row_model: Any, tokens: TokenList, each: str) -> list[Step]:
+    """The steps of a list of tokens, and of the lists of the likeliest ones."""
+    entries = _entries(_value(row_model, _names(_paths(tokens.path, each)[0])[:-1]), tokens)
+    tops, inner = [], list[str]()
+    if tokens.top:
+        names = _names(_paths(tokens.top, each)[0])
+        outer = names.index("[]", len(_names(each)) if tokens.top.startswith(".") else 0)
+        tops, inner = _value(row_model, names[:outer]) or [], names[outer + 1 : -1]
+    if tops and len(tops) != len(entries):
+        raise WrongRow(f"it has {len(entries)} tokens and {len(tops)} lists of the most likely")
+    steps = []
+    for (text, token_id, logprob), top in zip(entries, tops or [None] * len(entries), strict=True):
+        is_null = text is token_id is logprob is None
+        others = _entries(None if is_null else _value(top, inner), tokens)
+        likeliest = [(token_key(*other[1::-1]), other[2]) for other in others]
+        steps.append(Step(text, token_id, logprob, likeliest, token_key(token_id, text)))
+    return steps
+
+
+def _entries(listed: Any, tokens: TokenList) -> list[tuple[str | None, int | None, float | None]]:
+    """The text, id and log-probability of each token of a list."""
+    names = [name.rstrip("!") for name in (tokens.text, tokens.token_id, tokens.logprob) if name]
+    getter = itemgetter(*map(int, names)) if names[0].isdecimal() else attrgetter(*names)
+    values = [(None,) * len(names) if entry is None else getter(entry) for entry in listed or ()]
+    return values if tokens.token_id else [(text, None, value) for text, value in values]
+
+
+def _with(row: Row, path: list[str], value: Any) -> Row:
+    """A row with another value at a path."""
+    name, *below = path
+    return row | {name: _with(row[name], below, value) if below else value}
+
+
+def _index(choice: Any, default: int) -> int:
+    index = choice.get("index") if isinstance(choice, dict) else None
+    return index if isinstance(index, int) else default
