@@ -30,6 +30,9 @@ def test_it_is_the_prompt_of_the_trace(finished):
     for row in traces.head(3).iter_rows(named=True):
         process = show(finished, "demo-small", "extractive", row["example_id"])
         assert process.stdout == row["prompt"] + "\n"
+        ends = "<|end|> (2: generation_config.json, config.json, tokenizer, chat template)"
+        assert process.stderr.startswith("An answer ends at <|endoftext|> (1: ")
+        assert process.stderr.endswith(f" or {ends}.\n")
 
 
 @pytest.mark.parametrize(

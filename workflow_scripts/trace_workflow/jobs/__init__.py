@@ -1,1 +1,1 @@
-"""Jobs of the workflow: the hash of their code, their logs, progress, time and memory."""
+"""Jobs of the workflow: the hash of their code, their logs and their progress."""
