@@ -11,6 +11,7 @@ import pytest
 
 from support.checkout import MADE_FROM, REPOSITORY
 from trace_workflow.commands import run as run_module
+from trace_workflow.commands.init import write_folder
 from trace_workflow.commands.run import COPIED, is_copied, opened_log, with_memory
 from tracecal.errors import InputError
 
@@ -32,6 +33,28 @@ def test_results_that_cannot_be_written(tmp_path):
     assert ended.returncode == 1
     assert ended.stderr.startswith("error: ") and "results" in ended.stderr
     assert "Traceback" not in ended.stderr and ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["smoke", "smoke/config.yaml"])
+def test_a_result_that_is_a_link_to_itself(tmp_path, name):
+    link = tmp_path / "results" / name
+    link.parent.mkdir(parents=True)
+    link.symlink_to(link.name)
+    ended = start(tmp_path, "--dry-run")
+    assert ended.returncode == 1
+    assert ended.stderr == f"error: results/{name}: Too many levels of symbolic links.\n"
+
+
+@pytest.mark.parametrize("occupied", [".", "file", "Snakefile"], ids=["file", "inner", "dangling"])
+def test_a_folder_that_init_cannot_write_is_a_sentence(tmp_path, occupied):
+    if occupied == "Snakefile":
+        (tmp_path / "run").mkdir()
+        (tmp_path / "run/Snakefile").symlink_to("missing")
+    else:
+        (tmp_path / "run").write_text("mine")
+    with pytest.raises(InputError, match=r"cannot be written: Not a directory|is there already"):
+        write_folder(tmp_path / "run" / occupied.removesuffix("Snakefile"), SMOKE)
+    assert not (tmp_path / "run/missing").exists()
 
 
 @pytest.mark.parametrize("setting", ["run=[", "seed: 1"])

@@ -10,7 +10,7 @@ import pytest
 
 from support.labelled_answers import answers
 from tracecal.answers.parts.parts import read_parts
-from tracecal.cli.files import READ, WRITTEN, require_apart
+from tracecal.cli.files import READ, WRITTEN
 from tracecal.cli.main import COMMANDS as BY_NAME
 from tracecal.cli.main import main
 
@@ -101,11 +101,6 @@ def test_verdicts_are_added_to_a_file_of_verdicts_alone(caplog):
     said = "is not a whole verdict as 'tracecal label' writes it: name another --output"
     assert said in caplog.text
     assert contents() == before
-
-
-def test_a_state_may_hold_the_answers_that_are_watched():
-    Path("state.db").touch()
-    require_apart({"answers": "state.db", "state": "state.db"})
 
 
 @pytest.mark.parametrize(

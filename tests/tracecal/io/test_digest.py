@@ -83,3 +83,9 @@ def test_a_folder_is_its_files_names_and_bytes_hidden_ones_left_out(tmp_path):
     other = digest(tmp_path)
     (tmp_path / "a").rename(tmp_path / "b")
     assert len({before, other, digest(tmp_path)}) == 3
+
+
+def test_a_link_to_itself_is_an_error_of_the_system(tmp_path):
+    (tmp_path / "rows").symlink_to("rows")
+    with pytest.raises(OSError, match="Too many levels of symbolic links"):
+        digest(tmp_path / "rows")

@@ -171,6 +171,13 @@ def test_damaged_arrow_files_are_a_sentence_and_never_a_crash(tmp_path):
         read_file(path)
 
 
+@pytest.mark.parametrize("plan", ['"a text"', "[1]", "5", "null"])
+def test_a_log_whose_plan_is_no_object_states_no_settings(tmp_path, plan):
+    sample = '{"id": "a", "logprobs": [-0.5], "answer": "b"}'
+    (tmp_path / "a.json").write_text(f'{{"plan": {plan}, "samples": [{sample}]}}')
+    assert read_file(tmp_path / "a.json").frame.height == 1
+
+
 @pytest.mark.parametrize("header", ["not json", "[]", "5"])
 def test_a_log_whose_header_is_no_object_is_a_sentence(tmp_path, header):
     with zipfile.ZipFile(tmp_path / "a.eval", "w") as log:

@@ -5,6 +5,7 @@ python workflow_scripts init FOLDER [--configfile config/example.yaml]
 
 import argparse
 import json
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -39,7 +40,7 @@ def write_folder(folder: Path, configfile: str) -> list[Path]:
     """Write the files of a run into `folder`; returns their paths.
 
     `configfile` is a file, or one of the workflow's own. Raises `InputError` where it is not YAML,
-    or where one of the files is there already.
+    where `folder` is none, or where one of the files is there already.
     """
     configuration = Path(local_path(configfile, ROOT))
     read_yaml(configuration)
@@ -49,10 +50,15 @@ def write_folder(folder: Path, configfile: str) -> list[Path]:
         folder / "config/schema.json": (ROOT / "config/schema.json").read_text(encoding="utf-8"),
         folder / PROFILE: (ROOT / PROFILE).read_text(encoding="utf-8"),
     }
-    if present := [path for path in contents if path.exists()]:
+    if present := [path for path in contents if os.path.lexists(path)]:
         raise InputError(f"{present[0]} is there already; name a folder without it.")
-    for path, text in contents.items():
-        write_text(text, path)
+    try:
+        for path, text in contents.items():
+            write_text(text, path)
+    except OSError as error:  # the folder is a file, or a link to nothing
+        raise InputError(
+            f"{error.filename or folder} cannot be written: {error.strerror}."
+        ) from error
     return list(contents)
 
 

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TextIO
@@ -50,15 +51,25 @@ def frozen(arguments: Sequence[str]) -> tuple[list[str], Path, Run]:
     """Arguments of Snakemake with copies in place of the configuration files, the run's folder, and
     the run.
 
-    Raises `InputError` where the configuration is invalid.
+    Raises `InputError` where the configuration is invalid, and `OSError` where a result is a link
+    to itself.
     """
     options, rest = OPTIONS.parse_known_args(arguments)
     files = options.configfile or ["config/config.yaml"]
     value = merged(files, options.config)
     run = load_run(value, config_sources(files, arguments), ROOT)
     folder = Path("results") / run.config.run
+    require_links(folder)
     copies = freeze(files, options.config, value, ROOT, folder / "work/configs")
     return [*rest, "--configfile", *map(str, copies)], folder, run
+
+
+def require_links(folder: Path) -> None:
+    """Raise `OSError` for a result that is a link to itself: Snakemake would print a traceback."""
+    for path in (folder, *folder.rglob("*")):
+        if path.is_symlink():
+            with suppress(FileNotFoundError):
+                path.stat()
 
 
 def profiles(options: argparse.Namespace) -> list[dict[str, Any]]:

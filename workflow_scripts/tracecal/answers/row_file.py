@@ -300,7 +300,8 @@ def _read_inspect_log(path: Path) -> tuple[Rows, Metadata]:
 
 def _with_request(sample: Any, log: dict[str, Any]) -> Any:
     """A sample of an Inspect log with the generation settings that the log states."""
-    request = (log.get("plan") or {}).get("config")
+    plan = log.get("plan")
+    request = plan.get("config") if isinstance(plan, dict) else None
     return sample | {"request": request} if isinstance(sample, dict) else sample
 
 

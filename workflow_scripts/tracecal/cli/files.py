@@ -13,8 +13,7 @@ READ = (
     *("weights", "estimators", "requests", "unlabelled"),
 )
 WRITTEN = ("output", "report", "explorer", "picture", "record_file", "state", "watch")
-# A state of monitors may hold the answers that it watches; verdicts are added to a file of some.
-MAY_SHARE = (("state", "answers"), ("output", "labels"))
+MAY_SHARE = (("output", "labels"),)  # verdicts are added to a file of some
 
 
 def require_apart(options: Mapping[str, Any]) -> None:

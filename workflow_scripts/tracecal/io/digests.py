@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
+from os.path import realpath
 from pathlib import Path
 from uuid import uuid4
 
@@ -70,7 +71,7 @@ def _entry(key: str) -> Path | None:
 
 
 def _file_digest(path: Path) -> str:
-    path = path.resolve()
+    path = Path(realpath(path))  # of a link to itself too
     if not path.is_file():
         path.stat()  # says that there is nothing
         raise InputError(f"{path} is not a file; give one (no pipe or device).")
