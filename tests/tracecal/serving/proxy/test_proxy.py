@@ -298,6 +298,41 @@ def test_a_server_that_is_silent_times_out(client, path):
     assert streamed.count('"error":{') == 1
 
 
+@pytest.mark.slow
+def test_a_proxy_that_is_stopped_ends_before_it_is_killed_and_answers_whoever_waits(
+    content, tmp_path
+):
+    """Docker kills after 10 s; its client waits for an answer, for more of a stream or a file."""
+    upstream, bodies = Answering(_hang), (ASK, ASK | {"stream": True}, ASK | {"stream": True})
+    requests = [
+        asked_by_hand(path, body=json.dumps(body).encode(), method="POST")
+        for path, body in zip((CHAT, CHAT, "/v1/embeddings"), bodies, strict=True)
+    ]
+    with (
+        upstream.serving() as before,
+        command(content, tmp_path, "--upstream", before.url) as (process, address, log),
+    ):
+        waiting = [by_hand(address, request) for request in requests]
+        assert until(lambda: len(upstream.asked) == 3)
+        start = time.monotonic()
+        process.terminate()
+        whole, stream, cut = (one.makefile("rb").read().decode() for one in waiting)
+        assert process.wait(60) == 0
+        assert time.monotonic() - start < 10
+    assert whole.startswith("HTTP/1.1 502") and "had not answered when the proxy was" in whole
+    assert "data: {}" in stream and "had not answered when the proxy was stopped" in stream
+    assert stream.count('"error":{') == 1 and cut.endswith("data: {}\n\n\r\n")
+    assert "Traceback" not in log.read_text()
+
+
+def test_a_request_to_a_stopped_proxy_fails_at_once(client):
+    with client(Upstream()) as http:
+        http.proxy.server.stop()
+        found = http.post(CHAT, json=ASK)
+    assert found.status_code == 502
+    assert "had not answered when the proxy was stopped" in found.json()["error"]["message"]
+
+
 def test_a_request_that_may_have_been_worked_on_is_not_sent_again(client):
     async def answer(request, content):
         if len(upstream.asked) == 2:

@@ -9,6 +9,7 @@ logged. A client that leaves ends its request to the server, whose connection is
 
 import asyncio
 import re
+import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -47,6 +48,7 @@ from tracecal.serving.proxy.visitors import refusal
 
 # Statuses of a server that may refuse the additions: the request is sent again without them.
 REFUSED = (400, 422)
+STOP_SECONDS = 5.0  # of a stopped proxy; containers are killed 10 s after they are told to stop
 LATE = "the request did not arrive in time (--client-timeout)"
 UNREADABLE = "the request's settings of log-probabilities cannot be read"
 # Headers of a single connection; `Connection` names more of them.
@@ -85,6 +87,13 @@ class Proxy:
             Metrics(self.scorer.watcher).install(application)
         application.router.add_route("*", "/{path:.*}", self.answer)
         return application
+
+    async def stop(self, application: web.Application) -> None:
+        """Let requests end within STOP_SECONDS; whoever then waits for the server gets an error."""
+        end = time.monotonic() + STOP_SECONDS
+        while self.n_running and time.monotonic() < end:
+            await asyncio.sleep(STOP_SECONDS / 100)
+        self.server.stop()
 
     @web.middleware
     async def _refuse_visitors(self, request: web.Request, handler: Handler) -> web.StreamResponse:

@@ -25,7 +25,7 @@ from tracecal.serving.proxy.scorer import Scorer
 from tracecal.serving.proxy.settings import ProxySettings
 from tracecal.serving.proxy.watcher import Watcher
 
-SHUTDOWN_SECONDS = 20.0  # for requests to end when the proxy is stopped
+CLOSING_SECONDS = 1.0  # for the last bytes to clients, once behind `Proxy.stop` and twice at most
 REPEAT_SECONDS = 60.0  # between two lines on the same kind of error
 
 
@@ -117,6 +117,7 @@ def _raise_file_limit(settings: ProxySettings) -> None:
 def _serve(proxy: Proxy, listening: socket.socket) -> None:
     application = proxy.application()
     application.cleanup_ctx.append(short_errors)
+    application.on_shutdown.append(proxy.stop)
     gc.freeze()  # else each look for garbage goes through all that the imports made
     web.run_app(application, sock=listening, print=None, **server_options(proxy.settings))
 
@@ -129,7 +130,7 @@ def server_options(settings: ProxySettings) -> dict[str, Any]:
         "auto_decompress": False,
         "access_log": None,
         "logger": _logger_without_content(),
-        "shutdown_timeout": SHUTDOWN_SECONDS,
+        "shutdown_timeout": CLOSING_SECONDS,
     }
 
 

@@ -1,8 +1,10 @@
 """A server behind the proxy: its address, and requests to it."""
 
+import asyncio
 import urllib.request
+import weakref
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from aiohttp import (
     ClientResponse,
@@ -21,6 +23,7 @@ from tracecal.serving.proxy.visitors import is_local
 
 # Headers that the library would add.
 AUTOMATIC_HEADERS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
+STOPPED = "it had not answered when the proxy was stopped"
 
 
 @dataclass
@@ -28,10 +31,14 @@ class UpstreamServer:
     """The server of the settings. It keeps no cookie and follows no redirect.
 
     Each request has a connection of its own: what a server writes after an answer, late or twice,
-    would be the answer to the next request on the same one.
+    would be the answer to the next request on the same one. `waits` are those for a response, and
+    `responses` those whose body may still be read.
     """
 
     settings: ProxySettings
+    waits: set[asyncio.Timeout] = field(default_factory=set)
+    responses: weakref.WeakSet[ClientResponse] = field(default_factory=weakref.WeakSet)
+    is_stopped: bool = False
 
     @property
     def base(self) -> str:
@@ -65,13 +72,32 @@ class UpstreamServer:
         Raises `UnreadableError` for a status that no HTTP answer ends with.
         """
         url = URL(self.base + path, encoded=True)
-        response = await self.session.request(
-            method, url, data=body, headers=headers, allow_redirects=False
-        )
+        options = {"data": body, "headers": headers, "allow_redirects": False}
+        wait = asyncio.timeout(0 if self.is_stopped else None)
+        self.waits.add(wait)
+        try:
+            async with wait:
+                response = await self.session.request(method, url, **options)
+        except TimeoutError:
+            if wait.expired():
+                raise UnreadableError(STOPPED) from None
+            raise
+        finally:
+            self.waits.discard(wait)
+        self.responses.add(response)
         if not 200 <= response.status <= 599:
             response.close()
             raise UnreadableError(f"status {response.status}")
         return response
+
+    def stop(self) -> None:
+        """Let every request fail that still waits for the server."""
+        self.is_stopped = True
+        for wait in self.waits:
+            wait.reschedule(0)
+        for response in self.responses:
+            response.content.set_exception(UnreadableError(STOPPED))
+            response.close()
 
 
 def _outer_proxy(url: URL) -> str | None:

@@ -92,7 +92,7 @@ class Watcher:
         """Watch the queued answers, and end the thread."""
         self._stopping.set()
         if self._thread is not None:
-            self._thread.join(10 * INTERVAL)
+            self._thread.join(4 * INTERVAL)
 
     def observe(
         self, answer: Object, request: Object, confidence: Object, inputs: Inputs | None
