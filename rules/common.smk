@@ -121,7 +121,7 @@ def files_of_pairs(pattern, study="all"):
     return paths
 
 
-# The (model, task) pairs of a run. Set for the processes of a run for the target `available`:
+# The (model, task) pairs of a run. For the target `available` its processes have its folder in:
 AVAILABLE = "TRACECAL_AVAILABLE"
 
 
@@ -132,7 +132,7 @@ def results_of_finished_pairs(results):
     """
 
     def targets(wildcards):
-        os.environ[AVAILABLE] = "1"
+        os.environ[AVAILABLE] = FOLDER
         return results
 
     return targets
@@ -143,7 +143,7 @@ def pairs_of_run():
 
     The next full run sees that inputs were added and makes the aggregates again.
     """
-    if AVAILABLE not in os.environ:
+    if os.environ.get(AVAILABLE) != FOLDER:
         return PAIRS
     metrics = f"{FOLDER}/metrics/{{}}/{{}}.parquet"
     pairs = [pair for pair in PAIRS if Path(metrics.format(*pair)).exists()]

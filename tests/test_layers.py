@@ -131,3 +131,12 @@ def test_a_rules_file_opens_with_its_rules_and_its_input_functions():
             for name in functions.keys() & {*re.findall(r"\w+", block)}:
                 where = functions[name]
                 assert name in opening(where), f"{where.name} does not say what {name} gives"
+
+
+def test_every_rule_says_in_a_sentence_what_it_does_and_hides_nothing_by_a_message():
+    for path in [ROOT / "Snakefile", *sorted(ROOT.glob("rules/*.smk"))]:
+        text = path.read_text(encoding="utf-8")
+        rules = re.findall(r"^(?:use rule \w+ as|rule) (\w+).*:\n(.*)\n", text, re.M)
+        for rule, line in rules:
+            assert re.fullmatch(r'    """[A-Z].+\."""', line), f"{path.name}: {rule}"
+        assert "    message:" not in text, path.name

@@ -186,3 +186,7 @@ def test_only_a_job_that_did_not_end_with_a_sentence_works_again(tmp_path, end, 
     assert process.returncode != 0
     assert next(tmp_path.rglob("task.n")).read_text() == works
     assert ("error: x is wrong." in log) == (works == "1")
+    on_another_node = tmp_path / "node"
+    on_another_node.mkdir()
+    run(on_another_node, ATTEMPT + end, attempts=2, SLURM_JOB_ID="7")
+    assert next(on_another_node.rglob("task.n")).read_text() == "11"

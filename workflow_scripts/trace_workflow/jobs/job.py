@@ -21,6 +21,11 @@ from tracecal.io.digests import REMEMBERED
 from tracecal.io.log import LOGGER
 
 KEPT_BYTES = 512 << 20
+CLUSTERS = {
+    "SLURM_JOB_ID",
+    "KUBERNETES_SERVICE_HOST",
+    "AWS_BATCH_JOB_ID",
+}  # variables of their jobs
 
 
 @contextmanager
@@ -30,12 +35,13 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
     `snakemake` is the script's own object. An `InputError` or a full disk is logged as one
     sentence, any other error with its traceback. Unless `online`, the hub's libraries are set to
     offline mode. Torch, where the script imported it, uses the rule's threads. The job fails where
-    its code is no longer the version in the rule's parameter `code`. A further attempt of a job
-    that ended with a sentence, and was not killed, ends with it at once: memory does not help it.
+    its code is no longer the version in the rule's parameter `code`. On this machine a further
+    attempt of a job that ended with a sentence, and was not killed, ends with it at once: memory
+    does not help it, and nothing else has changed, as another node of a cluster may.
     """
     log = Path(snakemake.log[0])
-    is_repeated = snakemake.resources.get("attempt", 1) > 1 and log.is_file()
-    sentence = error_in(log) if is_repeated else None
+    is_repeated = snakemake.resources.get("attempt", 1) > 1 and CLUSTERS.isdisjoint(os.environ)
+    sentence = error_in(log) if is_repeated and log.is_file() else None
     log.parent.mkdir(parents=True, exist_ok=True)
     name = log.with_suffix("").as_posix().split("/logs/")[-1]
     formatter = _WithoutToken(f"%(asctime)s {name}: %(message)s", "%H:%M:%S")
