@@ -266,3 +266,24 @@ def test_calibrators_are_plain_json(finished):
     promised = calibrators["mean_of_three"]["risk_control"]
     assert promised["fit"] == calibrators["mean_of_three"]["splits"][str(promised["split"])]
     assert [one["error_rate"] for one in promised["thresholds"]] == [0.05, 0.1, 0.2, 0.3, 0.4, 0.5]
+
+
+def test_what_a_model_folder_lacks_is_said_when_the_run_is_planned(checkout):
+    lost = checkout.root / "demo/models/lost"
+    shutil.copytree(checkout.root / "demo/models/smoke-small", lost)
+    first, second = checkout.smoke()["models"]
+    first = first | {"source": {"path": "demo/models/lost"}}
+    config = checkout.variant("lost", models=[first, second])
+    (lost / "chat_template.jinja").unlink()
+    said = "model 'demo-small' has no chat template, so it is asked in plain text"
+    assert said in checkout.snakemake("--dry-run", config=config).stdout
+    meant = checkout.variant("meant", models=[first | {"chat": False}, second])
+    assert said not in checkout.snakemake("--dry-run", config=meant).stdout
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 577248\n"
+    (lost / "model.safetensors").write_text(pointer)
+    process = checkout.snakemake("--dry-run", config=config, check=False)
+    assert process.returncode == 1
+    assert (
+        "model 'demo-small': demo/models/lost/model.safetensors is a Git LFS pointer"
+        in process.stdout
+    )
