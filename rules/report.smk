@@ -52,6 +52,7 @@ rule write_table:
             "write_table.py",
             loads=modules_of_entry(PLAN.tables, "table"),
             module=lambda wildcards: PLAN.tables[wildcards.table].module,
+            function=lambda wildcards: PLAN.tables[wildcards.table].function,
             words=lambda wildcards: PLAN.table_words(
                 wildcards.table, WORDS[wildcards.table], pairs_of_study()
             ),

@@ -17,7 +17,7 @@ with job(snakemake):
     frames = {name: read_parquet(path) for name, path in snakemake.input.items()}
     estimators = [Entry(**fields) for fields in params.estimators]
     study = StudyResults(frames, estimators, **params.settings)
-    table = import_module(params.module).table(study)
+    table = getattr(import_module(params.module), params.function)(study)
     table = replace(table, name=snakemake.wildcards.table, **params.words)
     if params.as_printed:
         table = as_in_paper(table)

@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from importlib import import_module
 
 import polars as pl
 
@@ -112,12 +113,26 @@ def settings(entries, models, tasks, options=None, **studies):
     return StudyResults({}, entries, models, tasks, studies, OPTIONS | (options or {}))
 
 
-def made(module, frames, settings):
-    """The table that a module makes, with a name, a title and a caption."""
-    name = module.__name__.rpartition(".")[2]
-    return replace(
-        module.table(replace(settings, frames=frames)), name=name, title="Title", caption="Caption."
-    )
+# The modules of tables that stand in one file with others.
+MADE_BY = {
+    **dict.fromkeys(("spike_strata", "spike_modeling"), "spikes"),
+    **dict.fromkeys(
+        ("calibration_size", "reliability_selective", "length_stratified"), "robustness"
+    ),
+    **dict.fromkeys(("protocol_comparison", "trace_plus_features"), "protocol"),
+}
+
+
+def make_of(name):
+    """The function that makes the table of this name, or all tables of the module of this name."""
+    module = import_module(f"trace_workflow.tables.{MADE_BY.get(name, name)}")
+    return getattr(module, name if name in MADE_BY else "table")
+
+
+def made(name, frames, settings):
+    """The table of this name, or of the module of this name, with a title and a caption."""
+    table = make_of(name)(replace(settings, frames=frames))
+    return replace(table, name=name, title="Title", caption="Caption.")
 
 
 def baselines_of(entries):

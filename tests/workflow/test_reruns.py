@@ -312,20 +312,26 @@ def test_a_figures_code_redraws_that_figure(finished):
         assert finished.scheduled() == {"draw_model_landscape": 1}
 
 
-def test_a_tables_code_makes_that_table_anew(finished):
+def test_a_tables_code_makes_the_tables_of_its_file_anew(finished):
     with finished.edited(
-        "workflow_scripts/trace_workflow/tables/spike_strata.py",
+        "workflow_scripts/trace_workflow/tables/spikes.py",
         "\nimport ",
         "\nUNUSED = 1\nimport ",
     ):
+        assert finished.scheduled() == {"write_table": 2, "describe_tables": 1}
+    with finished.edited(
+        "workflow_scripts/trace_workflow/tables/protocol.py",
+        "\nimport ",
+        "\nUNUSED = 1\nimport ",
+    ):
+        once = dict.fromkeys(["compare_with_paper", "describe_tables"], 1)
+        assert finished.scheduled() == once | {"write_table": 2}
+
+
+def test_a_caption_prints_its_table_anew(finished):
+    words = "cut into terciles of mean risk", "cut in terciles of mean risk"
+    with finished.edited("report/contents.yaml", *words):
         assert finished.scheduled() == {"write_table": 1, "describe_tables": 1}
-    with finished.edited(
-        "workflow_scripts/trace_workflow/tables/protocol_comparison.py",
-        "\nimport ",
-        "\nUNUSED = 1\nimport ",
-    ):
-        wanted = ["write_table", "compare_with_paper", "describe_tables"]
-        assert finished.scheduled() == dict.fromkeys(wanted, 1)
 
 
 def test_a_published_number_reruns_the_comparisons(finished):

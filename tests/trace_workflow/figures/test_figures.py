@@ -328,6 +328,7 @@ def test_the_script_makes_a_table_by_its_name(table, study, plain, tmp_path):
         output={kind: tmp_path / f"out.{kind}" for kind in kinds},
         params={
             "module": f"trace_workflow.tables.{table}",
+            "function": "table",
             "estimators": [entry._asdict() for entry in ENTRIES],
             "words": {"title": "Title", "caption": "Caption."},
             "settings": {"models": MODELS, "tasks": TASKS, "studies": study, "options": OPTIONS},

@@ -1,7 +1,6 @@
 """The tables and the figure of the robustness analyses, from made-up values."""
 
 from dataclasses import replace
-from importlib import import_module
 from math import sqrt
 from statistics import fmean, stdev
 
@@ -34,7 +33,7 @@ from trace_workflow.tables.csv_file import read_rows, render_csv
 from trace_workflow.tables.html_page import render_html
 from trace_workflow.tables.latex import render_latex
 from trace_workflow.tables.paper_comparison import compare_with_paper
-from trace_workflow.tables.reliability_selective import METRICS
+from trace_workflow.tables.robustness import POOLED_METRICS as METRICS
 from tracecal.estimators.estimator import Entry
 from tracecal.estimators.registry import ESTIMATORS, REPRESENTATIVE
 
@@ -128,7 +127,7 @@ def table(name, frame=None, study=STUDY, tasks=PAPER_TASKS, entries=COMPARED):
     means = averaged(name, own if frame is None else frame, study)
     settings = synthetic.settings(entries, LABELS, tasks, main=study)
     frames = synthetic.answered([MODEL], tasks) | {analysis: means}
-    return import_module(f"trace_workflow.tables.{name}").table(replace(settings, frames=frames))
+    return synthetic.make_of(name)(replace(settings, frames=frames))
 
 
 def lines(name, **changed):

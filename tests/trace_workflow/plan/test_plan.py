@@ -64,7 +64,8 @@ def test_each_module_takes_what_it_is_given(run_plan):
         function = getattr(import_module(result.module), name)
         inspect.signature(function).bind(**result.inputs, **pairs, **settings)
     for table in run_plan.tables.values():
-        assert [*inspect.signature(import_module(table.module).table).parameters] == ["study"]
+        function = getattr(import_module(table.module), table.function)
+        assert [*inspect.signature(function).parameters] == ["study"]
 
 
 @pytest.mark.parametrize("run_plan", PLANS.values(), ids=PLANS)

@@ -13,8 +13,6 @@ from tests.trace_workflow.tables.test_risk_coverage import control
 from trace_workflow.analyses.risk_coverage import risk_coverage
 from trace_workflow.config import paper
 from trace_workflow.plan.comparison import protocol_rows
-from trace_workflow.tables import cross_model, main_comparison, protocol_comparison
-from trace_workflow.tables import risk_coverage as risks
 from trace_workflow.tables.latex import render_latex
 from trace_workflow.tables.table import Column, Table
 from tracecal.estimators.estimator import Entry
@@ -43,8 +41,8 @@ def tables():
     settings = synthetic.settings(
         COMPARED, MODELS, TASKS, {"methods": protocol_rows(ESTIMATORS)}, main=main, cross=cross
     )
-    made = (main_comparison, cross_model, protocol_comparison, risks)
-    return [synthetic.made(module, frames, settings) for module in made]
+    names = "main_comparison cross_model protocol_comparison risk_coverage".split()
+    return [synthetic.made(name, frames, settings) for name in names]
 
 
 def cited(name, caption, keys):

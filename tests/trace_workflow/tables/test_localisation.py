@@ -7,7 +7,7 @@ from support import synthetic
 from trace_workflow.analyses.localisation import CHANCE, LOCALISATION, POINTERS
 from trace_workflow.analyses.part_scores import METRICS, PART, PART_SCORES, WHOLE
 from trace_workflow.figures.wrong_parts import NO_TRACE, NOTHING, draw, message
-from trace_workflow.tables import columns, localisation, part_scores
+from trace_workflow.tables import columns
 from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.html_page import render_html
 from trace_workflow.tables.latex import render_latex
@@ -50,15 +50,15 @@ def scores():
     return pl.DataFrame(rows, schema=PART_SCORES, orient="row")
 
 
-def made(module, frames, missing="unanswered"):
+def made(name, frames, missing="unanswered"):
     settings = synthetic.settings(
         ENTRIES, MODELS, TASKS, {"missing": {"facts": missing}}, parts=STUDY
     )
-    return synthetic.made(module, frames, settings)
+    return synthetic.made(name, frames, settings)
 
 
 def test_the_best_pointer_stands_first_and_every_answer_is_accounted_for():
-    table = made(localisation, {"localisation": pointed()})
+    table = made("localisation", {"localisation": pointed()})
     texts = [[cell.text for cell in row] for row in table.rows]
     assert texts[0] == ["Token of highest surprisal", "0.800", "0.750 to 0.850", "20"]
     assert texts[-1] == ["Window of peak risk", "–", "–", "0"], "which has no value"
@@ -68,12 +68,12 @@ def test_the_best_pointer_stands_first_and_every_answer_is_accounted_for():
     assert "50 answers, 3 without parts" in counted
     assert "30 of 90 parts are wrong, 4 more are missing" in counted
     assert counted.endswith("missing parts are left out.")
-    wrong = made(localisation, {"localisation": pointed()}, "wrong").notes[-1]
+    wrong = made("localisation", {"localisation": pointed()}, "wrong").notes[-1]
     assert wrong.endswith("count as wrong in the accuracy.")
 
 
 def test_a_parts_own_score_stands_beside_its_answers():
-    table = made(part_scores, {"part_scores": scores()})
+    table = made("part_scores", {"part_scores": scores()})
     first, second = ([cell.text for cell in row] for row in table.rows)
     assert first[1:] == ["0.800"] * 6 + ["0.600"] * 3
     assert second[1:] == ["0.700"] * 6 + ["–"] * 3
@@ -81,11 +81,12 @@ def test_a_parts_own_score_stands_beside_its_answers():
 
 
 @pytest.mark.parametrize(
-    ("module", "frame"), [(localisation, pointed), (part_scores, scores)], ids=["where", "scores"]
+    ("name", "frame"),
+    [("localisation", pointed), ("part_scores", scores)],
+    ids=["where", "scores"],
 )
-def test_they_are_written_and_every_column_is_described(module, frame):
-    name = module.__name__.rpartition(".")[2]
-    table = made(module, {name: frame()})
+def test_they_are_written_and_every_column_is_described(name, frame):
+    table = made(name, {name: frame()})
     assert "SeqLogP" in render_html(table) or "Window of peak risk" in render_html(table)
     assert render_latex(table) and render_csv(table)
     told = read_yaml(columns.COLUMNS)

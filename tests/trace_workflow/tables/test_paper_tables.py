@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from importlib import import_module
 
 import polars as pl
 import pytest
@@ -127,7 +126,7 @@ def made(name, frames=FRAMES):
     models = SHORT_MODELS if name == "cross_model_task_details" else MODELS
     studies = STUDIES if name == "ablation" else {"cross": CROSS} if cross else {"main": MAIN}
     settings = synthetic.settings(entries, models, SHORT_TASKS if cross else TASKS, more, **studies)
-    made = synthetic.made(import_module(f"trace_workflow.tables.{module}"), frames, settings)
+    made = synthetic.made(module, frames, settings)
     return replace(made, name=name)
 
 

@@ -6,7 +6,7 @@ from support import synthetic
 from trace_workflow.config import paper
 from trace_workflow.plan.comparison import protocol_rows
 from trace_workflow.tables.csv_file import render_csv
-from trace_workflow.tables.protocol_comparison import ASSUMPTIONS, table
+from trace_workflow.tables.protocol import ASSUMPTIONS, protocol_comparison
 from tracecal.estimators.registry import ESTIMATORS
 
 
@@ -24,6 +24,8 @@ def test_families_share_a_row_variants_have_none_and_trace_stands_last():
     methods = [row["method"] for row in rows]
     assert len(methods) == len(set(methods))
     assert not {"seq_logp", "learned_dml", "beam_ratio"} & set(methods)
-    made = table(replace(synthetic.settings([], {}, {}, {"methods": rows}), frames={}))
+    made = protocol_comparison(
+        replace(synthetic.settings([], {}, {}, {"methods": rows}), frames={})
+    )
     assert made.frame["method"].to_list()[-len(made.groups[-1].rows) :] == ["trace", "trace_plus"]
     assert render_csv(made).startswith("method,label," + ",".join(ASSUMPTIONS))

@@ -17,13 +17,12 @@ from trace_workflow.config import paper
 from trace_workflow.figures import figure_style
 from trace_workflow.figures.spike_evidence import draw as spike_evidence
 from trace_workflow.figures.spike_evidence import message
-from trace_workflow.tables import spike_modeling as modeling_module
-from trace_workflow.tables import spike_strata as strata_module
+from trace_workflow.tables import spikes
 from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.html_page import render_html
 from trace_workflow.tables.latex import render_latex
 from trace_workflow.tables.paper_comparison import compare_with_paper
-from trace_workflow.tables.spike_modeling import FEATURE_SETS
+from trace_workflow.tables.spikes import FEATURE_SETS
 from tracecal.calibration.resampling import Resampling
 
 PAPER = paper.read()
@@ -38,7 +37,7 @@ def spike_strata_table(frame, models, tasks, study):
     main = study | {"model": next(iter(models))}
     settings = synthetic.settings([], models, tasks, main=main)
     frames = synthetic.answered(models, tasks) | {"spike_strata": frame}
-    return strata_module.table(replace(settings, frames=frames))
+    return spikes.spike_strata(replace(settings, frames=frames))
 
 
 def spike_modeling_table(frame, models, tasks, study):
@@ -46,7 +45,7 @@ def spike_modeling_table(frame, models, tasks, study):
     means = average_over_splits(frame, ["model", "tasks", "features", "metric"])
     settings = synthetic.settings([], models, tasks, main=main)
     frames = synthetic.answered(models, tasks) | {"spike_modeling_averages": means}
-    return modeling_module.table(replace(settings, frames=frames))
+    return spikes.spike_modeling(replace(settings, frames=frames))
 
 
 def scoped(frame, model="tiny_a", tasks=TASKS):

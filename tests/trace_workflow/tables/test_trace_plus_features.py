@@ -9,12 +9,12 @@ import pytest
 from support import synthetic
 from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.latex import render_latex
-from trace_workflow.tables.trace_plus_features import DEFINITIONS, table
+from trace_workflow.tables.protocol import DEFINITIONS, trace_plus_features
 from tracecal.estimators.feature_sets import LIKELIHOOD, TRACE_PLUS_FEATURES
 from tracecal.estimators.registry import ESTIMATORS
 from tracecal.features.features import answer_features
 
-TABLE = table(
+TABLE = trace_plus_features(
     replace(
         synthetic.settings([], {}, {}, {"features": TRACE_PLUS_FEATURES, "excluded": LIKELIHOOD}),
         frames={},

@@ -19,6 +19,7 @@ def comparison_table(
     studies: Sequence[str] = ("main",),
     short_models: bool = False,
     made_by: str = "",
+    function: str = "table",
     of_subset: bool = False,
     **more: Any,
 ) -> PlannedTable:
@@ -43,6 +44,7 @@ def comparison_table(
         estimators=estimators,
         more=settings | more,
         made_by=made_by,
+        function=function,
         short_models=short_models,
         of_subset=of_subset,
     )
@@ -172,14 +174,15 @@ def _tables_of_few_estimators(run: Run) -> Iterator[PlannedTable]:
 
 def _protocol_tables(run: Run) -> Iterator[PlannedTable]:
     """The needs of estimators, and the features of TRACE+."""
-    yield PlannedTable(
-        "protocol_comparison", studies=(), more={"methods": protocol_rows(run.selection.chosen)}
-    )
-    yield PlannedTable(
-        "trace_plus_features",
-        studies=(),
-        more={"features": list(TRACE_PLUS_FEATURES), "excluded": list(LIKELIHOOD)},
-    )
+    options = {
+        "protocol_comparison": {"methods": protocol_rows(run.selection.chosen)},
+        "trace_plus_features": {
+            "features": list(TRACE_PLUS_FEATURES),
+            "excluded": list(LIKELIHOOD),
+        },
+    }
+    for name, more in options.items():
+        yield PlannedTable(name, studies=(), more=more, made_by="protocol", function=name)
 
 
 def protocol_rows(estimators: Iterable[Estimator]) -> list[dict[str, str]]:

@@ -87,12 +87,12 @@ class Figure(Result):
 
 @dataclass(frozen=True)
 class PlannedTable:
-    """tables/<name>.{tex,csv,html}: what `table(study)` of a module returns.
+    """tables/<name>.{tex,csv,html}: what a `function(study)` of a module returns.
 
     The study has the frames of `analyses`, the `studies` with their labels, the
     `estimators`, and `more`. The module of `trace_workflow.tables` has the table's name, or is
-    `made_by`. A table `of_subset` reads the analyses of a subset of the answers,
-    analyses/subset_<name>.parquet.
+    `made_by`, where the `function` of one of several tables has the table's name. A table
+    `of_subset` reads the analyses of a subset of the answers, analyses/subset_<name>.parquet.
     """
 
     name: str
@@ -101,6 +101,7 @@ class PlannedTable:
     estimators: Sequence[Estimator] = ()
     more: Mapping[str, object] = field(default_factory=dict)
     made_by: str = ""
+    function: str = "table"
     short_models: bool = False
     of_subset: bool = False
 

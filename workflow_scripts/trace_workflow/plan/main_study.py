@@ -55,13 +55,21 @@ def _spikes(run: Run) -> Iterator[Result | PlannedTable]:
     for name in ("spike_strata", "spike_quintiles"):
         settings = {"bootstrap": run.bootstrap, "name": name}
         yield _of_pairs(name, "features labels tasks", settings, made_by="spike_strata")
-    yield comparison_table(run, "spike_strata", "spike_strata", estimators=[], weights=0)
+    spikes = {"estimators": [], "made_by": "spikes"}
+    yield comparison_table(
+        run, "spike_strata", "spike_strata", **spikes, function="spike_strata", weights=0
+    )
     method = {"method": run.config.calibration.method}
     yield _of_pairs("spike_modeling", "features labels splits", method)
     yield _averages("spike_modeling", "average_pooled", what="features")
     # Its largest set of features is that of decayed entropies and surprisals.
     yield comparison_table(
-        run, "spike_modeling", "spike_modeling_averages", estimators=[], weights=4
+        run,
+        "spike_modeling",
+        "spike_modeling_averages",
+        **spikes,
+        function="spike_modeling",
+        weights=4,
     )
     yield Figure(
         "spike_evidence",
@@ -113,7 +121,14 @@ def _representative(run: Run) -> Iterator[Result | PlannedTable]:
             named_baseline=run.config.study.named_baseline,
         )
     for name in ("calibration_size", "reliability_selective", "length_stratified"):
-        yield comparison_table(run, name, f"{name}_averages", estimators=representative)
+        yield comparison_table(
+            run,
+            name,
+            f"{name}_averages",
+            estimators=representative,
+            made_by="robustness",
+            function=name,
+        )
     yield Figure(
         "robustness_panels",
         {
