@@ -120,6 +120,10 @@ MADE_BY = {
         ("calibration_size", "reliability_selective", "length_stratified"), "robustness"
     ),
     **dict.fromkeys(("protocol_comparison", "trace_plus_features"), "protocol"),
+    **dict.fromkeys(
+        ("cross_model_best_estimators", "cross_model_task_details"), "cross_model_details"
+    ),
+    **dict.fromkeys(("localisation", "part_scores"), "parts"),
 }
 
 

@@ -2,7 +2,6 @@
 
 import warnings
 from dataclasses import replace
-from importlib import import_module
 from xml.etree import ElementTree
 
 import polars as pl
@@ -320,27 +319,24 @@ def test_the_script_makes_a_table_by_its_name(table, study, plain, tmp_path):
     frames = synthetic.frames(METRICS, ENTRIES, **study) | {"accuracy": synthetic.accuracy()}
     for name, frame in frames.items():
         frame.write_parquet(tmp_path / f"{name}.parquet")
-    kinds = ("tex", "csv", "html")
+    kinds, make = ("tex", "csv", "html"), synthetic.make_of(table)
     run_script(
         "write_table.py",
         tmp_path,
         input={name: tmp_path / f"{name}.parquet" for name in frames},
         output={kind: tmp_path / f"out.{kind}" for kind in kinds},
         params={
-            "module": f"trace_workflow.tables.{table}",
-            "function": "table",
+            "module": make.__module__,
+            "function": make.__name__,
             "estimators": [entry._asdict() for entry in ENTRIES],
             "words": {"title": "Title", "caption": "Caption."},
             "settings": {"models": MODELS, "tasks": TASKS, "studies": study, "options": OPTIONS},
             "as_printed": plain,
         },
-        modules=(f"trace_workflow.tables.{table}",),
+        modules=(make.__module__,),
         table=table,
     )
-    module = import_module(f"trace_workflow.tables.{table}")
-    wanted = module.table(
-        replace(synthetic.settings(ENTRIES, MODELS, TASKS, **study), frames=frames)
-    )
+    wanted = make(replace(synthetic.settings(ENTRIES, MODELS, TASKS, **study), frames=frames))
     wanted = as_in_paper(wanted) if plain else wanted
     assert (tmp_path / "out.csv").read_text() == render_csv(wanted)
     assert all((tmp_path / f"out.{kind}").stat().st_size > 500 for kind in kinds)

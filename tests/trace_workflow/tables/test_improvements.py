@@ -12,11 +12,11 @@ from support import synthetic
 from support.synthetic import ENTRIES, MODELS, TASKS, rows
 from trace_workflow.analyses.comparisons import COMPARISONS
 from trace_workflow.config import paper
-from trace_workflow.tables import (
-    cross_model,
+from trace_workflow.tables import main_comparison
+from trace_workflow.tables.cross_model import table as cross_model
+from trace_workflow.tables.cross_model_details import (
     cross_model_best_estimators,
     cross_model_task_details,
-    main_comparison,
 )
 from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.html_page import render_html
@@ -77,9 +77,7 @@ def cross(make, entries=SMALL, intervals=INTERVALS, frame=None):
 def made(make, frame, intervals, entries, models, tasks, study):
     frames = synthetic.frames(frame, entries, intervals, cross=study)
     frames["accuracy"] = synthetic.accuracy(study["models"], tasks)
-    return make.table(
-        replace(synthetic.settings(entries, models, tasks, cross=study), frames=frames)
-    )
+    return make(replace(synthetic.settings(entries, models, tasks, cross=study), frames=frames))
 
 
 def lines(table):
@@ -287,7 +285,7 @@ def test_every_published_value_finds_its_place(make):
     frame = synthetic.study(labels, PAPER_TASKS, splits=3)
     study = {"models": sorted(labels), "tasks": sorted(PAPER_TASKS)}
     table = made(make, frame, synthetic.intervals(), ENTRIES, labels, PAPER_TASKS, study)
-    name = make.__name__.rpartition(".")[2]
+    name = make.__name__
     beside = compare_with_paper(name, lines(table), PAPER[name])
     assert not any("Not compared" in note for note in beside.notes)
     verdicts = [row["exceeds"] for row in lines(beside) if not row["column"].endswith("_id")]

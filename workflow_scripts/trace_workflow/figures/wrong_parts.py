@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from trace_workflow.analyses.localisation import CHANCE, POINTERS
 from trace_workflow.figures import figure_style as style
-from trace_workflow.tables.localisation import POINTER_NAMES
+from trace_workflow.tables.parts import POINTER_NAMES
 from trace_workflow.tables.study_results import rows_by
 
 ROW, HEIGHT = 0.24, 1.3  # inches: for each pointer, and for the rest of a panel

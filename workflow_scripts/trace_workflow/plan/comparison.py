@@ -214,10 +214,16 @@ def _cross_study(run: Run) -> Iterator[PlannedTable | Figure]:
         "named_baseline": run.config.study.named_baseline,
     }
     yield comparison_table(run, "cross_model", "improvements", **over_models)
-    yield comparison_table(
-        run, "cross_model_task_details", "improvements", **over_models, short_models=True
-    )
-    yield comparison_table(run, "cross_model_best_estimators", "improvements", **over_models)
+    for name, short in (("task_details", True), ("best_estimators", False)):
+        yield comparison_table(
+            run,
+            f"cross_model_{name}",
+            "improvements",
+            **over_models,
+            made_by="cross_model_details",
+            function=f"cross_model_{name}",
+            short_models=short,
+        )
     study = {"study": run.study["cross"]}
     yield Figure("model_landscape", {"means": AVERAGES}, _compared_with_labels(run) | study)
 

@@ -31,9 +31,11 @@ def results(run: Run) -> Iterator[Result | PlannedTable]:
         {"scored": estimators.scored.ids, "learned": estimators.learned.ids} | bootstrap,
         pairs="parts",
     )
-    missing = {"missing": run.missing_parts}
-    yield PlannedTable("localisation", ["localisation"], studies=["parts"], more=missing)
-    yield PlannedTable("part_scores", ["part_scores"], studies=["parts"], estimators=estimators)
+    for name, more in {
+        "localisation": {"more": {"missing": run.missing_parts}},
+        "part_scores": {"estimators": estimators},
+    }.items():
+        yield PlannedTable(name, [name], studies=["parts"], made_by="parts", function=name, **more)
     yield Figure(
         "wrong_parts",
         {"pointed": analysed("localisation")},
