@@ -63,6 +63,7 @@ def test_the_page_of_speed_has_the_works_that_have_a_peer():
     assert "a load of 0.2 to 0.8: quiet." in lines[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("area", "small"),
     [

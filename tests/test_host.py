@@ -45,6 +45,7 @@ MODULES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("libraries", "modules"),
     [

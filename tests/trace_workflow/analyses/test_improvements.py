@@ -223,6 +223,7 @@ def covered(found, metric, truth):
     return interval["low"] <= truth <= interval["high"]
 
 
+@pytest.mark.slow
 def test_intervals_of_a_fixed_difference_cover_it_as_often_as_they_say():
     # Scores are normal with means 0 and d: AUROC = Phi(d / sqrt 2). Three copies of each answer
     # make a group; were they drawn one by one, intervals would be too short by sqrt 3.

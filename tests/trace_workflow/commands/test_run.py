@@ -64,6 +64,7 @@ def test_a_setting_that_is_no_value(tmp_path, setting):
     assert ended.stderr.startswith("error: ") and "Traceback" not in ended.stderr
 
 
+@pytest.mark.slow
 def test_a_setting_that_yaml_reads_as_a_number(tmp_path):
     ended = start(tmp_path, "--config", "run=2026_01")
     where = f"error: {SMOKE}, --config run=2026_01: run: "
@@ -146,6 +147,7 @@ def test_results_of_another_configuration_without_a_record_are_noticed(
     assert is_copied([], tmp_path, "run: b\n"), "until all of them were found to be its own"
 
 
+@pytest.mark.slow
 def test_copied_results_are_named_and_verified(tmp_path):
     """As `cp -a results/a results/b`; only the resolved configuration is made here."""
     for name in MADE_FROM:

@@ -53,7 +53,10 @@ def folders(tmp_path_factory):
     return made
 
 
-@pytest.mark.parametrize("architecture", ["llama", "gemma2", "qwen2_moe"])
+FURTHER = [pytest.param(name, marks=pytest.mark.slow) for name in ("gemma2", "qwen2_moe")]
+
+
+@pytest.mark.parametrize("architecture", ["llama", *FURTHER])
 def test_two_processes_give_what_one_gives(folders, architecture):
     folder, shapes = folders / architecture, []
     expected = on_model(everything, folder, LOADING, 1)
@@ -97,6 +100,7 @@ def test_layers_are_shared_where_heads_and_weights_allow_it(
     assert on_model(lambda model: model, tmp_path, loading, 1) == "one device"
 
 
+@pytest.mark.slow
 def test_where_another_process_fails_the_job_ends(folders):
     program = (
         "from tests.trace_workflow.models import test_parallel as t; "

@@ -16,6 +16,8 @@ from support.checkout import MADE_FROM, repository_files
 from support.labelled_answers import answers
 from support.wheel import REPOSITORY, install
 
+pytestmark = pytest.mark.wheel
+
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
@@ -93,7 +95,6 @@ def interpreter(name):
     return None
 
 
-@pytest.mark.wheel
 @pytest.mark.parametrize("versions", ["newest", "lowest"])
 @pytest.mark.parametrize("python", ["python3.11", "python3.12", "python3.13"])
 def test_it_is_installed_and_used_in_an_empty_environment(installed, tmp_path, python, versions):

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from support.client import Client
 
 COMMITS = "https://huggingface.co/{}/commits/main"
@@ -66,6 +68,7 @@ def test_what_is_wrong_is_said_in_a_sentence(hub, client, tmp_path, model_files)
     assert not (tmp_path / "m").exists()
 
 
+@pytest.mark.slow
 def test_without_a_network_the_way_out_is_named(hub, tmp_path):
     for client in (
         Client("http://127.0.0.1:9", tmp_path / "hf"),
@@ -94,6 +97,7 @@ def test_a_disk_that_is_too_small_is_told_before_the_download(hub, client, tmp_p
     assert not any(shard in path or "/cdn/" in path for path in hub.asked)
 
 
+@pytest.mark.slow
 def test_a_gated_model_names_its_licence_and_the_token_leaks_nowhere(
     hub, client, tmp_path, model_files
 ):
