@@ -111,6 +111,23 @@ def test_a_threshold_is_on_the_ranking_score(ranked_content, calibrator):
     assert 0 < expected.sum() < 50
 
 
+def test_an_answer_at_the_threshold_is_kept_and_one_just_below_is_not(calibrator):
+    """A threshold is the score of the last labelled answer that was counted as kept."""
+    names = [name.removeprefix("features.") for name in calibrator.columns]
+    x = answer_features(answers(50, seed=2)).select(names).to_numpy()
+    x = x[calibrator.ranking_score(x).argsort()[24:27]]
+    control = calibrator.control
+    (rate, *_) = calibrator.thresholds
+    _, middle, _ = calibrator.ranking_score(x)
+    for threshold, kept in (
+        (middle, [False, True, True]),
+        (np.nextafter(middle, 1), [False, False, True]),
+    ):
+        moved = [entry.model_copy(update={"threshold": threshold}) for entry in control.thresholds]
+        changed = replace(calibrator, control=control.model_copy(update={"thresholds": moved}))
+        assert changed.keeps(x, rate).tolist() == kept
+
+
 def test_an_untested_error_rate_is_refused(calibrator):
     with pytest.raises(InputError, match=r"not tested for an error rate of 0\.123; tested: 0\.05,"):
         score_answer(calibrator, [0.1], [0.1], 0.123)
