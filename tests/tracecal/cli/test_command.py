@@ -256,6 +256,18 @@ def test_scores_keep_the_order_of_the_file_and_csv_cells_are_no_formulas(files, 
     assert ids == ["z", "'=1+1", "b", "'-2", "'@c", "a"]
 
 
+def test_a_score_that_decides_about_no_answer_ends_with_4_and_says_why(files, caplog):
+    assert main([*CALIBRATE, "--error-rate", "0.01"]) == 0, "a calibrator that guarantees nothing"
+    assert main([*SCORE, "--output", "s.jsonl"]) == 0, "no decision was asked for"
+    caplog.clear()
+    with pytest.raises(SystemExit) as status:
+        main([*SCORE, "--error-rate", "0.01", "--output", "decided.jsonl"])
+    assert status.value.code == 4
+    assert pl.read_ndjson("decided.jsonl")["keep"].null_count() == 6
+    said = caplog.messages[-1]
+    assert said.startswith("no answer has a decision, kept or not: ") and "needs at least 230" in said
+
+
 def test_confidence_is_written_beside_the_rows_of_a_file(files, caplog):
     main(CALIBRATE)
     samples = [{"doc_id": one, "resps": [["x"]], "filter": "none"} for one in ("b", "missing", "z")]

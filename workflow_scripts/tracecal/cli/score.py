@@ -7,17 +7,21 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 import tracecal
 from tracecal.answers.reading import Reading
 from tracecal.cli.command import command
 from tracecal.cli.options import reading_options
-from tracecal.errors import InputError
+from tracecal.errors import InputError, some_of
 from tracecal.io.log import LOGGER
 
 if TYPE_CHECKING:
     import polars as pl
 
     from tracecal.calibrator.predictor import Predictor
+
+UNDECIDED = 4  # status where no answer has a decision
 
 
 @command(
@@ -41,7 +45,8 @@ def score(
 ) -> None:
     """Write a probability for each answer of a file.
 
-    Rows keep their order. A text in .csv that a spreadsheet would execute begins with '.
+    Rows keep their order. A text in .csv that a spreadsheet would execute begins with '. The
+    command ends with 4 where no answer has a decision at the target that you ask for.
 
     Parameters
     ----------
@@ -90,6 +95,19 @@ def score(
             LOGGER.warning("%d rows of %s are not in %s", unscored, beside, answers)
     else:
         write_scores(scores, output)
+    has_target = options.get("error_rate") is not None or options.get("recall") is not None
+    if has_target and (reason := explain_no_decision(scores)) is not None:
+        LOGGER.error("no answer has a decision, kept or not: %s", reason)
+        raise typer.Exit(UNDECIDED)
+
+
+def explain_no_decision(scores: "pl.DataFrame") -> str | None:
+    """Why no answer, or part of one, has a decision; None where one has."""
+    if "keep" not in scores.columns:
+        scores = scores.select("parts").explode("parts").drop_nulls().unnest("parts")
+    if scores["keep"].count():
+        return None
+    return some_of([*scores["reason"].drop_nulls().unique().sort()])
 
 
 def expected_error_rate(scores: "pl.DataFrame") -> float | None:
