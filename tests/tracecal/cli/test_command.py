@@ -265,7 +265,9 @@ def test_a_score_that_decides_about_no_answer_ends_with_4_and_says_why(files, ca
     assert status.value.code == 4
     assert pl.read_ndjson("decided.jsonl")["keep"].null_count() == 6
     said = caplog.messages[-1]
-    assert said.startswith("no answer has a decision, kept or not: ") and "needs at least 230" in said
+    assert (
+        said.startswith("no answer has a decision, kept or not: ") and "needs at least 230" in said
+    )
 
 
 def test_confidence_is_written_beside_the_rows_of_a_file(files, caplog):

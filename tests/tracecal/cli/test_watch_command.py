@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import signal
 import sqlite3
 import subprocess
@@ -60,17 +61,63 @@ def names(n, first=0):
     return [f"a{place}" for place in range(first, first + n)]
 
 
+def alarmed(command):
+    """Whether the command ends as after an alarm."""
+    with pytest.raises(SystemExit) as status:
+        main(command)
+    return status.value.code == 3
+
+
 def test_traffic_like_the_calibrations_raises_no_alarm_and_other_traffic_does(folder, capsys):
     assert main([*WATCH, "--answers", "same.jsonl"]) == 0
     told = capsys.readouterr().out
     assert "400 of 400 answers watched, one of each request" in told
     assert told.endswith("no alarm\n")
-    assert main([*WATCH, "--answers", "other.jsonl"]) == 0
+    assert alarmed([*WATCH, "--answers", "other.jsonl"])
     told = capsys.readouterr().out
     assert "800 of 800 answers watched" in told
     assert "400 answers new, 400 of them watched" in told
     assert "independent of one another" in told
     assert "ALARM: the probability changed: noticed at answer" in told
+
+
+def test_after_an_alarm_three_lines_say_what_changed_where_and_what_to_do(folder, capsys):
+    files = ("same.jsonl", "other.jsonl")
+    rows = [json.loads(line) for name in files for line in Path(name).read_text().splitlines()]
+    began = 1_772_323_200  # 1 March 2026
+    timed = [row | {"created": began + 3600 * place} for place, row in enumerate(rows)]
+    Path("log.jsonl").write_text("\n".join(map(json.dumps, timed)))
+    assert alarmed([*WATCH, "--answers", "log.jsonl"])
+    told = capsys.readouterr().out.splitlines()
+    changed, where, advice = told[-3:]
+    numbers = re.fullmatch(
+        r"changed: mean probability (\S+) before answer (\d+), (\S+) since; (\d+) % kept, (\d+) % since",
+        changed,
+    )
+    before, place, since, kept_before, kept_since = map(float, numbers.groups())
+    _, stored_answers, _ = content_of()
+    by_place = {row[1]: row for row in stored_answers}
+    parts = [
+        np.array([by_place[n][2:] for n in span], dtype=float)
+        for span in (range(1, int(place)), range(int(place), 801))
+    ]
+    assert 380 < place < 420, "the second half is other"
+    assert [before, since] == pytest.approx([part[:, 0].mean() for part in parts], abs=5e-4)
+    shares = [100 * np.nanmean(part[:, 2]) for part in parts]
+    assert [kept_before, kept_since] == pytest.approx(shares, abs=0.51)
+    assert where.startswith(f"where: log.jsonl, answer {by_place[int(place)][0]!r} of 2026-03-1")
+    assert where.endswith("UTC; the file is from 2026-03-01 00:00 to 2026-04-03 07:00")
+    assert advice.startswith("to do: ") and "new --state" in advice
+    assert alarmed([*WATCH, "--answers", "same.jsonl"]), "an alarm stays"
+    assert "watched in an earlier call" in capsys.readouterr().out
+
+
+def test_traffic_that_is_unlike_from_the_first_answer_is_compared_with_the_calibration(
+    folder, capsys
+):
+    assert alarmed([*WATCH, "--answers", "other.jsonl"])
+    changed, where, _ = capsys.readouterr().out.splitlines()[-3:]
+    assert "in the calibration" in changed and "answer 'othernewa0000'" in where
 
 
 def test_a_file_that_is_read_again_changes_nothing(folder, capsys):
@@ -279,9 +326,16 @@ def test_labels_of_a_file_raise_an_alarm(folder, capsys, caplog):
     lines = [json.dumps({"id": f"newa{place:04}", "correct": False}) for place in range(300)]
     Path("labels.jsonl").write_text("\n".join([*lines, '{"id": "newa0001", "correct": null}', "{"]))
     capsys.readouterr()
-    assert main([*WATCH, "--answers", "same.jsonl", "--labels", "labels.jsonl"]) == 0
+    assert alarmed([*WATCH, "--answers", "same.jsonl", "--labels", "labels.jsonl"])
     told = capsys.readouterr().out
     assert "ALARM: the error rate among kept answers is above 0.5" in told
+    changed, advice = told.splitlines()[-2:]
+    n_wrong = sum(use == "used" for *_, use in content_of()[2])
+    assert (
+        changed
+        == f"changed: {n_wrong} of {n_wrong} judged answers that were kept are wrong (100 %)"
+    )
+    assert advice.startswith("to do: ")
     assert "1 invalid row(s): line 302" in caplog.text
 
 

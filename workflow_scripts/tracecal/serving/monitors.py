@@ -18,6 +18,7 @@ from tracecal.errors import InputError, some_of
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import parse
 from tracecal.serving.monitoring import messages, traffic
+from tracecal.serving.monitoring.changes import WatchedFile, change_lines
 from tracecal.serving.monitoring.database import AddedCounts, StateDatabase
 from tracecal.serving.monitoring.settings import (
     ANSWERS_PER_ALARM,
@@ -93,6 +94,7 @@ class Monitors:
             LOGGER.warning("%s", warning)
         self._alarm_settings = traffic.alarm_settings(self._fitted, self._settings, error_rate)
         self._answer_counts, self._label_counts = AddedCounts(), AddedCounts()
+        self._file: WatchedFile | None = None
         if Path(state).exists():
             _ = self._database  # refuses another calibrator's state now
 
@@ -170,6 +172,7 @@ class Monitors:
         keys_or_requests = [key or request for key, request in zip(keys, requests, strict=True)]
         counts = self._database.add_in_batches(ids, batch, keys_or_requests, choices)
         self._answer_counts += counts
+        self._file = WatchedFile(source.source, ids, source.frame["created"])
         return counts
 
     def judge(
@@ -251,4 +254,5 @@ class Monitors:
         ...     print(monitors.summary().splitlines()[-1])
         no alarm
         """
-        return messages.summary(self._database, self._answer_counts, self._label_counts)
+        changes = change_lines(self._database, self._fitted.reference, self._file)
+        return messages.summary(self._database, self._answer_counts, self._label_counts, changes)

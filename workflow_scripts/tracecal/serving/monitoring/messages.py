@@ -1,6 +1,6 @@
 """What the monitors say: alarms, warnings and the summary of a state."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tracecal.calibrator.predictor import Predictor
 from tracecal.serving.monitoring.batch import MONITORS
@@ -95,8 +95,13 @@ def reference_warnings(predictor: Predictor, settings: MonitorSettings) -> Itera
         )
 
 
-def summary(database: StateDatabase, answers: AddedCounts, labels: AddedCounts) -> str:
-    """Return what `tracecal watch` prints: counts, evidence, warnings and alarms."""
+def summary(
+    database: StateDatabase,
+    answers: AddedCounts,
+    labels: AddedCounts,
+    changes: Iterable[str] = (),
+) -> str:
+    """Return what `tracecal watch` prints: counts, evidence, warnings, alarms and `changes`."""
     state = database.state
     lines = [watched_sentence(state), *_count_lines(database.counts(), answers, labels)]
     for name, monitor in state.all_monitors.items():
@@ -112,7 +117,7 @@ def summary(database: StateDatabase, answers: AddedCounts, labels: AddedCounts) 
     if warning := dependence_warning(database):
         lines.append(f"WARNING: {warning}")
     alarms = [f"ALARM: {sentence}" for sentence in alarm_sentences(state)]
-    return "\n".join([*lines, *(alarms or ["no alarm"])])
+    return "\n".join([*lines, *(alarms or ["no alarm"]), *changes])
 
 
 def _count_lines(
