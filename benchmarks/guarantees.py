@@ -20,7 +20,7 @@ from scipy.special import logit
 
 from tracecal.calibration.bets import betting_test
 from tracecal.calibration.fits import fit_all
-from tracecal.calibration.guarantees.error_rate import GroupedScores, find_thresholds
+from tracecal.calibration.guarantees.error_rate import find_thresholds
 from tracecal.calibration.guarantees.fixed_score import fit_fixed_score
 from tracecal.calibration.guarantees.sequence import fitted_sequence
 from tracecal.calibration.guarantees.sides import FIT_SHARE
@@ -107,9 +107,9 @@ def _line(
     fitted: np.ndarray | None = None,
 ) -> Kept:
     wrong = ~draw.answers.correct[tested]
-    others = score[draw.others] if unlabelled else []
+    others = score[draw.others] if unlabelled else score[:0]
     chooses = None if fitted is None else (score[fitted], ~draw.answers.correct[fitted])
-    scores = GroupedScores.of_single(score[tested]), wrong, GroupedScores.of_single(others)
+    scores = score[tested], wrong, others
 
     def kept(rate: float) -> np.ndarray:
         (test,) = find_thresholds(*scores, [rate], LEVEL, with_forecast=False, fitted=chooses)

@@ -44,7 +44,6 @@ def keep(labelled: pl.DataFrame, new: pl.DataFrame, rates: Sequence[float]) -> l
         columns = training.estimators.get(control.ranked_by, columns)
         score = probabilities(new.select(columns), [control.fit])[0]
         decided = np.array([reason is None for reason in undecided(new, columns, data)])
-        decided &= new["size"].to_numpy() <= control.largest_group
         (entry,) = control.thresholds
         least = math.inf if entry.threshold is None else entry.threshold
         masks.append(decided & (score >= least))

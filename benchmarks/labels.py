@@ -16,7 +16,7 @@ import sys
 import numpy as np
 from scipy.special import expit
 
-from tracecal.calibration.guarantees.error_rate import GroupedScores, find_thresholds
+from tracecal.calibration.guarantees.error_rate import find_thresholds
 from tracecal.labelling.sequential import NoMoreLabels, search_threshold
 
 ANSWERS, TARGET, DELTA, DRAWS = 4000, 0.1, 0.1, 60
@@ -99,10 +99,7 @@ def random_labels(
     """The same of a random sample, which tests as for a calibrator."""
     drawn = np.random.default_rng([seed, 2]).permutation(len(score))[:most]
     others = np.setdiff1d(np.arange(len(score)), drawn)
-    single = GroupedScores.of_single
-    (found,) = find_thresholds(
-        single(score[drawn]), wrong[drawn], single(score[others]), [TARGET], DELTA
-    )
+    (found,) = find_thresholds(score[drawn], wrong[drawn], score[others], [TARGET], DELTA)
     kept = score >= found.threshold if found.threshold is not None else np.zeros(len(score), bool)
     error = wrong[kept].mean() if kept.any() else 0.0
     kept[drawn] = ~wrong[drawn]

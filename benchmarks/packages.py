@@ -191,7 +191,7 @@ class Simulation:
     population: GroupPopulation
 
     def draw(self, rng: np.random.Generator, groups: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Answers as `tracecal.read_answers` gives them, and their `size`, `risk` and `wrong`."""
+        """Answers as `tracecal.read_answers` gives them, and their `risk` and `wrong`."""
         drawn = self.population.draw(rng, groups)
         names = [f"{rng.integers(2**62)}.{place}" for place in range(len(drawn.group))]
         confidence = ndtr(drawn.score)
@@ -207,7 +207,6 @@ class Simulation:
         truth = pl.DataFrame(
             {
                 "confidence": confidence,
-                "size": np.bincount(drawn.group)[drawn.group],
                 "group": drawn.group,
                 "risk": drawn.risk,
                 "wrong": drawn.wrong,

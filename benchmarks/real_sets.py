@@ -58,12 +58,9 @@ class AnswerSet:
 
     @cached_property
     def with_inputs(self) -> pl.DataFrame:
-        """`frame` with the `size` of each answer's group and all features and scores of traces."""
-        size = pl.Series("size", np.bincount(self.groups)[self.groups])
+        """`frame` with all features and scores of traces."""
         inputs = compute_inputs(self.frame, TRACE_INPUTS)
-        return self.frame.with_columns(size).join(
-            inputs, on="example_id", maintain_order="left", validate="1:1"
-        )
+        return self.frame.join(inputs, on="example_id", maintain_order="left", validate="1:1")
 
     @cached_property
     def correct(self) -> np.ndarray:

@@ -8,7 +8,7 @@
 #                                    -> {metrics,languages}/{model}/{task}.parquet
 # collect_metrics  metrics/ and languages/ of all pairs
 #                                    -> metrics.parquet, analyses/languages.parquet
-# control_risk     work/calibrators/, scores/, features/, labels/: {model}/{task}; splits/{task}.parquet,
+# control_risk     work/calibrators/, traces/, scores/, features/, labels/: {model}/{task}; splits/{task}.parquet,
 #                  rows of the task -> calibrators/{model}/{task}.json
 #
 # join_scores_of_subset, calibrate_on_subset, measure_on_subset and collect_metrics_of_subset do the
@@ -115,6 +115,7 @@ rule control_risk:
     """Find the thresholds that keep the target error rates."""
     input:
         calibrators="<results>/work/calibrators/{model}/{task}.json",
+        traces="<results>/traces/{model}/{task}.arrow",
         scores="<results>/scores/{model}/{task}.parquet",
         features="<results>/features/{model}/{task}.parquet",
         labels="<results>/labels/{model}/{task}.parquet",
@@ -134,7 +135,6 @@ rule control_risk:
             "control_risk.py",
             error_rates=list(CONFIG.risk_control.error_rates),
             confidence=CONFIG.risk_control.confidence,
-            largest_group=CONFIG.risk_control.largest_group,
             part_names=pooled_parts,
         ),
     script:

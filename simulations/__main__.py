@@ -27,6 +27,8 @@ from tracecal.io.log import LOGGER
 RUNS = 2000
 CLAIMS: dict[str, Callable[[int], Iterator[Claim]]] = {
     "guarantees": guarantees.claims,
+    "units": guarantees.unit_claims,
+    "renamed": guarantees.renamed_claims,
     "lines": lines.claims,
     "line_groups": lines.group_claims,
     "recall": lines.recall_claims,

@@ -87,12 +87,12 @@ def find_threshold(
     answers: SimulatedAnswers,
     rate: float,
     population: PopulationKind,
-    largest_group: int,
     max_labels: int,
     rng: np.random.Generator,
 ) -> float | None:
     """The threshold that is guaranteed after at most `max_labels`."""
-    order = draw_test_order(answers.group, population, largest_group, rng)
+    group = answers.group if population == "further" else np.arange(len(answers.group))
+    order = draw_test_order(group, rng)
     labelled: set[int] = set()
 
     def is_wrong(index: int) -> bool:
@@ -105,9 +105,23 @@ def find_threshold(
     return search_threshold(answers.score[order], is_wrong, rate, level, population).threshold
 
 
-def is_broken(wrong: np.ndarray, score: np.ndarray, threshold: float | None, rate: float) -> bool:
-    """Whether more than a share `rate` of the kept answers is wrong; `wrong` may be a risk."""
-    return threshold is not None and wrong[score >= threshold].mean() > rate + 1e-12
+def is_broken(
+    wrong: np.ndarray,
+    answers: SimulatedAnswers,
+    threshold: float | None,
+    rate: float,
+    population: PopulationKind,
+) -> bool:
+    """Whether more than a share `rate` of the kept answers is wrong; `wrong` may be a risk.
+
+    Of further answers each question counts once.
+    """
+    if threshold is None:
+        return False
+    sizes = np.bincount(answers.group)[answers.group]
+    weight = 1 / sizes if population == "further" else np.ones(len(sizes))
+    is_kept = answers.score >= threshold
+    return float(np.average(wrong[is_kept], weights=weight[is_kept])) > rate + 1e-12
 
 
 def count_broken(
@@ -115,17 +129,17 @@ def count_broken(
 ) -> tuple[int, int]:
     """Count the runs with a guarantee, and those with a broken one."""
     rng = np.random.default_rng(seed)
-    reference, largest_group = source.draw(rng, REFERENCE), max(source.sizes)
+    reference = source.draw(rng, REFERENCE)
     n_guaranteed = n_broken = 0
     for _ in range(runs):
         answers = source.draw(rng, source.groups)
         n_labels = int(rng.integers(20, len(answers.group) + 1))
-        threshold = find_threshold(answers, source.rate, population, largest_group, n_labels, rng)
+        threshold = find_threshold(answers, source.rate, population, n_labels, rng)
         n_guaranteed += threshold is not None
         if population == "finite":
-            n_broken += is_broken(answers.wrong, answers.score, threshold, source.rate)
+            n_broken += is_broken(answers.wrong, answers, threshold, source.rate, population)
         else:
-            n_broken += is_broken(reference.risk, reference.score, threshold, source.rate)
+            n_broken += is_broken(reference.risk, reference, threshold, source.rate, population)
     return n_guaranteed, n_broken
 
 
@@ -136,15 +150,15 @@ def count_broken_in_file(
     rng = np.random.default_rng(seed)
     rate, kinds = FILES[name]
     groups = np.repeat(np.arange(len(kinds)), [kind.n_groups for kind in kinds])
-    file, largest_group = make_file(kinds, groups), max(kind.size for kind in kinds)
+    file = make_file(kinds, groups)
     answers, n_guaranteed, n_broken = file, 0, 0
     for _ in range(runs):
         if population == "further":
             answers = make_file(kinds, rng.choice(groups, SAMPLE * len(groups)))
         n_labels = len(answers.group)
-        threshold = find_threshold(answers, rate, population, largest_group, n_labels, rng)
+        threshold = find_threshold(answers, rate, population, n_labels, rng)
         n_guaranteed += threshold is not None
-        n_broken += is_broken(file.wrong, file.score, threshold, rate)
+        n_broken += is_broken(file.wrong, file, threshold, rate, population)
     return n_guaranteed, n_broken
 
 

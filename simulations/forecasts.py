@@ -42,8 +42,8 @@ class ScoredPopulation:
     population: GroupPopulation
 
     @property
-    def largest_group(self) -> int | None:
-        return self.population.largest_group
+    def of_parts(self) -> bool:
+        return max(self.population.sizes) > 1
 
     def draw(self, rng: np.random.Generator, n_groups: int) -> LabelledAnswers:
         answers = self.population.draw(rng, n_groups)
@@ -61,7 +61,7 @@ POPULATIONS: dict[str, tuple[Population, float]] = {
         ),
         0.1,
     ),
-    "groups of 1 to 5, alike": (
+    "parts of documents of 1 to 5, alike": (
         ScoredPopulation(GroupPopulation(0, (1, 2, 3, 4, 5), falling_risk, 0.3, 0.5)),
         0.3,
     ),
@@ -82,7 +82,8 @@ def imitate(answers: LabelledAnswers) -> LabelledPopulation:
         calibrator = fit(x[~held_out], answers.correct[~held_out], "platt")
         probability[held_out] = calibrator.predict(x[held_out])
     score = normal_scores(probability, fold)
-    return LabelledPopulation.from_labels(answers.group, score, answers.correct)
+    of_parts = len(np.unique(answers.group)) < len(answers.group)
+    return LabelledPopulation.from_labels(answers.group, score, answers.correct, of_parts)
 
 
 def true_shares(name: str, shares: Iterable[float], sets: int, seed: int) -> list[np.ndarray]:

@@ -1,4 +1,4 @@
-"""Does a guaranteed error rate hold where the score is fixed beforehand, by the line, values and groups?
+"""Does a guaranteed error rate hold where the score is fixed beforehand, by the line and values?
 
 Each population is hostile in its own way: its kept answers are wrong a little more often than the
 target at some thresholds or at all. A guarantee is broken if any guaranteed threshold is false.
@@ -12,10 +12,14 @@ import numpy as np
 from scipy.stats import binom
 
 from simulations.claims import Claim
-from simulations.guarantees import POPULATIONS as GROUP_POPULATIONS
-from simulations.guarantees import GroupPopulation, risk_by_size
-from tracecal.calibration.groups import largest_group
-from tracecal.calibration.guarantees.error_rate import GroupedScores, find_thresholds
+from simulations.guarantees import (
+    REPEATS,
+    GroupPopulation,
+    just_missed,
+    one_of_each,
+    true_rate,
+)
+from tracecal.calibration.guarantees.error_rate import find_thresholds
 from tracecal.calibration.guarantees.line import error_line
 from tracecal.calibration.guarantees.recall import keep_both, recall_threshold
 
@@ -129,10 +133,7 @@ def false_thresholds(
     """Whether a draw of `n` labels gives any threshold, and whether it gives a false one."""
     score, wrong = population.draw(rng, n)
     unlabelled, _ = population.draw(rng, UNLABELLED if few else 0)
-    single = GroupedScores.of_single
-    (test,) = find_thresholds(
-        single(score), wrong, single(unlabelled), [rate], LEVEL, with_forecast=False
-    )
+    (test,) = find_thresholds(score, wrong, unlabelled, [rate], LEVEL, with_forecast=False)
     broken = any(population.error_rate(threshold) > rate for threshold in test.guaranteed)
     return bool(test.guaranteed), broken
 
@@ -199,44 +200,25 @@ def _has_few_values(population: RankedPopulation) -> bool:
     return population.atom is not None and len(np.unique(population.atom)) < 20
 
 
-LARGE_WRONG = GroupPopulation(100, (1,) * 99 + (20,), risk_by_size(0.19, 0.7), 0.2, correlation=1.0)
-WITH_GROUPS = GROUP_POPULATIONS | {
-    "1 % of groups have 20, wrong as a whole in 70 %": LARGE_WRONG,
-    "pairs that are duplicates, just missed": GroupPopulation(
-        200, (1, 2), lambda s, _: np.full(len(s), 0.204), 0.2, correlation=1.0
-    ),
-}
-
-
 def count_broken_groups(population: GroupPopulation, runs: int, seed: int) -> tuple[int, int]:
-    """The same for groups, of which the guarantee counts those of at most the default size."""
+    """The same for questions with several answers, of which one tests."""
     rng = np.random.default_rng(seed)
-    reference = population.draw(rng, 20_000)
-    said = broken = 0
+    log = population.draw(rng, 20_000)
+    rate, said, broken = just_missed(log, "questions"), 0, 0
     for _ in range(runs):
-        labelled, unlabelled = (population.draw(rng, n) for n in (population.groups, 400))
-        scores = [
-            GroupedScores(part.score, part.group, np.bincount(part.group)[part.group])
-            for part in (labelled, unlabelled)
-        ]
-        sizes = np.concatenate([np.bincount(part.group) for part in (labelled, unlabelled)])
-        limit = population.largest_group or largest_group(sizes)
-        rates = (*population.stricter, population.rate)
-        tests = find_thresholds(scores[0], labelled.wrong, scores[1], rates, LEVEL, limit, False)
-        counted = np.bincount(reference.group)[reference.group] <= limit
-        said += bool(tests[-1].guaranteed)
-        broken += any(
-            reference.risk[counted & (reference.score >= threshold)].mean() > population.rate
-            for threshold in tests[-1].guaranteed
-        )
+        labelled = one_of_each(population.draw(rng, population.groups), rng)
+        nothing = labelled.score[:0]
+        (test,) = find_thresholds(labelled.score, labelled.wrong, nothing, [rate], LEVEL, False)
+        said += bool(test.guaranteed)
+        broken += any(true_rate(log, log.score, each) > rate for each in test.guaranteed)
     return said, broken
 
 
 def group_claims(runs: int) -> Iterator[Claim]:
-    for seed, (name, population) in enumerate(WITH_GROUPS.items()):
+    for seed, (name, population) in enumerate(REPEATS.items()):
         said, broken = count_broken_groups(population, runs, seed)
-        claim = f"error rate ≤ {population.rate:g}, groups: {name} ({said / runs:.0%} guaranteed)"
-        yield Claim(claim, runs, broken, LEVEL, cells=len(WITH_GROUPS))
+        claim = f"by questions, just missed, line: {name} ({said / runs:.0%} guaranteed)"
+        yield Claim(claim, runs, broken, LEVEL, cells=len(REPEATS))
 
 
 def recall_claims(runs: int) -> Iterator[Claim]:
@@ -259,8 +241,7 @@ def recall_claims(runs: int) -> Iterator[Claim]:
             score, wrong = population.draw(rng, n)
             threshold = recall_threshold(score, ~wrong, RECALL, LEVEL)
             broken += threshold is not None and population.recall(threshold) < RECALL - 1e-3
-            single, none = GroupedScores.of_single(score), GroupedScores.of_single([])
-            (test,) = find_thresholds(single, wrong, none, [rate], LEVEL / 2, with_forecast=False)
+            (test,) = find_thresholds(score, wrong, score[:0], [rate], LEVEL / 2, False)
             both = keep_both(test.guaranteed, recall_threshold(score, ~wrong, RECALL, LEVEL / 2))
             both_broken += both is not None and (
                 population.error_rate(both) > rate or population.recall(both) < RECALL - 1e-3

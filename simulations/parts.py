@@ -11,14 +11,11 @@ import numpy as np
 from scipy.special import ndtr
 
 from simulations.claims import Claim
-from simulations.guarantees import (
-    CONFIDENCE,
-    REFERENCE,
-    SimulatedAnswers,
-    threshold_on_the_rest,
-    true_rate,
-)
+from simulations.guarantees import CONFIDENCE, REFERENCE, SimulatedAnswers
+from tracecal.calibration.bets import significance_level
 from tracecal.calibration.fits import Fit
+from tracecal.calibration.guarantees.parts import PartScores, RankedParts, most_parts
+from tracecal.calibration.guarantees.sides import FIT_SHARE
 from tracecal.calibration.pooled import fit_pooled
 
 
@@ -91,32 +88,35 @@ POPULATIONS = {
 def find_threshold(
     parts: SimulatedAnswers, code: np.ndarray, seed: int, population: PartPopulation
 ) -> tuple[Fit, float | None, int]:
-    """`guarantees.find_threshold` for parts."""
-    names, calibrators = [str(number) for number in range(len(population.risks))], []
-
-    def fit_scores(fits: np.ndarray) -> np.ndarray:
-        x = np.column_stack([parts.score, code])
-        calibrators.append(fit_pooled([(x[fits], ~parts.wrong[fits])], names)[0])
-        return calibrators[0].predict(x)
-
-    found = threshold_on_the_rest(parts, fit_scores, [population.rate], seed)
-    return calibrators[0], *found
+    """The fit on a fifth of the documents, the guaranteed threshold, and the limit on parts."""
+    _, number, sizes = np.unique(parts.group, return_inverse=True, return_counts=True)
+    order = np.random.default_rng([seed, 1]).permutation(len(sizes))[number]
+    fits = order < round(FIT_SHARE * len(sizes))
+    x = np.column_stack([parts.score, code])
+    names = [str(number) for number in range(len(population.risks))]
+    calibrator = fit_pooled([(x[fits], ~parts.wrong[fits])], names)[0]
+    scores = PartScores(calibrator.predict(x), order, sizes[number])
+    tested, others, limit = scores.select(~fits), scores.select(fits), most_parts(sizes)
+    ranked = RankedParts(tested, parts.wrong[~fits], others, tested, limit)
+    (test,) = ranked.test([population.rate], significance_level(CONFIDENCE))
+    return calibrator, test.threshold, limit
 
 
 def count_broken(population: PartPopulation, runs: int, seed: int) -> tuple[int, int]:
     """Count the runs with a guarantee, and those with a broken one."""
     rng = np.random.default_rng(seed)
     reference, codes = population.draw(rng, REFERENCE)
+    sizes = np.bincount(reference.group)[reference.group]
     n_guaranteed = n_broken = 0
     for run in range(runs):
         parts, code = population.draw(rng, population.answers)
-        calibrator, threshold, largest_group = find_threshold(parts, code, run, population)
+        calibrator, threshold, limit = find_threshold(parts, code, run, population)
         if threshold is None:
             continue
         n_guaranteed += 1
         probability = calibrator.predict(np.column_stack([reference.score, codes]))
-        rate = true_rate(reference, probability, threshold, largest_group)
-        n_broken += rate > population.rate
+        is_kept = (probability >= threshold) & (sizes <= limit)
+        n_broken += is_kept.any() and reference.risk[is_kept].mean() > population.rate
     return n_guaranteed, n_broken
 
 

@@ -24,8 +24,8 @@ from simulations import (
     parts,
 )
 from simulations.claims import Claim
-from tracecal.calibration.guarantees.error_rate import GroupedScores
 from tracecal.calibration.guarantees.line import Places
+from tracecal.calibration.guarantees.parts import PartScores
 from tracecal.calibrator.schema import Reference
 from tracecal.labelling import sequential
 from tracecal.serving.monitoring.state import AlarmSettings, initial_state
@@ -48,8 +48,12 @@ def lines_of_few_labels(runs):
     return itertools.islice(lines.claims(runs), 42)
 
 
-def groups_by_unlabelled_answers(runs):
-    return lines.group_claims(runs // 10)
+def questions_that_repeat(runs):
+    return itertools.chain(lines.group_claims(runs // 2), guarantees.unit_claims(runs // 4))
+
+
+def renamed_ids(runs):
+    return guarantees.renamed_claims(runs // 4)
 
 
 def few_recalls(runs):
@@ -88,7 +92,8 @@ def some_neighbours(runs):
     [
         some_guarantees,
         lines_of_few_labels,
-        groups_by_unlabelled_answers,
+        questions_that_repeat,
+        renamed_ids,
         few_recalls,
         parts.claims,
         group_labels.claims,
@@ -167,15 +172,9 @@ def test_looking_again_and_again_at_a_test_for_one_look_is_noticed(monkeypatch):
     assert not Claim("", RUNS, false, 1 - guarantees.CONFIDENCE).holds
 
 
-def test_a_test_that_forgets_groups_is_noticed(monkeypatch):
-    """All answers as if they were independent: groups of like answers break the guarantee."""
-    find = guarantees.find_thresholds
-
-    def as_if_single(labelled, wrong, unlabelled, rates, level, limit, *terms):
-        of_single = (GroupedScores.of_single(part.score) for part in (labelled, unlabelled))
-        return find(next(of_single), wrong, next(of_single), rates, level, 1, *terms)
-
-    monkeypatch.setattr(guarantees, "find_thresholds", as_if_single)
+def test_answers_that_count_alike_where_questions_repeat_are_noticed(monkeypatch):
+    """All answers of whole questions as if each was drawn by itself."""
+    monkeypatch.setattr(guarantees, "one_of_each", lambda answers, rng: answers)
     risk = guarantees.constant_risk(0.31)
     population = guarantees.GroupPopulation(
         60, (30,), risk, 0.3, correlation=1.0, score=np.zeros_like
@@ -184,16 +183,34 @@ def test_a_test_that_forgets_groups_is_noticed(monkeypatch):
     assert not Claim("", 60, false, 1 - guarantees.CONFIDENCE).holds
 
 
-def test_groups_that_count_alike_are_noticed(monkeypatch):
-    """A guarantee of a mean group says nothing of all answers, where large groups are worse."""
-    population = guarantees.POPULATIONS["groups of 1 and 7, the large ones worse"]
-    totals = GroupedScores.group_totals
+@pytest.mark.parametrize(
+    ("name", "unit", "other"),
+    [
+        ("groups of 1 and 7, the large ones worse", "questions", "answers"),
+        ("groups of 1 and 7, the small ones worse", "answers", "questions"),
+    ],
+)
+def test_a_guarantee_of_the_other_unit_is_noticed(monkeypatch, name, unit, other):
+    """Labels drawn by one unit say nothing of the other where the number goes with the error."""
+    true_rate, rate = guarantees.true_rate, guarantees.just_missed
+    monkeypatch.setattr(guarantees, "true_rate", lambda *terms: true_rate(*terms[:3], other))
+    monkeypatch.setattr(guarantees, "just_missed", lambda answers, _: 1.1 * rate(answers, unit))
+    made, false = guarantees.count_broken_by_unit(guarantees.REPEATS[name], unit, 40, 3)
+    assert made > 10 and not Claim("", 40, false, 1 - guarantees.CONFIDENCE).holds
 
-    def as_if_alike(part, values, largest_group):
-        return totals(replace(part, size=np.ones_like(part.size)), values, 1)
 
-    monkeypatch.setattr(GroupedScores, "group_totals", as_if_alike)
-    _, false = guarantees.count_broken(population, 40, 3)
+def test_bets_that_count_documents_alike_are_noticed(monkeypatch):
+    """A guarantee of a mean document says nothing of all parts, where large ones are worse."""
+    population = parts.POPULATIONS[
+        "most answers have one part, the others twenty that fail together"
+    ]
+    totals = PartScores.totals
+
+    def as_if_alike(scores, values, limit):
+        return totals(replace(scores, size=np.ones_like(scores.size)), values, 1)
+
+    monkeypatch.setattr(PartScores, "totals", as_if_alike)
+    _, false = parts.count_broken(population, 40, 3)
     assert not Claim("", 40, false, 1 - guarantees.CONFIDENCE).holds
 
 

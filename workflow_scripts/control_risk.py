@@ -1,12 +1,13 @@
 """Add guarantees to a calibrator: ranked by its default fit or TRACE+."""
 
 from trace_job import job
-from trace_workflow.analyses.labelled_answers import read_labelled_answers
+from trace_workflow.analyses.labelled_answers import read_labelled_answers, with_representatives
 from tracecal.calibration.guarantees.control import control_error_rates
 from tracecal.calibration.pooled import PART_FEATURE, part_codes
 from tracecal.calibrator.catalogue import INPUTS
 from tracecal.calibrator.schema import CalibratorFile, ErrorRateControl
 from tracecal.io.files import read_json, read_parquet, write_checked
+from tracecal.io.traces import read_traces
 
 with job(snakemake):
     inputs, params = snakemake.input, snakemake.params
@@ -17,9 +18,11 @@ with job(snakemake):
         answers = read_labelled_answers(inputs.labels, inputs.task, inputs.scores, inputs.features)
         columns = {name.split(".", 1)[1]: name for name in INPUTS[estimator]}
         answers = answers.select("example_id", "correct", **columns)
-        groups = read_parquet(inputs.task, needed=["example_id", "group_id"])
+        rows = read_parquet(inputs.task, needed=["example_id", "group_id"])
+        traces = read_traces(inputs.traces, ["example_id", "prompt", "answer", "surprisal"])
+        answers = with_representatives(answers, rows, traces)
         if names := params.get("part_names"):
-            codes = part_codes(groups, names, PART_FEATURE)
+            codes = part_codes(rows, names, PART_FEATURE)
             answers = answers.join(codes, on="example_id", validate="1:1")
         splits = read_parquet(inputs.splits, ["example_id", "split", "rank", "part"])
         control = control_error_rates(
@@ -29,9 +32,6 @@ with job(snakemake):
             splits.filter(split=splits["split"].min()),
             params.error_rates,
             params.confidence,
-            # A task that declares no groups gives each example a group of its own name.
-            ungrouped=(groups["group_id"] == groups["example_id"]).all(),
-            largest_group=params.largest_group,
         )
         file = file.with_keys(estimator, risk_control=ErrorRateControl.model_validate(control))
     write_checked(file.text(), snakemake.output[0])

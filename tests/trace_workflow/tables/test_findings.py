@@ -290,7 +290,7 @@ def test_pointers_without_a_share_are_left_out():
 def test_a_guarantee_comes_first_and_none_without_one_fixed_beforehand():
     row = {"ranked_by": "mean_of_three", "model": "m", "task": "svamp", "confidence": 0.9}
     row |= {"error_rate": 0.3, "threshold": 0.7}
-    row |= {"coverage": 0.2, "largest_group": 1, "reason": None}
+    row |= {"coverage": 0.2, "reason": None}
     rows = pl.DataFrame([row])
     assert findings(improvements({}), means(), risk_coverage=rows)[0].topic == "run"
     fixed = {"headline": {"task": "svamp", "error_rate": 0.3}}
@@ -309,7 +309,7 @@ def guarantee(**changes):
     row = {
         **{"model": "m", "task": "svamp", "error_rate": 0.3, "confidence": 0.9},
         "ranked_by": "mean_of_three",
-        **{"threshold": 0.7, "coverage": 0.2, "largest_group": 1, "reason": None},
+        **{"threshold": 0.7, "coverage": 0.2, "reason": None},
     } | changes
     better = row | {"error_rate": 0.2, "coverage": 0.9, "threshold": 0.8, "reason": None}
     rows = [row, better, better | {"task": "other"}]
@@ -326,8 +326,8 @@ def test_the_guarantee_is_that_of_the_task_and_rate_fixed_beforehand():
     ]
     assert len(guarantee()[0].split()) <= 21, "a name of two words among them"
     assert "surest 20% by SeqLogP: at most" in guarantee(ranked_by="seq_logp")[0]
-    capped = guarantee(largest_group=4, larger_groups=0.1)[0]
-    assert "; answers of groups of more than 4 are never kept)" in capped
+    capped = guarantee(most_parts=4)[0]
+    assert "; parts of answers with more than 4 are never kept)" in capped
 
 
 def test_a_guarantee_that_cannot_be_given_is_told_of():
@@ -347,7 +347,7 @@ def printed(tmp_path, *rows, **changes):
     """What ends `make demo`, of findings read from their table as the command does."""
     row = {"ranked_by": "mean_of_three", "model": "m", "task": "svamp", "confidence": 0.9}
     row |= {"error_rate": 0.3, "threshold": None}
-    row |= {"coverage": 0.0, "largest_group": 4} | changes
+    row |= {"coverage": 0.0} | changes
     row["reason"] = (
         "12 of the 40 most confident answers tested first are incorrect, too few answers to tell; "
         "if more groups are like these, 257 will do"

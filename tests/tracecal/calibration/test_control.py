@@ -13,23 +13,35 @@ from tracecal.calibrator.schema import ErrorRateControl
 
 
 def control_frame(frame, seed=0, rates=(0.3,), confidence=0.9):
+    """Of each group the first answer counts, unless the frame says which."""
+    if "represents" not in frame.columns:
+        first = pl.col("example_id") == pl.col("example_id").min().over("group_id")
+        frame = frame.with_columns(represents=first)
     return control_error_rates(
         "trace_plus", logistic(), frame, make_split(frame, seed), rates, confidence
     )
 
 
-def test_few_large_groups_never_kept_and_said():
-    frame = answers(np.random.default_rng(9), 300, 2, 0.05)
+def test_one_answer_of_each_group_tests():
+    frame = answers(np.random.default_rng(9), 300, 3, 0.05)
+    control = control_frame(frame)
+    assert control["groups"] == control["thresholds"][0]["n"] == 195
+    assert "most_parts" not in control and "each counted once" in control["about"]
+    first = frame.filter(pl.col("example_id").str.ends_with("-0"))
+    assert control_frame(first)["thresholds"] == control["thresholds"]
+
+
+def test_parts_of_documents_with_many_are_never_kept_and_that_is_said():
+    frame = answers(np.random.default_rng(9), 300, 2, 0.05).with_columns(represents=True)
     large = frame.with_columns(
         pl.when(pl.int_range(600) < 40)
         .then(pl.lit("large"))
         .otherwise("group_id")
         .alias("group_id")
-    )
+    ).with_columns(parent_id="group_id")
     control = control_frame(large)
-    assert control["largest_group"] == 2
-    assert control["larger_groups"] == pytest.approx(40 / 600, abs=1e-4)
-    assert control["about"].endswith("; answers of groups of more than 2 are never kept")
+    assert control["most_parts"] == 2
+    assert "with more than 2 parts are never kept" in control["about"]
     tested = make_split(large).filter(part="evaluation").join(large, on="example_id")
     tested = tested.filter(pl.col("group_id") != "large")
     assert control["groups"] == tested["group_id"].n_unique()
@@ -39,26 +51,21 @@ def test_few_large_groups_never_kept_and_said():
         item["kept"] / item["n"],
         item["wrong"] / item["kept"],
     )
-    capped = control_error_rates(
-        "trace_plus", logistic(), large, make_split(large), (0.3,), 0.9, largest_group=40
-    )
-    assert capped["larger_groups"] == 0 and capped["thresholds"][0]["threshold"] is None
+    ErrorRateControl.model_validate(control)
 
 
 def test_the_first_split_has_the_guarantees():
-    frame = answers(np.random.default_rng(7), 300, 1, 0.1)
+    frame = answers(np.random.default_rng(7), 300, 1, 0.1).with_columns(represents=True)
     splits = make_splits(frame.select("example_id", "group_id"), "task", 0, 4, 0.35)
     fits = logistic(n_splits=4)
     controls = [
         control_error_rates(
-            "trace_plus", fits, frame, splits.filter(pl.col("split") >= number), (0.2,), 0.9, True
+            "trace_plus", fits, frame, splits.filter(pl.col("split") >= number), (0.2,), 0.9
         )
         for number in range(4)
     ]
     assert [control["split"] for control in controls] == [0, 1, 2, 3]
-    first = control_error_rates(
-        "trace_plus", fits, frame, splits.filter(split=0), (0.2,), 0.9, ungrouped=True
-    )
+    first = control_error_rates("trace_plus", fits, frame, splits.filter(split=0), (0.2,), 0.9)
     assert controls[0] == first != controls[1] | {"split": 0}
 
 
@@ -103,17 +110,6 @@ def test_row_order_changes_nothing_and_null_features_are_left_out():
     assert 0 < control_frame(holed)["thresholds"][0]["n"] < 200
 
 
-def test_an_answer_without_a_score_counts_in_its_group_as_not_kept():
-    """As if it had the lowest score and a threshold of its own kept it never."""
-    frame = answers(np.random.default_rng(5), 400, 2, 0.25)
-    second = pl.int_range(pl.len()) % 2 == 1
-    holed = frame.with_columns(a=pl.when(~second).then("a"))
-    lowest = frame.with_columns(a=pl.when(second).then(-50.0).otherwise("a"))
-    without, with_lowest = (control_frame(rows)["thresholds"][0] for rows in (holed, lowest))
-    assert without["n"] == with_lowest["n"] / 2
-    assert (without["threshold"] is None) or without["threshold"] > 0.01
-
-
 def test_risk_against_coverage_is_counted_at_tenths_with_their_ties():
     rng = np.random.default_rng(5)
     probability = rng.random(120).round(2)
@@ -124,3 +120,16 @@ def test_risk_against_coverage_is_counted_at_tenths_with_their_ties():
     expected = [(mask.sum() / 120, (~correct[mask]).sum() / mask.sum()) for mask in kept]
     assert np.allclose(curve, list(dict.fromkeys(expected)), atol=1e-4)
     assert curve[-1][0] == 1 and risk_coverage(np.empty(0), np.empty(0, dtype=bool)) == []
+
+
+def test_a_part_without_a_score_counts_in_its_document_as_not_kept():
+    """As if it had the lowest score and a threshold of its own kept it never."""
+    frame = answers(np.random.default_rng(5), 400, 2, 0.25).with_columns(
+        represents=True, parent_id="group_id"
+    )
+    second = pl.int_range(pl.len()) % 2 == 1
+    holed = frame.with_columns(a=pl.when(~second).then("a"))
+    lowest = frame.with_columns(a=pl.when(second).then(-50.0).otherwise("a"))
+    without, with_lowest = (control_frame(rows)["thresholds"][0] for rows in (holed, lowest))
+    assert without["n"] == with_lowest["n"] / 2
+    assert (without["threshold"] is None) or without["threshold"] > 0.01

@@ -8,11 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from tracecal.calibration.bets import betting_test
 from tracecal.calibration.guarantees.error_rate import (
-    GroupedScores,
     find_thresholds,
-    threshold_by_groups,
+    rounded,
     threshold_by_line,
     threshold_by_values,
 )
@@ -20,8 +18,7 @@ from tracecal.calibration.guarantees.line import MAX_LABELS, error_line
 from tracecal.calibration.guarantees.sequence import fitted_sequence
 
 LEVEL = 0.1
-NONE = GroupedScores.of_single([])
-single = GroupedScores.of_single
+NONE = np.empty(0)
 
 
 @settings(max_examples=60, deadline=None)
@@ -85,7 +82,7 @@ def test_answers_without_a_score_are_neither_ranked_nor_kept():
 def test_each_rate_is_tested_by_itself():
     score = np.arange(200.0)
     wrong = np.arange(200) % np.where(score > 80, 12, 2) == 0
-    tests = find_thresholds(single(score), wrong, NONE, [0.3, 0.05, 0.2], LEVEL)
+    tests = find_thresholds(score, wrong, NONE, [0.3, 0.05, 0.2], LEVEL)
     assert [test.error_rate for test in tests] == [0.05, 0.2, 0.3]
     alone = [threshold_by_line(score, wrong, rate, LEVEL).threshold for rate in (0.05, 0.2, 0.3)]
     assert [test.threshold for test in tests] == [alone[0], *map(pytest.approx, alone[1:])]
@@ -97,16 +94,14 @@ def test_a_rate_without_a_threshold_takes_that_of_a_smaller_one():
     unlabelled, score = np.repeat([2.0, 1.0], [10, 110]), np.repeat([2.0, 1.0], [10, 190])
     wrong = score == 2.0
     assert threshold_by_values(score, wrong, unlabelled, 0.45, LEVEL).threshold is None
-    tests = find_thresholds(single(score), wrong, single(unlabelled), [0.45, 0.1], LEVEL)
+    tests = find_thresholds(score, wrong, unlabelled, [0.45, 0.1], LEVEL)
     rates = [(round(test.threshold, 9), test.error_rate, test.tested_rate) for test in tests]
     assert rates == [(1.0, 0.1, 0.1), (1.0, 0.45, 0.1)]
 
 
-def test_of_many_labels_the_first_groups_are_tested():
+def test_of_many_labels_the_first_are_tested():
     n = MAX_LABELS + 50
-    order = np.random.default_rng(0).permutation(n)
-    labelled = GroupedScores(np.zeros(n), order, np.ones(n, dtype=int))
-    test = find_thresholds(labelled, order >= MAX_LABELS, NONE, [0.05], LEVEL)[0]
+    test = find_thresholds(np.zeros(n), np.arange(n) >= MAX_LABELS, NONE, [0.05], LEVEL)[0]
     assert (test.n, test.kept, test.wrong) == (MAX_LABELS, MAX_LABELS, 0)
 
 
@@ -117,7 +112,7 @@ def test_few_values_are_tested_one_by_one_from_the_top():
     wrong = np.concatenate(
         [np.arange(20) < 9, np.arange(80) < 3, np.arange(60) < 13, np.arange(40) < 30]
     )
-    test = find_thresholds(single(score), wrong, single(unlabelled), [0.2], LEVEL)[0]
+    test = find_thresholds(score, wrong, unlabelled, [0.2], LEVEL)[0]
     # 3 l / n = 3 * 10.3 / 200 = .15: the first value (.1) does not test, from the second on:
     p_values = [binomtest(k, n, 0.2, "less").pvalue for k, n in ((12, 100), (25, 160), (55, 200))]
     assert [p <= LEVEL for p in p_values] == [True, True, False]
@@ -134,14 +129,14 @@ def test_scores_that_differ_in_their_last_bits_are_ties():
     copies = score + rng.integers(-2, 3, 200) * np.spacing(score)
     wrong = rng.random(200) < 0.05
     (exact,), (noisy,) = (
-        find_thresholds(single(values), wrong, NONE, [0.2], LEVEL) for values in (score, copies)
+        find_thresholds(values, wrong, NONE, [0.2], LEVEL) for values in (score, copies)
     )
     assert exact == noisy and exact.kept % 20 == 0
     for values in (score, copies):
         assert (values >= exact.threshold).sum() == exact.kept
     # In saturated answers, differences of a millionth of 1 - p are none of these.
     top = 1 - 1e-9 * (1 + np.arange(50) / 100)
-    assert len(np.unique(single(top).rounded().score)) == 50
+    assert len(np.unique(rounded(top))) == 50
 
 
 def test_the_first_value_that_fails_is_the_last():
@@ -165,10 +160,10 @@ def test_with_few_labels_the_first_value_may_keep_fewer():
 def test_unlabelled_answers_alone_say_whether_values_are_few(n_values, n_unlabelled, by_values):
     score = np.arange(50) % 2 * 1.0
     wrong = score == 0
-    unlabelled = single(np.arange(n_unlabelled) % n_values)
-    test = find_thresholds(single(score), wrong, unlabelled, [0.2], LEVEL)[0]
+    unlabelled = np.arange(n_unlabelled) % n_values
+    test = find_thresholds(score, wrong, unlabelled, [0.2], LEVEL)[0]
     other = threshold_by_values if by_values else threshold_by_line
-    arguments = (score, wrong, unlabelled.score) if by_values else (score, wrong)
+    arguments = (score, wrong, unlabelled) if by_values else (score, wrong)
     expected = other(*arguments, 0.2, LEVEL)
     assert test.guaranteed == pytest.approx(expected.guaranteed)
     assert replace(test, guaranteed=()) == replace(expected, guaranteed=())
@@ -179,7 +174,7 @@ def test_with_many_labels_those_of_the_fit_choose_the_start():
     score, fitted_score = rng.random(520), rng.random(100)
     wrong, fitted_wrong = (rng.random(len(x)) > 0.6 + 0.4 * x for x in (score, fitted_score))
     fitted = fitted_score, fitted_wrong
-    test = find_thresholds(single(score), wrong, NONE, [0.2], LEVEL, fitted=fitted)[0]
+    test = find_thresholds(score, wrong, NONE, [0.2], LEVEL, fitted=fitted)[0]
     guaranteed = []
     for value in fitted_sequence(*fitted, 520, 0.2, LEVEL):
         kept = score >= value
@@ -187,91 +182,6 @@ def test_with_many_labels_those_of_the_fit_choose_the_start():
             break
         guaranteed.append(value)
     assert test.guaranteed == pytest.approx(guaranteed) and len(guaranteed) > 3
-    by_line = find_thresholds(single(score), wrong, NONE, [0.2], LEVEL)[0]
+    by_line = find_thresholds(score, wrong, NONE, [0.2], LEVEL)[0]
     few = fitted_score[:79], fitted_wrong[:79]
-    assert (
-        find_thresholds(single(score), wrong, NONE, [0.2], LEVEL, fitted=few)[0] == by_line != test
-    )
-
-
-def grouped(sizes, score, labelled=None):
-    group = np.repeat(np.arange(len(sizes)), sizes)
-    return GroupedScores(np.asarray(score, dtype=float), group, np.repeat(sizes, sizes))
-
-
-def test_a_group_counts_with_its_answers_and_unlabelled_members_with_the_mean():
-    scores = GroupedScores(
-        np.array([0.9, 0.1, 0.9, 0.5, 0.5]), np.array([0, 0, 1, 2, 2]), np.array([4, 4, 1, 2, 2])
-    )
-    kept = scores.group_totals(scores.is_kept(np.array([0.5, 0.0])), 4)
-    # Two of four are labelled, one of them kept; a single answer; a pair.
-    assert kept.tolist() == [[0.5, 1.0], [0.25, 0.25], [0.5, 0.5]]
-
-
-def test_groups_are_tested_by_bets_from_quantiles_of_unlabelled_scores():
-    rng = np.random.default_rng(4)
-    sizes = rng.integers(1, 6, 200)
-    unlabelled = grouped(sizes, rng.random(sizes.sum()))
-    labelled = grouped(sizes, rng.random(sizes.sum()))
-    wrong = rng.random(sizes.sum()) > 0.55 + labelled.score / 2
-    test = threshold_by_groups(labelled, wrong, unlabelled, 5, 0.3, LEVEL)
-    # Fixed sequence by hand: 2 % quantiles, from 3 l = 19.4 groups' weight on.
-    quantiles = np.sort(unlabelled.score)[::-1][
-        [int(np.ceil(k * len(unlabelled.score) / 50)) - 1 for k in range(1, 51)]
-    ]
-
-    def totals(grouped_scores, values):
-        sums = np.bincount(grouped_scores.group, weights=values)
-        return sums / 5
-
-    guaranteed = []
-    for value in quantiles:
-        weight = totals(unlabelled, (unlabelled.score >= value) * 1.0).mean()
-        if 200 * weight < 3 * np.log(0.1) / np.log(0.7):
-            continue
-        excess = totals(labelled, (labelled.score >= value) * (wrong - 0.3))
-        if not betting_test(excess[:, None], np.zeros((0, 1)), 0.3, LEVEL)[0]:
-            break
-        guaranteed.append(value)
-    assert test.guaranteed == tuple(guaranteed)
-    assert len(guaranteed) > 5
-    is_kept = labelled.score >= test.threshold
-    assert (test.kept, test.wrong) == (is_kept.sum(), (is_kept & wrong).sum())
-
-
-def test_larger_groups_do_not_test():
-    sizes = np.array([2] * 120 + [20] * 5)
-    scores = grouped(sizes, np.linspace(0, 1, sizes.sum()))
-    wrong = scores.size == 20
-    test = find_thresholds(scores, wrong, scores, [0.2], LEVEL, largest_group=2)[0]
-    assert (test.n, test.n_groups, test.wrong) == (240, 120, 0)
-    assert test.threshold is not None
-    everything = find_thresholds(scores, wrong, scores, [0.2], LEVEL, largest_group=20)[0]
-    assert everything.threshold is None
-    single_answers = find_thresholds(scores, wrong, scores, [0.2], LEVEL, largest_group=1)[0]
-    assert single_answers.n == 0
-
-
-def test_groups_need_unlabelled_answers_and_say_how_many():
-    scores = grouped(np.full(60, 2), np.linspace(0, 1, 120))
-    right = np.zeros(120, dtype=bool)
-    few = find_thresholds(scores, right, grouped([2] * 9, np.zeros(18)), [0.2], LEVEL, 2)[0]
-    assert few.reason == (
-        "groups of answers need 20 unlabelled answers, which choose the thresholds to test; there "
-        "are 18"
-    )
-    assert find_thresholds(scores, right, scores, [0.2], LEVEL, 2)[0].threshold == pytest.approx(
-        0, abs=1e-12
-    )
-
-
-def test_the_groups_needed_are_enough():
-    rng = np.random.default_rng(5)
-    scores = grouped(np.full(30, 3), rng.random(90))
-    unlabelled = grouped(np.full(200, 3), rng.random(600))
-    wrong = np.repeat(np.arange(30) % 8 == 0, 3)
-    test = find_thresholds(scores, wrong, unlabelled, [0.2], LEVEL, 3)[0]
-    assert test.threshold is None and 30 < test.enough < 300
-    assert test.reason.endswith(f"about {test.enough} labelled groups like these would be enough")
-    hopeless = find_thresholds(scores, ~wrong, unlabelled, [0.2], LEVEL, 3)[0]
-    assert hopeless.enough is None
+    assert find_thresholds(score, wrong, NONE, [0.2], LEVEL, fitted=few)[0] == by_line != test

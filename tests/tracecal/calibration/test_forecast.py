@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 from tracecal.calibration import forecast, populations
 from tracecal.calibration.bets import min_groups
 from tracecal.calibration.forecast import questions_needed
-from tracecal.calibration.guarantees.error_rate import GroupedScores, find_thresholds
+from tracecal.calibration.guarantees.error_rate import find_thresholds
 from tracecal.calibration.populations import (
     BinormalPopulation,
     LabelledAnswers,
@@ -166,24 +166,23 @@ def test_draws_depend_on_the_seed_alone():
 
 
 def test_a_draw_is_tested_as_calibrate_tests_labels():
-    """From a hundred on a fifth fits, and chooses where 600 labels begin; groups need that fifth."""
+    """From a hundred on a fifth fits, and chooses where 600 labels begin; parts need that fifth."""
     rng = np.random.default_rng(2)
     population = BinormalPopulation(0.8, 0.85)
     for n, n_fit in ((80, 0), (200, 40), (800, 160)):
         drawn = population.draw(rng, n)
-        fits, single = drawn.group < n_fit, GroupedScores.of_single
-        score, wrong = drawn.probability, ~drawn.correct
+        fits, score, wrong = drawn.group < n_fit, drawn.probability, ~drawn.correct
         (test,) = find_thresholds(
-            *(single(score[~fits]), wrong[~fits], single(score[fits])),
-            *([0.1], 0.1, 1, False, (score[fits], wrong[fits])),
+            *(score[~fits], wrong[~fits], score[fits]),
+            *([0.1], 0.1, False, (score[fits], wrong[fits])),
         )
         expected = 0.0 if test.threshold is None else np.mean(score[~fits] >= test.threshold)
         assert forecast.coverage(drawn, n, 0.1, 0.1) == expected
     groups = LabelledPopulation.from_labels(
-        np.repeat(np.arange(60), 3), rng.normal(size=180), rng.random(180) < 0.98
+        np.repeat(np.arange(60), 3), rng.normal(size=180), rng.random(180) < 0.98, of_parts=True
     )
-    assert forecast.coverage(groups.draw(rng, 99), 99, 0.2, 0.1) == 0
-    assert forecast.coverage(groups.draw(rng, 300), 300, 0.2, 0.1) > 0.9
+    assert forecast.coverage(groups.draw(rng, 99), 99, 0.2, 0.1, of_parts=True) == 0
+    assert forecast.coverage(groups.draw(rng, 300), 300, 0.2, 0.1, of_parts=True) > 0.9
 
 
 def test_a_score_that_ranks_the_wrong_way_round_is_turned_as_a_fit_would():

@@ -1,4 +1,4 @@
-"""Guaranteed recall: its order statistic against scipy, bets on groups by hand, both at once."""
+"""Guaranteed recall: its order statistic against scipy, and both at once."""
 
 import numpy as np
 import pytest
@@ -6,12 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from tracecal.calibration.bets import betting_test
-from tracecal.calibration.guarantees.error_rate import GroupedScores, find_thresholds
+from tracecal.calibration.guarantees.error_rate import find_thresholds
 from tracecal.calibration.guarantees.recall import (
     keep_both,
     recall_threshold,
-    recall_threshold_by_groups,
     right_answers_needed,
 )
 
@@ -56,34 +54,11 @@ def test_recall_is_broken_in_at_most_the_level(recall):
     assert 0.04 < broken / 2000 <= LEVEL + 3 * np.sqrt(0.09 / 2000)
 
 
-def test_groups_are_tested_by_bets_from_the_lowest_threshold_up():
-    rng = np.random.default_rng(3)
-    sizes = rng.integers(1, 5, 150)
-    size, group = np.repeat(sizes, sizes), np.repeat(np.arange(150), sizes)
-    labelled = GroupedScores(rng.random(len(group)), group, size)
-    unlabelled = GroupedScores(np.arange(200) / 200, np.arange(200), np.ones(200, dtype=int))
-    correct = rng.random(len(group)) < labelled.score
-    threshold = recall_threshold_by_groups(labelled, correct, unlabelled, 0.8, LEVEL, 4)
-    passed = []
-    for value in np.arange(0, 200, 4) / 200:
-        dropped = correct * (labelled.score < value)
-        excess = np.bincount(group, weights=dropped - 0.2 * correct) / 4
-        if not betting_test(excess[:, None], np.zeros((0, 1)), 0.2, LEVEL)[0]:
-            break
-        passed.append(value)
-    assert threshold == pytest.approx(passed[-1]) and passed[-1] > 0.1
-    without = recall_threshold_by_groups(
-        labelled, correct, unlabelled.select(size[:0]), 0.8, LEVEL, 4
-    )
-    assert without is None
-
-
 def test_both_keep_the_fewest_that_hold_both():
     """Between two guaranteed places lie some above the line, the recall's own among them."""
     rank = np.arange(200)
     wrong = (rank >= 30) & (rank < 40)
-    single, nothing = GroupedScores.of_single(-rank), GroupedScores.of_single([])
-    guaranteed = find_thresholds(single, wrong, nothing, [0.3], LEVEL / 2)[0].guaranteed
+    guaranteed = find_thresholds(-rank, wrong, np.empty(0), [0.3], LEVEL / 2)[0].guaranteed
     recall = recall_threshold(-rank, ~wrong, 0.12, LEVEL / 2)
     assert recall not in guaranteed and min(guaranteed) < recall < max(guaranteed)
     threshold = keep_both(guaranteed, recall)

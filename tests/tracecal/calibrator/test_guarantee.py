@@ -11,13 +11,12 @@ import tracecal
 from support.labelled_answers import answers, fitted_file, ranked_by
 from tracecal.calibration.fits import probabilities
 from tracecal.calibration.forecast import POWER, format_count, questions_needed
-from tracecal.calibration.guarantees.error_rate import GroupedScores, find_thresholds
+from tracecal.calibration.guarantees.error_rate import find_thresholds
 from tracecal.calibration.guarantees.fixed_score import AMOUNTS, fit_fixed_score
 from tracecal.calibrator import population
 from tracecal.calibrator.catalogue import FIXED_SCORE, MEAN_OF_THREE, SURPRISAL_RIDGE
 from tracecal.calibrator.predictor import make_predictor
 from tracecal.calibrator.ranking import choose_ranking
-from tracecal.calibrator.scoring import score_answers
 from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.training_set import make_training_set
 from tracecal.errors import InputError
@@ -33,7 +32,7 @@ def training(frame, **settings):
 def ranking_of(frame):
     """What ranks single answers."""
     known = training(frame)
-    return choose_ranking(known, known.fit_estimators().estimators, 1)
+    return choose_ranking(known, known.fit_estimators().estimators)
 
 
 def without_entropies(frame):
@@ -106,9 +105,7 @@ def test_a_file_holds_what_the_line_finds_by_the_fixed_score():
     control = control_of(fitted_file(frame))
     fixed = fit_fixed_score(compute_inputs(frame.clear(), AMOUNTS))
     (score,) = probabilities(compute_inputs(frame).select(fixed.inputs), [fixed.fit])
-    single = GroupedScores.of_single(score)
-    wrong = ~frame["correct"].to_numpy()
-    tests = find_thresholds(single, wrong, single.select(wrong & ~wrong), RATES, 0.1)
+    tests = find_thresholds(score, ~frame["correct"].to_numpy(), score[:0], RATES, 0.1)
     assert [entry.threshold for entry in control.thresholds] == [test.threshold for test in tests]
     assert any(test.threshold for test in tests)
     assert control.joint_confidence == pytest.approx(1 - 0.1 * len(RATES))
@@ -163,29 +160,95 @@ def as_new(frame):
     return frame.with_columns(correct=pl.lit(None, pl.Boolean), **renamed)
 
 
-def test_answers_of_larger_groups_are_never_kept():
+def test_one_answer_of_each_question_tests_and_what_repeats_is_said():
     frame = in_groups(200, (1, 1, 1, 1, 9))
-    control = control_of(fitted_file(frame))
-    assert (control.largest_group, control.larger_groups) == (9, 0)
-    capped = fitted_file(frame, risk_control={"largest_group": 1, "error_rates": [0.5]})
-    control = control_of(capped)
-    assert control.largest_group == 1 and control.larger_groups == pytest.approx(9 / 13, abs=1e-4)
-    assert "answers of groups of several are never kept" in control.about
-    assert [choice.largest_group for choice in control.group_choices] == [9]
+    calibrator = tracecal.calibrate(frame, "t", error_rates=[0.5])
+    control = control_of(calibrator.file)
+    ranking = ranking_of(frame)
+    assert ranking.tested["rank"].n_unique() == ranking.tested.height == control.groups
+    assert ranking.tested.height + ranking.fitted["rank"].n_unique() == 200
+    said = "520 labelled answers to 200 questions: each question counts once."
+    for text in (str(calibrator.report()), str(calibrator.card())):
+        assert said in " ".join(text.split())
+    assert "drawn as the labelled ones were, each counted once" in control.about
     new = as_new(in_groups(60, (1, 9), seed=4))
-    scored = score_answers(new, make_predictor(capped, None, "C.json"), 0.5)
-    size = new.select(pl.len().over("group_id")).to_series()
-    assert scored["keep"].null_count() == 0
-    assert not scored.filter(size > 1)["keep"].any() and scored.filter(size == 1)["keep"].any()
+    scored, size = calibrator.score(new, error_rate=0.5), new.select(pl.len().over("group_id"))
+    assert scored.filter(size.to_series() > 1)["keep"].any()
 
 
-def test_few_groups_need_unlabelled_answers_and_that_is_said():
-    frame = in_groups(60, (3,))
-    report = tracecal.calibrate(frame, "t").report()
-    assert "Groups of answers need 20 unlabelled answers" in " ".join(report.text.split())
-    unlabelled = as_new(in_groups(60, (3,), seed=2))
-    control = tracecal.calibrate(frame, "t", unlabelled=unlabelled).report().control
-    assert any(entry.threshold is not None for entry in control.thresholds)
+def repeated(frame, times=2):
+    """Each answer several times, under ids of its own, to a question of its own."""
+    frame = frame.with_columns(prompt=pl.format("which {}?", "example_id"))
+    copies = [
+        frame.with_columns(example_id=pl.format(f"c{number}-{{}}", "example_id"))
+        for number in range(times)
+    ]
+    return pl.concat(copies)
+
+
+def test_labels_that_are_there_twice_give_the_threshold_of_one_copy():
+    once, twice = (
+        control_of(tracecal.calibrate(repeated(answers(60), times), "t").file) for times in (1, 2)
+    )
+    assert once.groups == twice.groups == 60 and once.fit == twice.fit
+    assert [e.threshold for e in once.thresholds] == [e.threshold for e in twice.thresholds]
+    assert any(entry.threshold is not None for entry in once.thresholds)
+
+
+def test_the_same_answers_twice_are_kept_twice_and_a_row_is_decided_by_itself():
+    calibrator = tracecal.calibrate(repeated(answers(300), 1), "t", error_rates=[0.5])
+    new = as_new(repeated(answers(94, seed=8)))
+    scored = calibrator.score(new, error_rate=0.5)
+    alone = calibrator.score(new.head(94), error_rate=0.5)
+    assert scored["keep"].sum() == 2 * alone["keep"].sum() > 0
+    halves = [calibrator.score(new[k::2], error_rate=0.5) for k in (0, 1)]
+    together = pl.concat(halves).sort("example_id")
+    assert together.equals(scored.sort("example_id"))
+
+
+def test_a_row_without_entropies_is_scored_alike_beside_full_rows_and_alone(tmp_path):
+    calibrator = tracecal.calibrate(answers(300), "t", error_rates=[0.5])
+    full, bare = as_new(answers(20, seed=8)), without_entropies(as_new(answers(20, seed=9)))
+    bare = bare.with_columns(example_id=pl.format("b{}", "example_id"))
+    mixed = pl.concat([full[::2], bare, full[1::2]])
+    scored = calibrator.score(mixed, error_rate=0.5)
+    parts = [calibrator.score(rows, error_rate=0.5) for rows in (full, bare)]
+    expected = pl.concat(parts)
+    assert expected["probability"].null_count() == 0
+    assert scored.equals(
+        mixed.select("example_id").join(
+            expected, on="example_id", how="left", maintain_order="left"
+        )
+    )
+    for row, (example_id, probability, keep) in zip(
+        mixed.iter_rows(named=True),
+        scored.select("example_id", "probability", "keep").iter_rows(),
+        strict=True,
+    ):
+        one = calibrator.score_trace(row["surprisal"], row["entropy"], error_rate=0.5)
+        assert (one.probability, one.keep) == (probability, keep), example_id
+
+
+def test_other_names_give_the_same_file():
+    frame = answers(150).filter(pl.col("surprisal").list.len() > 1)
+    names = pl.Series("example_id", np.random.default_rng(3).permutation(frame.height))
+    files = []
+    for rows in (frame, frame.with_columns(names.cast(pl.String))):
+        content = tracecal.calibrate(rows, "t").file.content()
+        content["fitted_on"].pop("checksum")
+        files.append(json.dumps(content))
+    assert files[0] == files[1]
+
+
+def test_labels_drawn_answer_by_answer_each_test_for_a_guarantee_about_traffic():
+    frame = in_groups(100, (1, 1, 1, 5))
+    calibrator = tracecal.calibrate(frame, "t", unit="answers", error_rates=[0.5])
+    control, fitted_on = control_of(calibrator.file), calibrator.fitted_on
+    assert (fitted_on.unit, fitted_on.groups, fitted_on.n) == ("answers", 100, 200)
+    assert 140 < control.groups == control.thresholds[0].n < 180
+    assert "of new answers drawn one by one" in control.about
+    text = " ".join(str(calibrator.report()).split())
+    assert "200 labelled answers to 100 questions: each answer counts" in text
 
 
 def test_a_recall_is_an_order_statistic_of_the_right_answers_alone_and_with_an_error_rate():

@@ -238,7 +238,7 @@ def test_a_rate_is_guaranteed_where_it_has_a_threshold():
         {"error_rate": 0.1, "threshold": None, "coverage": 0.0, "error": None} | counts,
         {"error_rate": 0.3, "threshold": 0.7, "coverage": 0.5, "error": 0.2} | counts,
     ]
-    terms = {"confidence": 0.9, "groups": 10, "largest_group": 1}
+    terms = {"confidence": 0.9, "groups": 10}
     terms |= {"ranked_by": "x", "features": ["x"], "fit": {"kind": "constant", "probability": 0.5}}
     control = ErrorRateControl.model_validate({**terms, "thresholds": thresholds})
     assert guarantee_lines(guarantee_table(control)) == [
@@ -705,7 +705,6 @@ def test_in_a_folder_that_was_deleted_a_relative_path_is_a_sentence(files):
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ([*CALIBRATE, "--largest-group", "9" * 20], "expected 1 or more, at most 1,000,000,000"),
         (["explore", *SCORE[1:3], "--number", "0", "--output", "e.html"], "--number 0: expected 1"),
         (["explore", *SCORE[1:3], "--number", "-3", "--output", "e.html"], "--number -3: expected"),
     ],

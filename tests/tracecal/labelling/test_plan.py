@@ -80,17 +80,27 @@ def test_the_population_is_the_labelled_answers(content):
     assert population.coefficients[1] > 0.5
 
 
-def test_a_plan_counts_groups_as_the_calibrator_does(content, monkeypatch):
-    """Where an answer of a group counts with one alone, so it does in the simulated draws."""
+def test_a_plan_counts_parts_of_an_answer_together_as_the_calibrator_does(content, monkeypatch):
     changed = json.loads(json.dumps(content))
-    changed[DEFAULT]["risk_control"]["largest_group"] = 3
+    changed[DEFAULT]["risk_control"]["most_parts"] = 3
     estimator = CalibratorFile.parse(changed, "C.json").estimators[DEFAULT]
     population = labelled_population(estimator, "C.json")
-    assert population.largest_group == 3
-    limits = []
-    monkeypatch.setattr(forecast, "coverage", lambda *terms: limits.append(terms[-1]) or 0.0)
+    assert population.of_parts
+    kinds = []
+    monkeypatch.setattr(forecast, "coverage", lambda *terms: kinds.append(terms[-1]) or 0.0)
     forecast.forecast_table(population, 0.3, 0.9, 50, 2, 1)
-    assert limits == [3, 3]
+    assert kinds == [True, True]
+
+
+def test_a_plan_counts_each_question_once(content):
+    """Its first answer, in the order of their hashes."""
+    changed = json.loads(json.dumps(content))
+    held = changed[DEFAULT]["held_out"]
+    held["group"] = [place // 2 for place in range(len(held["group"]))]
+    estimator = CalibratorFile.parse(changed, "C.json").estimators[DEFAULT]
+    population = labelled_population(estimator, "C.json")
+    assert len(population.group) == len({*held["group"]}) == (len(held["group"]) + 1) // 2
+    assert population.correlation == 0
 
 
 @pytest.mark.parametrize(

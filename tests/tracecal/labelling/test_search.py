@@ -32,10 +32,9 @@ def make_search(
     frame=FRAME,
     values=SCORES,
     seed=1,
-    largest_group=None,
     record_file=None,
 ):
-    settings = SearchSettings("trace", rate, 0.9, population, largest_group, seed)
+    settings = SearchSettings("trace", rate, 0.9, population, seed)
     return LabelSearch.from_scores(frame, values, settings, record_file)
 
 
@@ -105,12 +104,8 @@ def test_of_this_file_single_answers_are_asked_for_and_of_further_ones_one_of_a_
     labels = label(further, 40)
     assert len({group[example_id] for example_id in labels}) == len(labels)
     state = further.state(labels)
-    assert state["largest_group"] == 3
-    assert make_search(frame=frame).state({})["largest_group"] is None
     sentence = describe_record(state | {"threshold": 1})
-    assert "a question counting with at most 3 of them" in sentence
-    limited = make_search(0.5, "further", frame, equal_scores, largest_group=1).state({})
-    assert limited["largest_group"] == 1
+    assert "further answers like this file's, a question counting once," in sentence
 
 
 def test_the_record_is_written_before_the_next_question_and_lists_earlier_searches(tmp_path):
@@ -273,9 +268,6 @@ def test_a_score_is_needed():
     [
         ({"error_rate": 1.5}, "--error-rate 1.5"),
         ({"confidence": 1}, "--confidence 1"),
-        ({"largest_group": 3}, "--largest-group is for --population further"),
-        ({"largest_group": 0, "population": "further"}, "--largest-group 0: expected 1 or more"),
-        ({"largest_group": 10**20, "population": "further"}, "at most 1,000,000,000"),
     ],
 )
 def test_settings_out_of_range_are_refused(changed, message):

@@ -124,26 +124,23 @@ def test_single_answers_are_tested_as_before(seed):
         assert (passes, len(asked_indices)) == former_passes(wrong, rate, LEVEL, population)
 
 
-def test_all_answers_of_a_finite_file_are_tested_in_one_random_order():
-    group = np.repeat(np.arange(4), [1, 2, 3, 1])
-    order = draw_test_order(group, "finite", 3, np.random.default_rng(0))
+def test_single_answers_are_tested_in_one_random_order():
+    order = draw_test_order(np.arange(7), np.random.default_rng(0))
     assert sorted(order) == list(range(7))
-    single = draw_test_order(np.arange(50), "further", 1, np.random.default_rng(7))
-    assert (single == draw_test_order(np.arange(50), "finite", 1, np.random.default_rng(7))).all()
 
 
-def test_of_further_answers_each_is_as_likely_as_any_other_and_the_only_one_of_its_group():
-    """Groups of 1 to 4 and one of 8, of which at most 4 count: its answers are half as likely."""
+def test_of_each_group_one_answer_is_tested_each_as_often_as_the_others():
+    """Groups of 1 to 4 and one of 8."""
     group = np.array([3, 0, 1, 2, 1, 2, 2, 3, 3, 3, *[4] * 8])
     first, tested = Counter(), Counter()
     for seed in range(4000):
-        order = draw_test_order(group, "further", 4, np.random.default_rng(seed))
-        assert len(set(group[order])) == len(order)
+        order = draw_test_order(group, np.random.default_rng(seed))
+        assert sorted(group[order]) == list(range(5))
         tested.update(order.tolist())
         first.update(order[:1].tolist())
-    expected = np.where(group == 4, 1 / 8, 1 / 4)
+    expected = 1 / np.bincount(group)[group]
     counts = np.array([tested[place] for place in range(len(group))])
-    assert np.abs(counts / 4000 - expected).max() < 4 * np.sqrt(0.25 * 0.75 / 4000)
+    assert np.abs(counts / 4000 - expected).max() < 4 * np.sqrt(0.25 / 4000)
     # Within a group each answer comes first equally often: the order knows nothing of its place.
     largest_counts = [first[place] for place in np.flatnonzero(group == 4)]
     assert chisquare(largest_counts).pvalue > 1e-4

@@ -5,6 +5,7 @@ from pathlib import Path
 import polars as pl
 import polars.selectors as cs
 
+from tracecal.calibration.guarantees.sides import place_answers
 from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_parquet
 
@@ -25,6 +26,23 @@ def read_labelled_answers(
         prefixed = columns.select("example_id", pl.exclude("example_id").name.prefix(f"{folder}."))
         answers = answers.join(prefixed, on="example_id", how="left", validate="1:1")
     return answers
+
+
+def with_representatives(
+    answers: pl.DataFrame, rows: pl.DataFrame, traces: pl.DataFrame
+) -> pl.DataFrame:
+    """`answers` with `represents`: whether each is the one of its question that tests.
+
+    `rows` are the task's, whose `group_id` names questions; parts keep their `parent_id`.
+    """
+    parent = ["parent_id"] if "parent_id" in rows.columns else []
+    rows = rows.select("example_id", "group_id", *parent)
+    groups = answers.select("example_id").join(rows, on="example_id", how="left")
+    contents = groups.join(traces, on="example_id", how="left")
+    contents = contents.with_columns(asked=pl.lit(None, pl.String))
+    places = place_answers(contents, groups).select("example_id", "represents")
+    places = places.join(groups.select("example_id", *parent), on="example_id")
+    return answers.join(places, on="example_id", validate="1:1", maintain_order="left")
 
 
 def raw_scores(answers: pl.DataFrame) -> pl.DataFrame:

@@ -133,8 +133,8 @@ def find_guarantee(thresholds: pl.DataFrame, study: StudyResults) -> list[Findin
 
 def _guarantee(row: Mapping, labels: Mapping[str, str]) -> str:
     terms = f"{row['confidence']:.0%} confidence"
-    if row.get("larger_groups"):
-        terms += f"; answers of groups of more than {row['largest_group']} are never kept"
+    if row.get("most_parts"):
+        terms += f"; parts of answers with more than {row['most_parts']} are never kept"
     sentence = GIVEN if row["threshold"] is not None else REFUSED
     rate, percent = f"{100 * row['error_rate']:g}%", 100 * row["coverage"]
     is_default = row["ranked_by"] == MEAN_OF_THREE

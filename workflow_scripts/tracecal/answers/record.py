@@ -125,3 +125,8 @@ def as_frame(records: Iterable[Record]) -> pl.DataFrame:
     [[0.25, 0.5]]
     """
     return pl.DataFrame([vars(record) for record in records], schema=RECORDS)
+
+
+def without_blanks(text: str) -> str:
+    """A text without blanks at its ends and before the ends of its lines."""
+    return "\n".join(line.rstrip() for line in text.strip().split("\n"))

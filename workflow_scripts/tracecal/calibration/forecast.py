@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 
 from tracecal.calibration.bets import significance_level
-from tracecal.calibration.groups import largest_group as choose_largest_group
-from tracecal.calibration.guarantees.error_rate import GroupedScores, find_thresholds
+from tracecal.calibration.guarantees.parts import PartScores, RankedParts, most_parts
+from tracecal.calibration.guarantees.ranked_answers import RankedAnswers
 from tracecal.calibration.guarantees.sides import FIT_SHARE, MIN_FITTED
 from tracecal.calibration.populations import LabelledAnswers, Population
 from tracecal.calibration.settings import require_shares
@@ -64,7 +64,7 @@ def simulate_draws(
     for size in sizes:
         for number in range(draws):
             answers = population.draw(seeded(seed, "promised", size, number), size)
-            share = coverage(answers, size, error_rate, level, population.largest_group)
+            share = coverage(answers, size, error_rate, level, population.of_parts)
             rows.append((size, number, share))
     return pl.DataFrame(rows, schema=DRAW_SCHEMA, orient="row")
 
@@ -74,27 +74,28 @@ def coverage(
     n_groups: int,
     error_rate: float,
     level: float,
-    largest_group: int | None = None,
+    of_parts: bool = False,
 ) -> float:
     """The share of answers kept by the guarantee that `calibrate` finds; 0 without one.
 
     Like `calibrate` it fits the ranking on a fifth of the groups, whose numbers are random, and
-    tests thresholds on the others; fewer than MIN_FITTED groups all test. `groups.largest_group`
-    gives the default of `largest_group`.
+    tests thresholds on the others; fewer than MIN_FITTED groups all test. Groups are single
+    answers, or the parts of one.
     """
     n_fit = round(FIT_SHARE * n_groups) if n_groups >= MIN_FITTED else 0
-    sizes = np.bincount(answers.group)
-    limit = largest_group or choose_largest_group(sizes[sizes > 0])
-    size, fits = sizes[answers.group], answers.group < n_fit
-    sign = _orientation(answers.probability[fits], answers.correct[fits])
-    scores = GroupedScores(sign * answers.probability, answers.group, size)
-    labelled, unlabelled, wrong = scores.select(~fits), scores.select(fits), ~answers.correct
-    fitted = (unlabelled.score, wrong[fits]) if n_fit else None
-    terms = [error_rate], level, limit, False, fitted
-    (test,) = find_thresholds(labelled, wrong[~fits], unlabelled, *terms)
-    if test.threshold is None:
-        return 0.0
-    return float(((labelled.score >= test.threshold) & (labelled.size <= limit)).mean())
+    fits, wrong = answers.group < n_fit, ~answers.correct
+    score = answers.probability * _orientation(answers.probability[fits], answers.correct[fits])
+    ranked: RankedAnswers | RankedParts
+    if of_parts:
+        sizes = np.bincount(answers.group)
+        parts = PartScores(score, answers.group, sizes[answers.group])
+        tested, limit = parts.select(~fits), most_parts(sizes[sizes > 0])
+        ranked = RankedParts(tested, wrong[~fits], parts.select(fits), tested, limit)
+    else:
+        fitted = (score[fits], wrong[fits]) if n_fit else None
+        ranked = RankedAnswers(score[~fits], wrong[~fits], score[fits], fitted, score[~fits])
+    (test,) = ranked.test([error_rate], level)
+    return ranked.share_kept(test.threshold)
 
 
 def _orientation(score: np.ndarray, correct: np.ndarray) -> int:

@@ -10,10 +10,6 @@ from tracecal.errors import InputError
 # digits do not count: of sure tokens logs with four decimals hold few others.
 MIN_DISTINCT_VALUES, MAX_CHANCE_DIGITS = 3, 2
 TRACE_COLUMNS = ("answer", "surprisal", "entropy")
-# `largest_group` leaves at most this share of the answers in larger groups; and smaller shares that
-# a user may prefer.
-LARGER_SHARE = 0.2
-SMALLER_SHARES = (0.05, 0.0)
 
 
 def group_answers(answers: pl.DataFrame) -> pl.DataFrame:
@@ -40,16 +36,6 @@ def group_answers(answers: pl.DataFrame) -> pl.DataFrame:
     graph = coo_array((np.ones(len(first)), (first, second)), shape=(n, n))
     component = pl.Series(connected_components(graph, directed=False)[1])
     return answers.select("example_id", group_id=pl.col("example_id").min().over(component))
-
-
-def sized_groups(answers: pl.DataFrame) -> pl.DataFrame:
-    """Return `example_id`, `group_id` and `size` of the group, of answers or of their parts.
-
-    Parts (column `part`) keep their group ids. Raises `InputError` as `group_answers`.
-    """
-    is_parts = "part" in answers.columns
-    groups = answers.select("example_id", "group_id") if is_parts else group_answers(answers)
-    return groups.with_columns(size=pl.len().over("group_id"))
 
 
 def has_distinctive_trace(answers: pl.DataFrame) -> pl.Series:
@@ -87,34 +73,3 @@ def _require_agreement(answers: pl.DataFrame, key: list[str]) -> None:
         f"the same answer to the same question is labelled correct in {right!r} and incorrect "
         f"in {wrong!r}: correct the labels, or leave both rows out."
     )
-
-
-def largest_group(sizes: np.ndarray, share: float = LARGER_SHARE) -> int:
-    """Return the smallest size that leaves at most `share` of the answers in larger groups.
-
-    `sizes` [groups] are the sizes of all groups, labelled or not.
-
-    >>> largest_group(np.array([1, 1, 1, 1, 2, 20])), largest_group(np.array([2, 2, 2, 1]))
-    (20, 2)
-    """
-    return next((size for size, larger in _larger_shares(sizes) if larger <= share), 1)
-
-
-def group_size_choices(sizes: np.ndarray) -> dict[int, float]:
-    """Return useful limits on groups, each with the share of answers in larger groups.
-
-    The first is `largest_group`; the others leave fewer answers in larger groups, or none.
-
-    >>> group_size_choices(np.array([1] * 80 + [2] * 20 + [9]))
-    {2: 0.06976744186046512, 9: 0.0}
-    """
-    choices = {largest_group(sizes, share) for share in (LARGER_SHARE, *SMALLER_SHARES)}
-    return {size: larger for size, larger in _larger_shares(sizes) if size in choices}
-
-
-def _larger_shares(sizes: np.ndarray) -> list[tuple[int, float]]:
-    """Each size, and the share of answers in larger groups."""
-    distinct, counts = np.unique(sizes, return_counts=True)
-    answers = distinct * counts
-    larger = answers.sum() - np.cumsum(answers)
-    return [*zip(distinct.tolist(), (larger / max(answers.sum(), 1)).tolist(), strict=True)]

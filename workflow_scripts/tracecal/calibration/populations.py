@@ -50,8 +50,8 @@ class Population(Protocol):
         ...
 
     @property
-    def largest_group(self) -> int | None:
-        """The largest group to keep answers of; None: the default."""
+    def of_parts(self) -> bool:
+        """Whether its groups are parts of answers."""
         ...
 
     def draw(self, rng: np.random.Generator, n_groups: int) -> LabelledAnswers:
@@ -74,7 +74,7 @@ def normal_scores(probability: np.ndarray, fold: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class LabelledPopulation:
-    """Groups that imitate labelled answers.
+    """Answers, or groups of parts, that imitate labelled ones.
 
     Attributes
     ----------
@@ -84,8 +84,8 @@ class LabelledPopulation:
         Mean and covariance of (a, b): an answer is right with probability expit(a + b score).
     correlation : float
         The probability that chance decides on a group as a whole.
-    largest_group : int, optional
-        How many answers of a group count at most.
+    of_parts : bool
+        Whether groups are parts of answers.
     """
 
     advice: ClassVar[str] = (
@@ -97,7 +97,7 @@ class LabelledPopulation:
     coefficients: np.ndarray
     covariance: np.ndarray
     correlation: float
-    largest_group: int | None = None
+    of_parts: bool = False
 
     @classmethod
     def from_labels(
@@ -105,7 +105,7 @@ class LabelledPopulation:
         group: np.ndarray,
         score: np.ndarray,
         correct: np.ndarray,
-        largest_group: int | None = None,
+        of_parts: bool = False,
     ) -> "LabelledPopulation":
         """Fit the curve to labelled answers with `normal_scores` of held-out probabilities."""
         coefficients, covariance = _fit_curve(score, correct)
@@ -116,7 +116,7 @@ class LabelledPopulation:
         # Design effect of correlated answers.
         design_effect = 1 + correlation * ((sizes**2).sum() / sizes.sum() - 1)
         covariance = covariance * design_effect
-        return cls(group, score, coefficients, covariance, correlation, largest_group)
+        return cls(group, score, coefficients, covariance, correlation, of_parts)
 
     @cached_property
     def _by_group(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -183,7 +183,7 @@ class BinormalPopulation:
     """
 
     advice: ClassVar[str] = "more labels, a larger error rate or a better estimator would be needed"
-    largest_group: ClassVar[int] = 1
+    of_parts: ClassVar[bool] = False
     accuracy: float
     auroc: float
 

@@ -11,8 +11,8 @@ from pydantic import Field, PositiveInt, field_validator
 from tracecal.errors import InputError
 from tracecal.io.settings import Strict
 
-LARGEST_GROUP = 10**9  # answers that a limit on groups may allow
-GroupSize = Annotated[int, Field(gt=0, le=LARGEST_GROUP)]
+# What was drawn at random to be labelled, which each guarantee counts once.
+Unit = Literal["questions", "answers"]
 
 
 class Splits(Strict):
@@ -47,14 +47,6 @@ def require_shares(options: Mapping[str, float]) -> None:
             )
 
 
-def require_group_size(largest_group: int | None) -> None:
-    """Raise `InputError` for a limit on groups that is below 1 or above LARGEST_GROUP."""
-    if largest_group is not None and not 1 <= largest_group <= LARGEST_GROUP:
-        raise InputError(
-            f"--largest-group {largest_group}: expected 1 or more, at most {LARGEST_GROUP:,}."
-        )
-
-
 class RiskControl(Strict):
     """Thresholds with a guarantee on the errors among the answers kept."""
 
@@ -68,12 +60,6 @@ class RiskControl(Strict):
         gt=0,
         lt=1,
         description="confidence with which each guarantee holds; 1 - delta",
-    )
-    largest_group: PositiveInt | None = Field(
-        None,
-        le=LARGEST_GROUP,
-        description="answers of larger groups (variants of a question, parts of an answer) are "
-        "never kept; null: the smallest size for which these are at most a fifth of the answers",
     )
 
     @field_validator("error_rates")

@@ -17,12 +17,10 @@ from tracecal.answers.facts import value_at
 from tracecal.answers.parts.parts import Parts, read_parts
 from tracecal.answers.read import Answers as AnswersRead
 from tracecal.answers.reading import Reading
-from tracecal.answers.record import PARTIAL_TRACE
 from tracecal.answers.sources import Answers, answers_in
 from tracecal.calibration.part_answers import labelled_parts, part_answers
-from tracecal.calibration.settings import require_shares
+from tracecal.calibration.settings import Unit, require_shares
 from tracecal.calibrator.card import Card
-from tracecal.calibrator.catalogue import LABELS
 from tracecal.calibrator.confidence import Confidence, read_response, score_answer, score_record
 from tracecal.calibrator.fitting import fit_calibrator
 from tracecal.calibrator.guarantee import AnswerColumn
@@ -87,7 +85,7 @@ class Calibrator:
         """
         self.file, self.where = file, where
         self._custom, self._training = custom, training
-        self._predictors: dict[str, Predictor] = {}
+        self._predictors: dict[str | None, Predictor] = {}
         self.recommended: str = file.recommended()
         self.estimators: tuple[str, ...] = tuple(file.estimators)
         self.fitted_on: CalibrationData = file.fitted_on
@@ -167,21 +165,10 @@ class Calibrator:
         >>> tracecal.Calibrator.load("C.json").predictor("min_prob").inputs
         ('scores.min_prob',)
         """
-        name = estimator or self.recommended
-        if name not in self._predictors:
-            self._predictors[name] = make_predictor(self.file, name, self.where, self._custom)
-        return self._predictors[name]
-
-    def _choose_predictor(self, estimator: str | None, with_entropies: bool) -> Predictor:
-        """Return the requested predictor, or else the best one for the answers' inputs."""
-        predictor = self.predictor(estimator)
-        if estimator is not None or with_entropies:
-            return predictor
-        without = self.predictor(self.file.recommended(with_entropies=False))
-        if without.estimator != predictor.estimator:
-            names = LABELS[predictor.estimator], LABELS[without.estimator]
-            LOGGER.warning("without entropies %s is not defined; using %s", *names)
-        return without
+        if estimator not in self._predictors:
+            predictor = make_predictor(self.file, estimator, self.where, self._custom)
+            self._predictors[estimator] = predictor
+        return self._predictors[estimator]
 
     def reading(self, reading: Reading | None = None) -> Reading:
         """Return reading options with the vocabulary and the further columns of the fit."""
@@ -211,7 +198,7 @@ class Calibrator:
             Share of right answers to keep, one that `calibrate` tested, alone or with the error
             rate.
         estimator : str, optional
-            One of `estimators`; by default the recommended one, or for answers without entropies
+            One of `estimators`; by default the recommended one, or for an answer without entropies
             the best one that needs none.
         task : str, optional
             The calibrator's task, if the answers call it by another name.
@@ -245,11 +232,9 @@ class Calibrator:
         1
         """
         target = target_of(error_rate, recall)
-        self.predictor(estimator)  # refuses an unknown one before answers are read
+        predictor = self.predictor(estimator)  # refuses an unknown one before answers are read
         source = answers_in(answers, self.reading(reading), progress=progress)
         stated_parts = parts_in(parts) or self.fitted_on.parts
-        frame = source.frame.with_columns(PARTIAL_TRACE) if stated_parts else source.frame
-        predictor = self._choose_predictor(estimator, frame["entropy"].count() > 0)
         task = task or source.metadata.get("task")
         if stated_parts:
             return score_parts(source.frame, predictor, target, task, stated_parts)
@@ -298,7 +283,7 @@ class Calibrator:
         >>> calibrator.score_trace([0.05, 0.4], [0.2, 0.9]).probability > 0.5
         True
         """
-        predictor = self._choose_predictor(estimator, entropy is not None)
+        predictor = self.predictor(estimator)
         return score_answer(predictor, surprisal, entropy, error_rate, part=part, also=also or {})
 
     def score_response(
@@ -345,8 +330,6 @@ class Calibrator:
         predictor = self.predictor(estimator)
         require_parts(predictor.fitted_on, False)
         record = read_response(predictor, response, request, reading or Reading())
-        with_entropies = record.entropy is not None or record.surprisal is None
-        predictor = self._choose_predictor(estimator, with_entropies)
         return score_record(predictor, record, error_rate)
 
     def score_response_parts(
@@ -464,7 +447,8 @@ class Calibrator:
         if parts:
             frame, _ = part_answers(frame, parts, source.part_labels)
         settings, task = read_fit_settings(config), self.fitted_on.task
-        training = make_training_set(frame, task, settings, parts, self._custom)
+        unit = self.fitted_on.unit
+        training = make_training_set(frame, task, settings, parts, self._custom, unit=unit)
         if tuple(training.records["fingerprint"].drop_nulls()) != self.fitted_on.answers:
             raise InputError(
                 f"{self.where} was not fitted on these labelled answers: a report is of those "
@@ -483,7 +467,7 @@ def calibrate(
     error_rates: Sequence[float] = (),
     estimator: str | None = None,
     unlabelled: Answers | None = None,
-    largest_group: int | None = None,
+    unit: Unit = "questions",
     recall: float | None = None,
     by: str | None = None,
     revision: str | None = None,
@@ -514,9 +498,9 @@ def calibrate(
     unlabelled : path, frame or rows, optional
         Further answers of the same kind; their labels are ignored. They measure the share to keep,
         and 100 or more of them help to keep more.
-    largest_group : int, optional
-        Never keep answers in larger groups (variants of a question, parts of an answer). By default
-        the smallest size that leaves at most a fifth of the answers in larger groups.
+    unit : {"questions", "answers"}
+        What was drawn at random to be labelled, which a guarantee counts once: questions, as `pick`
+        draws, or single answers of a log, for a guarantee about its traffic.
     recall : float, optional
         Share of the right answers to keep, such as 0.9: guaranteed alone, and with each error rate.
     by : str, optional
@@ -547,7 +531,7 @@ def calibrate(
     <Calibrator of m for t: 120 labelled answers, ... estimators, mean_of_three recommended>
     >>> calibrator.save("C.json")
     """
-    settings = read_fit_settings(config).with_targets(error_rates, largest_group)
+    settings = read_fit_settings(config).with_targets(error_rates)
     require_shares({"--recall": recall} if recall is not None else {})
     if not task.strip():
         raise InputError("--task is empty: name the task of the answers, such as --task math.")
@@ -559,7 +543,7 @@ def calibrate(
             LOGGER.warning("%s", warning)
         frame, stated_parts = labelled_parts(source, None if parts is None else _text_of(parts))
         new = None if unlabelled is None else _read_unlabelled(unlabelled, stated_parts, reading)
-        training = make_training_set(frame, task, settings, stated_parts, custom, new)
+        training = make_training_set(frame, task, settings, stated_parts, custom, new, unit)
         require_no_label(training, reading.label if reading else None)
         fits = training.fit_estimators()
         file = fit_calibrator(

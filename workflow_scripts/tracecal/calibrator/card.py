@@ -105,8 +105,7 @@ def _data_lines(fitted_on: CalibrationData) -> list[str]:
         + (f", revision {revision}" if revision else ", revision not known"),
         f"kind of traces: {', '.join(fitted_on.trace_kinds())}",
     ]
-    if missing := fitted_on.describe_missing():
-        lines.insert(1, missing)
+    lines[1:1] = filter(None, [fitted_on.describe_repeats(), fitted_on.describe_missing()])
     if fitted_on.dates:
         lines.append("given: from {} to {} (UTC)".format(*fitted_on.dates))
     lines += [

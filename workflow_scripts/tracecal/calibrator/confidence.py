@@ -90,9 +90,10 @@ def confidence_and_inputs(
 ) -> tuple[Confidence, np.ndarray | None]:
     """Score a record's trace, or the trace of the `part` of this name.
 
-    The inputs are those of `answer_inputs`; None if the record has no probability. Raises the
-    errors of `score_answer`.
+    The inputs are those of `answer_inputs`, of the predictor that suits the record; None if it has
+    no probability. Raises the errors of `score_answer`.
     """
+    predictor = predictor.suited(record.entropy is not None)
     needs_entropy = not ENTROPY_INPUTS.isdisjoint(predictor.inputs)
     if record.surprisal is None or (record.entropy is None and needs_entropy):
         return Confidence(None, reason=record.lacks), None

@@ -101,7 +101,7 @@ def choose_examples(
     if entry is None or entry.threshold is None:
         is_kept = pl.int_range(pl.len()) < (pl.len() + 1) // 2
     else:
-        is_kept = (pl.col("score") >= entry.threshold) & (pl.col("size") <= control.largest_group)
+        is_kept = pl.col("score") >= entry.threshold
     kept, dropped = rows.filter(is_kept), rows.filter(~is_kept)
     return ExampleAnswers(
         above=_examples(training.records, kept),

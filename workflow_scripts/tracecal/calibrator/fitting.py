@@ -93,16 +93,11 @@ def _count_missing(training: TrainingSet, estimator: str) -> tuple[tuple[str, in
 
 def _hold_out(training: TrainingSet, predictions: pl.DataFrame) -> HeldOut:
     """Describe labelled answers by their cross-fitted `predictions`, for `plan` and `explore`."""
-    labels = training.frame.select("example_id", "correct", "group_id")
-    answers = training.records.select("example_id", answer="fingerprint")
-    rows = (
-        predictions.join(labels, on="example_id", validate="1:1")
-        .join(answers, on="example_id", validate="1:1")
-        .sort("example_id")
-        .with_columns(
-            pl.col("probability").round_sig_figs(DIGITS),
-            group=pl.col("group_id").rank("dense") - 1,
-        )
+    labels = training.frame.select(
+        "example_id", "correct", training.records["fingerprint"].alias("answer"), group="rank"
     )
+    rows = labels.join(
+        predictions, on="example_id", validate="1:1", maintain_order="left"
+    ).with_columns(pl.col("probability").round_sig_figs(DIGITS))
     columns = ("group", "correct", "fold", "probability", "answer")
     return HeldOut(**rows.select(columns).to_dict(as_series=False))

@@ -5,8 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from tracecal.calibration.guarantees.control import describe_cap
-from tracecal.calibration.guarantees.error_rate import GROUPS_NEED
+from tracecal.calibration.guarantees.parts import PARTS_NEED
 from tracecal.calibrator.catalogue import FIXED_SCORE, LABELS
 from tracecal.calibrator.decision import percent
 from tracecal.calibrator.schema import ErrorRateControl
@@ -53,8 +52,8 @@ def describe_terms(control: ErrorRateControl) -> str:
     terms = f"each with confidence {control.confidence:g}"
     if control.joint_confidence is not None and len(control.thresholds) > 1:
         terms += f" and all at once with {control.joint_confidence:g}"
-    if control.largest_group > 1 or control.larger_groups:
-        terms += f"; {describe_cap(control.largest_group)}"
+    if control.most_parts is not None:
+        terms += f"; parts of answers with more than {control.most_parts} are never kept"
     return terms
 
 
@@ -69,23 +68,6 @@ def describe_ranking(control: ErrorRateControl, n_kept: int, n_others: int) -> s
     if not n_others:
         return f"{ranking}; the {n_kept} most probable answers are kept"
     return f"{ranking}: {n_others} of the {n_kept} most probable answers are not kept"
-
-
-def describe_group_choices(control: ErrorRateControl, error_rate: float) -> str | None:
-    """List the choices of the largest group with their shares; None if all are single."""
-    if not control.group_choices:
-        return None
-    rates = [entry.error_rate for entry in control.thresholds]
-    index = rates.index(error_rate)
-    choices = [
-        f"--largest-group {choice.largest_group} keeps {percent(choice.coverage[index])} "
-        f"({percent(choice.larger_groups)} of the answers are in larger groups)"
-        for choice in control.group_choices
-        if choice.largest_group != control.largest_group
-    ]
-    cap = describe_cap(control.largest_group)
-    sentence = f"{cap[0].upper()}{cap[1:]} ({percent(control.larger_groups)} of all)"
-    return f"{sentence}; {', '.join(choices)}." if choices else f"{sentence}."
 
 
 def describe_recall(control: ErrorRateControl, error_rate: float) -> str | None:
@@ -126,7 +108,7 @@ def describe_errors_by_column(control: ErrorRateControl, error_rate: float) -> s
 def describe_missing_answers(control: ErrorRateControl) -> str | None:
     """Say how many unlabelled answers a guarantee of groups needs; None if there are enough."""
     reasons = {entry.reason for entry in control.thresholds if entry.reason}
-    missing = [reason for reason in reasons if reason.startswith(GROUPS_NEED)]
+    missing = [reason for reason in reasons if reason.startswith(PARTS_NEED)]
     if not missing:
         return None
     return f"{missing[0][0].upper()}{missing[0][1:]}: give them with --unlabelled."

@@ -1,5 +1,6 @@
 """Confidence of the parts of answers."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -43,9 +44,11 @@ def score_parts(
     """
     require_parts(predictor.fitted_on, True)
     rows, without = part_answers(answers, parts or predictor.fitted_on.parts)
-    scored = rows.select("example_id", "parent_id", **SHOWN).hstack(
-        score_answers(rows, predictor, target, task).select(SCORE)
-    )
+    scores = score_answers(rows, predictor, target, task).select(SCORE)
+    is_covered = pl.len().over("parent_id") <= _most_parts(predictor)
+    keep = pl.when(pl.col("keep").is_not_null()).then(pl.col("keep") & is_covered)
+    scored = rows.select("example_id", "parent_id", **SHOWN).hstack(scores)
+    scored = scored.with_columns(keep=keep)
     fields = pl.struct(*SHOWN, *SCORE).alias("parts")
     lists = scored.group_by("parent_id", maintain_order=True).agg(fields)
     joined = answers.select("example_id").join(
@@ -53,6 +56,12 @@ def score_parts(
     )
     reasons = without.select("example_id", reason="why")
     return joined.join(reasons, on="example_id", how="left", maintain_order="left")
+
+
+def _most_parts(predictor: Predictor) -> float:
+    """How many parts an answer has at most whose parts a guarantee covers."""
+    limit = predictor.control and predictor.control.most_parts
+    return math.inf if limit is None else limit
 
 
 class ScoredPart(NamedTuple):
@@ -68,7 +77,8 @@ class ScoredPart(NamedTuple):
 class ScoredAnswer(NamedTuple):
     """An answer's confidence, its inputs if it has a probability, and its parts if any are named.
 
-    `inputs` are those of `answer_inputs`.
+    `inputs` are those of `answer_inputs`; None of an answer without entropies, too, where the
+    predictor needs them.
     """
 
     confidence: Confidence
@@ -97,7 +107,8 @@ def score_with_parts(
     confidence, x = confidence_and_inputs(predictor, record, target)
     if x is None:
         return ScoredAnswer(confidence, None, None)
-    return ScoredAnswer(doubted(confidence, doubts), x, parts)
+    is_usual = predictor.suited(record.entropy is not None) is predictor
+    return ScoredAnswer(doubted(confidence, doubts), x if is_usual else None, parts)
 
 
 def record_parts(
@@ -127,7 +138,7 @@ def record_parts(
     rows = pl.concat([rows for rows, _ in cuts]).sort("first", "last", maintain_order=True)
     if rows.is_empty():
         return [], cuts[0][1]["why"][0]
-    scored_parts = []
+    scored_parts, n_parts = [], cuts[0][0].height
     for part in rows.iter_rows(named=True):
         location = part["name"], part["value"], part["first"], part["last"]
         if part["part"] in further:
@@ -141,6 +152,8 @@ def record_parts(
         confidence, _ = confidence_and_inputs(
             predictor, replace(record, **trace), target, part["part"]
         )
+        if confidence.keep and n_parts > _most_parts(predictor):
+            confidence = replace(confidence, keep=False)
         scored_parts.append(ScoredPart(*location, confidence))
     return scored_parts, None
 

@@ -1,6 +1,6 @@
 """A calibrator's labelled answers as a population that simulations draw from.
 
-`forecast_labels(held_out, largest_group, error_rate, confidence)` is the number that `calibrate`,
+`forecast_labels(held_out, error_rate, confidence, of_parts)` is the number that `calibrate`,
 `score`, `plan` and the report print.
 """
 
@@ -15,7 +15,7 @@ from tracecal.calibration.forecast import (
     simulate_draws,
     summarise_draws,
 )
-from tracecal.calibration.guarantees.error_rate import GROUPS_NEED
+from tracecal.calibration.guarantees.parts import PARTS_NEED
 from tracecal.calibration.populations import LabelledPopulation, normal_scores
 from tracecal.calibrator.schema import (
     CalibratedEstimator,
@@ -38,24 +38,27 @@ def labelled_population(estimator: CalibratedEstimator, where: str) -> LabelledP
             f"{where} does not hold its labelled answers' probabilities and folds, as those of "
             "'tracecal calibrate' do: calibrate with it, or give --accuracy and --auroc."
         )
-    return population_of(held_out, control.largest_group)
+    return population_of(held_out, control.most_parts is not None)
 
 
-def population_of(held_out: HeldOut, largest_group: int) -> LabelledPopulation:
-    """Make the population of labelled answers, ranked within their folds."""
+def population_of(held_out: HeldOut, of_parts: bool) -> LabelledPopulation:
+    """Make the population of labelled answers, ranked within their folds: one of each question."""
     score = normal_scores(np.array(held_out.probability), np.array(held_out.fold))
-    correct = np.array(held_out.correct, dtype=bool)
-    return LabelledPopulation.from_labels(np.array(held_out.group), score, correct, largest_group)
+    group, correct = np.array(held_out.group), np.array(held_out.correct, dtype=bool)
+    if not of_parts:
+        _, first = np.unique(group, return_index=True)  # answers stand in the order of their hashes
+        group, score, correct = group[first], score[first], correct[first]
+    return LabelledPopulation.from_labels(group, score, correct, of_parts)
 
 
 def forecast_labels(
-    held_out: HeldOut, largest_group: int, error_rate: float, confidence: float
+    held_out: HeldOut, error_rate: float, confidence: float, of_parts: bool = False
 ) -> int | None:
     """Forecast the number of labelled questions that guarantee an error rate with POWER.
 
     Simulates like `tracecal plan`, with fewer draws; None if MOST questions are not enough.
     """
-    population = population_of(held_out, largest_group)
+    population = population_of(held_out, of_parts)
     sizes = doubling_sizes(MIN_QUESTIONS, MOST)
     simulated = simulate_draws(population, sizes, DRAWS, error_rate, confidence, SEED)
     needed = questions_needed(POWER, summarise_draws(simulated))
@@ -77,13 +80,13 @@ def with_forecasts(control: ErrorRateControl, held_out: HeldOut) -> ErrorRateCon
 
 
 def _needs_answers(entry: ErrorRateThreshold) -> bool:
-    return entry.reason is not None and entry.reason.startswith(GROUPS_NEED)
+    return entry.reason is not None and entry.reason.startswith(PARTS_NEED)
 
 
 def _with_forecast(
     entry: ErrorRateThreshold, held_out: HeldOut, control: ErrorRateControl
 ) -> ErrorRateThreshold:
-    terms = control.largest_group, entry.error_rate, control.confidence
+    terms = entry.error_rate, control.confidence, control.most_parts is not None
     enough = forecast_labels(held_out, *terms)
     what = (
         f"{MOST:,} labelled questions like these would not be enough"

@@ -72,6 +72,8 @@ class Predictor:
         Scores of the user's own estimators among the columns.
     held_out : mapping
         Cross-fitted probabilities of the labelled answers, by fingerprint.
+    substitute : Predictor, optional
+        The one for answers without entropies, where this one needs them and nobody named it.
 
     Examples
     --------
@@ -90,6 +92,11 @@ class Predictor:
     by_part: bool = False
     custom: Custom = field(default_factory=dict)
     held_out: Mapping[str, float] = field(default_factory=dict, repr=False)
+    substitute: "Predictor | None" = field(default=None, repr=False)
+
+    def suited(self, has_entropies: bool) -> "Predictor":
+        """The predictor of an answer with entropies, or without."""
+        return self if has_entropies or self.substitute is None else self.substitute
 
     @property
     def final(self) -> Fit:
@@ -230,10 +237,15 @@ def make_predictor(
 ) -> Predictor:
     """Make the predictor of an estimator, by default of the recommended one.
 
-    `custom` defines estimators that are not built in. Raises `InputError`, which calls the file
-    `where`, where it lacks the estimator, or this version has other inputs for it.
+    The recommended one has a `substitute`. `custom` defines estimators that are not built in.
+    Raises `InputError`, which calls the file `where`, where it lacks the estimator, or this version
+    has other inputs for it.
     """
-    estimator = estimator or file.recommended()
+    substitute = None
+    if estimator is None:
+        estimator, other = file.recommended(), file.recommended(with_entropies=False)
+        if other != estimator and other in file.estimators:
+            substitute = make_predictor(file, other, where, custom)
     if estimator not in file.estimators:
         names = ", ".join(file.estimators)
         raise InputError(f"{where} holds no calibrator of {estimator!r}; it has {names}.")
@@ -257,6 +269,7 @@ def make_predictor(
         by_part=fits.features[-1] == PART_FEATURE,
         custom={name: score for name, score in custom.items() if f"scores.{name}" in columns},
         held_out=fits.held_out.by_fingerprint if fits.held_out else {},
+        substitute=substitute,
     )
 
 

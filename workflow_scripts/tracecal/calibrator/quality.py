@@ -43,7 +43,7 @@ def measure_quality(
     labels = training.frame.join(training.compared, on="example_id", how="semi")
     max_resamples = max(MIN_RESAMPLES, MAX_DRAWN // max(1, labels.height))
     resamples = min(settings.bootstrap.resamples, max_resamples)
-    resampled = draw_counts(labels["group_id"].to_list(), settings.seed, resamples)
+    resampled = draw_counts(labels["rank"].to_list(), settings.seed, resamples)
     counts = np.vstack([np.ones(labels.height), resampled])
     labels = labels.with_row_index("place")
     rows = []

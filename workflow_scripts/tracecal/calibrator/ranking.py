@@ -1,7 +1,6 @@
 """The ranking of answers that thresholds are tested on.
 
-1. `ranking = choose_ranking(training, fits, largest_group)` fixes it by the kind of log and the
-   number of labels.
+1. `ranking = choose_ranking(training, fits)` fixes it by the kind of log and the number of labels.
 2. `rank_answers(training, data, ranking)` gives all answers of the training set their scores.
 3. `ranking_scores` and `count_reordered` apply the ranking that a calibrator holds.
 """
@@ -14,13 +13,13 @@ import polars as pl
 
 from tracecal.calibration.estimator_fits import EstimatorFits
 from tracecal.calibration.fits import Fit, probabilities
-from tracecal.calibration.guarantees.error_rate import GroupedScores
 from tracecal.calibration.guarantees.fixed_score import (
     AMOUNTS,
     MEAN_SURPRISAL,
     MIN_UNLABELLED,
     fit_fixed_score,
 )
+from tracecal.calibration.guarantees.parts import PartScores, RankedParts, most_parts
 from tracecal.calibration.guarantees.ranked_answers import RankedAnswers
 from tracecal.calibration.guarantees.sides import MIN_FITTED
 from tracecal.calibrator.catalogue import FIXED_SCORE, MEAN_OF_THREE, SURPRISAL_RIDGE
@@ -34,7 +33,6 @@ from tracecal.calibrator.trace_kinds import undecided
 from tracecal.calibrator.training_set import SIDE_SPLIT, TrainingSet
 from tracecal.errors import InputError
 from tracecal.estimators.registry import LOG_RIDGE_ALSO
-from tracecal.io.randomness import seeded
 
 MIN_OF_CLASS = 3  # right and wrong labels that a ranking is fitted on, at least
 MAX_REFERENCE = 500
@@ -52,7 +50,7 @@ class Ranking(NamedTuple):
     fit : Fit
         Maps the inputs to the score.
     tested : polars.DataFrame
-        The rows of the training set's `frame` that test thresholds.
+        The rows of the training set's `frame` that test thresholds: one answer of each question.
     fitted : polars.DataFrame
         The other rows: their labels fit the ranking, or they stand for unlabelled answers.
     is_fitted : bool
@@ -71,23 +69,15 @@ class Ranking(NamedTuple):
         return probabilities(rows.select(self.columns), [self.fit])[0]
 
     def reference(self) -> Reference:
-        """The scores, lengths and groups of answers that tested, at most MAX_REFERENCE.
-
-        Answers are drawn as traffic comes: they stand in the order of their groups, which is
-        random, and at random within a group.
-        """
-        rows = self.tested.sort("example_id").drop_nulls(self.columns)
-        order = pl.Series("order", seeded("reference").permutation(rows.height))
-        rows = rows.with_columns(order).sort("rank", "order").head(MAX_REFERENCE)
+        """The scores and lengths of answers that tested, at most MAX_REFERENCE, in random order."""
+        rows = self.tested.drop_nulls(self.columns).head(MAX_REFERENCE)
         length = rows["features.log_length"].exp().round()
-        values = self.score(rows).tolist(), length.to_list(), rows["rank"].to_list()
-        return Reference(*map(tuple, values))
+        return Reference(tuple(self.score(rows).tolist()), tuple(length.to_list()))
 
 
 def choose_ranking(
     training: TrainingSet,
     fits: Mapping[str, EstimatorFits],
-    largest_group: int,
     estimator: str | None = None,
 ) -> Ranking:
     """Fix the ranking, without the labels that test it.
@@ -96,8 +86,8 @@ def choose_ranking(
     or tests thresholds, and never both (`assign_sides` divides them). The first of these applies:
 
     1. An `estimator` is named: it ranks, fitted on the labels of side 'fit', a fifth of all.
-    2. Fewer than MIN_FITTED groups of at most `largest_group` answers have a trace: the fixed score
-       ranks, which no label fits, and all labels test.
+    2. Fewer than MIN_FITTED questions have a trace: the fixed score ranks, which no label fits, and
+       all labels test.
     3. No fit suits the log, as for one-token answers without entropies: likewise.
     4. The default fit ranks, fitted on side 'fit'; or the fixed score, where that side has fewer
        than MIN_OF_CLASS right or wrong answers.
@@ -110,13 +100,13 @@ def choose_ranking(
             f"--estimator {estimator}: it cannot be computed for these answers; choose one of "
             f"{', '.join(training.estimators)}."
         )
-    testable = frame.filter(pl.col("size") <= largest_group).drop_nulls(MEAN_SURPRISAL)
+    testing = frame.filter("represents")
     name = estimator
-    if name is None and testable["group_id"].n_unique() >= MIN_FITTED:
+    if name is None and frame.drop_nulls(MEAN_SURPRISAL)["rank"].n_unique() >= MIN_FITTED:
         name = default_ranking(training)
     if name is None:
-        return _fixed_ranking(training, frame, frame.clear())
-    tested, fitted = (frame.filter(side=side) for side in ("test", "fit"))
+        return _fixed_ranking(training, testing, frame.clear())
+    tested, fitted = testing.filter(side="test"), frame.filter(side="fit")
     complete = fitted.drop_nulls(training.estimators[name])
     if estimator is None and count_smaller_class(complete) < MIN_OF_CLASS:
         return _fixed_ranking(training, tested, fitted)
@@ -144,38 +134,64 @@ def _fixed_ranking(training: TrainingSet, tested: pl.DataFrame, untested: pl.Dat
     return Ranking(FIXED_SCORE, [*fixed.inputs], fixed.fit, tested, untested, False)
 
 
-def rank_answers(training: TrainingSet, data: CalibrationData, ranking: Ranking) -> RankedAnswers:
-    """Compute the ranking scores of a training set's answers."""
-    records = training.records
-    # Answers that no threshold decides about (`undecided`) have no score. Their traces alone say
-    # so, and no label does.
-    tested, fitted, labelled, unlabelled = (
-        _grouped_scores(rows, traces, ranking, data)
-        for rows, traces in (
-            (ranking.tested, records),
-            (ranking.fitted, records),
-            (training.frame, records),
-            (training.unlabelled, training.unlabelled),
-        )
-    )
-    is_enough = np.isfinite(unlabelled.score).sum() >= MIN_UNLABELLED
+def rank_answers(
+    training: TrainingSet, data: CalibrationData, ranking: Ranking
+) -> RankedAnswers | RankedParts:
+    """Compute the ranking scores of a training set's answers, or parts."""
+    records, frame, others = training.records, training.frame, training.unlabelled
+    testing = others.filter("represents")
+
+    def score(rows: pl.DataFrame, records: pl.DataFrame = records) -> np.ndarray:
+        return _decided_scores(rows, records, ranking, data)
+
+    wrong = ~ranking.tested["correct"].to_numpy()
+    fitted = ranking.fitted.filter("represents")
+    is_enough = np.isfinite(score(testing, others)).sum() >= MIN_UNLABELLED
+    chooses = (testing, others) if is_enough or not fitted.height else (fitted, records)
+    counted = (testing, others) if is_enough else (frame.filter("represents"), records)
+    if data.parts is not None:
+        sizes = _numbers_of_parts(training)
+        limit = most_parts(np.array([*sizes.values()]))
+
+        def with_documents(rows: pl.DataFrame, records: pl.DataFrame = records) -> PartScores:
+            parents = rows.join(
+                records.select("example_id", "parent_id"),
+                on="example_id",
+                how="left",
+                maintain_order="left",
+            )["parent_id"]
+            size = np.array([sizes[name] for name in parents], dtype=int)
+            return PartScores(score(rows, records), rows["rank"].to_numpy(), size)
+
+        tested = with_documents(ranking.tested)
+        return RankedParts(tested, wrong, with_documents(*chooses), with_documents(*counted), limit)
     return RankedAnswers(
-        labelled=tested,
-        wrong=~ranking.tested["correct"].to_numpy(),
-        unlabelled=unlabelled if is_enough or not ranking.fitted.height else fitted,
-        fitted=(fitted.score, ~ranking.fitted["correct"].to_numpy()) if ranking.is_fitted else None,
-        counted=unlabelled if is_enough else labelled,
+        score=score(ranking.tested),
+        wrong=wrong,
+        unlabelled=score(*chooses),
+        fitted=(score(fitted), ~fitted["correct"].to_numpy()) if ranking.is_fitted else None,
+        counted=score(*counted),
     )
 
 
-def _grouped_scores(
+def _decided_scores(
     rows: pl.DataFrame, records: pl.DataFrame, ranking: Ranking, data: CalibrationData
-) -> GroupedScores:
-    """The scores of `rows`, whose traces are among the `records`."""
-    kinds = records.join(rows.select("example_id"), on="example_id", how="right")
+) -> np.ndarray:
+    """The scores of `rows`, whose traces are among the `records`; NaN where none decides.
+
+    Answers that no threshold decides about (`undecided`) have no score. Their traces alone say so,
+    and no label does.
+    """
+    ids = rows.select("example_id")
+    kinds = ids.join(records, on="example_id", how="left", maintain_order="left")
     is_undecided = [reason is not None for reason in undecided(kinds, ranking.columns, data)]
-    score = np.where(is_undecided, np.nan, ranking.score(rows)) if rows.height else np.empty(0)
-    return GroupedScores(score, rows["rank"].to_numpy(), rows["size"].to_numpy())
+    return np.where(is_undecided, np.nan, ranking.score(rows)) if rows.height else np.empty(0)
+
+
+def _numbers_of_parts(training: TrainingSet) -> dict[str, int]:
+    """How many parts each document has, labelled or not, by its id."""
+    parents = pl.concat([training.records["parent_id"], training.unlabelled["parent_id"]])
+    return dict(parents.value_counts().iter_rows())
 
 
 def ranking_scores(

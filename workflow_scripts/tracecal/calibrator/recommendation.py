@@ -63,7 +63,7 @@ def recommend(training: TrainingSet, fits: TrainingFits, settings: FitSettings) 
         for name, columns in training.estimators.items()
         if name in LABELS and training.own_fits.get(name) != "identity"
     }
-    labels = training.frame.select("example_id", "correct", "group_id")
+    labels = training.frame.select("example_id", "correct", "rank")
     predicted = fits.side_predictions.filter(pl.col("estimator").is_in([*considered]))
     squared = (pl.col("probability") - pl.col("correct")) ** 2
     errors = predicted.join(labels, on="example_id").with_columns(squared=squared)
@@ -85,7 +85,7 @@ def recommend(training: TrainingSet, fits: TrainingFits, settings: FitSettings) 
         return Recommendation(ranking, default)
     level = 1 - (1 - settings.bootstrap.level) / max(len(varied - {default}), 1)
     difference = (paired["squared"] - paired["squared_best"]).to_numpy()
-    gain = mean_interval(difference, paired["group_id"].to_numpy(), level)
+    gain = mean_interval(difference, paired["rank"].to_numpy(), level)
     if not gain[1] > 0:
         return Recommendation(ranking, default)
     return Recommendation(ranking, best, gain)

@@ -28,7 +28,6 @@ from tracecal.calibrator.decision import (
 from tracecal.calibrator.example_answers import SHADES, ExampleAnswers, choose_examples
 from tracecal.calibrator.guarantee_text import (
     describe_errors_by_column,
-    describe_group_choices,
     describe_missing_answers,
     describe_ranking,
     describe_recall,
@@ -207,13 +206,13 @@ class Report:
         return headline(self.guarantees, self.rate, self.control.confidence, base_rate)
 
     def _exceptions(self) -> list[str]:
-        """What else holds at the rate of the decision: recall, columns, groups, missing answers."""
+        """What else holds at this rate: recall, columns, repeats, answers that lack."""
         if self.rate is None:
             return []
         further = (
             describe_recall(self.control, self.rate),
             describe_errors_by_column(self.control, self.rate),
-            describe_group_choices(self.control, self.rate),
+            self.file.fitted_on.describe_repeats(),
             describe_missing_answers(self.control),
         )
         return [*filter(None, further)]

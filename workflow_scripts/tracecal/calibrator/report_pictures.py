@@ -90,7 +90,7 @@ def describe_reliability(bins: Sequence[Mapping[str, float]]) -> str:
 
 def _bin(rows: pl.DataFrame) -> dict[str, float]:
     """The interval is Clopper and Pearson's, of as many answers as there are questions."""
-    n, share = rows["group_id"].n_unique(), float(rows["correct"].mean())
+    n, share = rows["rank"].n_unique(), float(rows["correct"].mean())
     hits = share * n
     low = float(betaincinv(hits, n - hits + 1, 0.025)) if hits else 0.0
     high = float(betaincinv(hits + 1, n - hits, 0.975)) if hits < n else 1.0

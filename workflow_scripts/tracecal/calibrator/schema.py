@@ -29,7 +29,7 @@ from tracecal.answers.parts.parts import Parts
 from tracecal.answers.raw_answer import Known, Reasoning, StopToken
 from tracecal.calibration.estimator_fits import Coefficients, EstimatorFits, require_width
 from tracecal.calibration.fits import Number
-from tracecal.calibration.settings import GroupSize
+from tracecal.calibration.settings import Unit
 from tracecal.errors import InputError
 from tracecal.estimators.registry import LOG_RIDGE_ALSO, OF_FILES
 from tracecal.estimators.trace_inputs import ENTROPY_INPUTS
@@ -41,8 +41,7 @@ from tracecal.io.settings import Strict, parse
 
 # Increase it whenever a feature's definition changes, so that older calibrators are refused.
 FEATURE_VERSION = 1
-# Version of the file's form. Files that do not state one are of this form, too.
-CARD_VERSION = 1
+CARD_VERSION = 2  # of the file's form
 MOST_BYTES = 2**28  # of a calibrator's file
 LARGEST = 2**63  # size of a number
 # The workflow's files recommend no estimator: the first one of these in the file is used.
@@ -79,7 +78,7 @@ class CalibrationData(Strict):
 
     model_config = ConfigDict(allow_inf_nan=False)
 
-    card_version: Literal[1] = Field(CARD_VERSION, description="of this file's form")
+    card_version: Literal[2] = Field(CARD_VERSION, description="of this file's form")
     checksum: str | None = Field(
         None, description="SHA-256 of the file's content without this key; null: not stated"
     )
@@ -103,6 +102,9 @@ class CalibrationData(Strict):
     feature_version: int = FEATURE_VERSION
     n: int = Field(ge=1, description="labelled answers")
     groups: PositiveInt | None = Field(None, description="their questions; null: not known")
+    unit: Unit = Field(
+        "questions", description="what was drawn at random, which each guarantee counts once"
+    )
     base_rate: Share = Field(description="the share of correct answers")
     without_probability: tuple[tuple[str, PositiveInt], ...] = Field(
         (), description="why labelled answers enter no fit and no test, with how many these are"
@@ -143,6 +145,15 @@ class CalibrationData(Strict):
             f"{self.n_missing:,} of {self.n:,} labelled answers have no "
             f"probability, and so enter no fit and no test: {reasons}"
         )
+
+    def describe_repeats(self) -> str | None:
+        """What a guarantee counts where questions have several labelled answers; else None."""
+        if self.parts is not None or self.groups is None or self.groups == self.n:
+            return None
+        counts = f"{self.n:,} labelled answers to {self.groups:,} questions"
+        if self.unit == "answers":
+            return f"{counts}: each answer counts, as they were drawn one by one."
+        return f"{counts}: each question counts once. Counted by answers the share may differ."
 
     def exclusions(self) -> tuple[str, ...]:
         """What a calibrator must not be used for, a sentence each."""
@@ -287,14 +298,6 @@ class RecallControl(_Extensible):
         return {self.target: self.alone.threshold} | both
 
 
-class GroupChoice(_Extensible):
-    """A choice of the largest group to keep answers of, and the shares that it keeps."""
-
-    largest_group: GroupSize
-    larger_groups: Share = Field(description="share of answers in larger groups")
-    coverage: tuple[Share, ...] = Field(description="share kept at each target error rate")
-
-
 class ErrorRateControl(_Extensible):
     """Thresholds on a ranking score: docs/reference/card.md."""
 
@@ -306,11 +309,9 @@ class ErrorRateControl(_Extensible):
     joint_confidence: Share | None = Field(
         None, description="with which the guarantees of all error rates hold at once"
     )
-    groups: int = Field(ge=0, description="tested")
-    largest_group: GroupSize = Field(description="answers of larger groups are never kept")
-    larger_groups: Share = Field(0.0, description="share of answers in larger groups")
-    group_choices: tuple[GroupChoice, ...] = Field(
-        (), description="other sizes, where answers are in groups"
+    groups: int = Field(ge=0, description="questions, or answers, that tested")
+    most_parts: PositiveInt | None = Field(
+        None, description="parts of answers with more parts are never kept; null: of whole answers"
     )
     coverage_of: int | None = Field(
         None, description="answers of which coverage is a share; null: those tested"
@@ -333,7 +334,7 @@ class ErrorRateControl(_Extensible):
         optional = {
             "split",
             "joint_confidence",
-            "group_choices",
+            "most_parts",
             "coverage_of",
             "recall",
             "by",
@@ -360,21 +361,10 @@ class Reference:
 
     probability: tuple[Share, ...] = ()
     length: tuple[Annotated[float, Field(ge=0)], ...] = ()
-    group: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        if len({len(self.probability), len(self.length), len(self.group or self.length)}) > 1:
-            raise ValueError("probability, length and group must be of one length")
-
-    def of_single_groups(self) -> "Reference":
-        """Return one answer of each group, as for monitors that watch one answer per group."""
-        if not self.group:
-            return self
-        rows = {group: row for row, group in reversed([*enumerate(self.group)])}
-        columns = (self.probability, self.length, self.group)
-        return Reference(
-            *(tuple(values[row] for row in sorted(rows.values())) for values in columns)
-        )
+        if len(self.probability) != len(self.length):
+            raise ValueError("probability and length must be of one length")
 
 
 class HeldOut(_Extensible):
@@ -456,11 +446,8 @@ class CalibratorFile(BaseModel):
                 f"{where} does not say what it was fitted on: it is not a calibrator, or it is "
                 "from an earlier version. Make it again with the workflow or 'tracecal calibrate'."
             )
-        if (version := fitted_on.get("card_version", CARD_VERSION)) != CARD_VERSION:
-            raise InputError(
-                f"{where} is a calibration card of version {version}, and this tracecal reads "
-                f"version {CARD_VERSION}: use the tracecal that made it, or calibrate again."
-            )
+        if (version := fitted_on.get("card_version", 1)) != CARD_VERSION:
+            raise InputError(f"{where} was made by tracecal {version}: calibrate again.")
         try:
             _require_storable(content)
         except ValueError as error:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from tracecal.answers.record import ALSO
-from tracecal.calibration.groups import sized_groups
+from tracecal.calibrator.catalogue import LABELS
 from tracecal.calibrator.predictor import Predictor, Target
 from tracecal.calibrator.trace_kinds import compare_kinds
 from tracecal.errors import InputError
@@ -24,7 +24,6 @@ WITHOUT = "it has no {}, which the calibrator takes beside the trace (--also)"
 UNDEFINED = "undefined for this answer"
 PROBABILITIES = ("probability", "lower", "upper")
 DIGITS = 4  # of probabilities in files
-NO_LABEL = pl.lit(None, pl.Boolean)
 
 
 def score_answers(
@@ -42,8 +41,32 @@ def score_answers(
     """
     why_not = None if target is None else predictor.why_not(target)
     deciding = None if target is None or why_not else predictor.ranking_inputs
-    undecided = compare_kinds(answers, predictor.fitted_on, task, deciding)
-    groups = sized_groups(answers.with_columns(correct=NO_LABEL)) if target is not None else None
+    reasons = [
+        why_not or other for other in compare_kinds(answers, predictor.fitted_on, task, deciding)
+    ]
+    answers = answers.with_columns(undecided=pl.Series(reasons, dtype=pl.String))
+    if predictor.substitute is None:
+        return _score(answers, predictor, target, deciding)
+    has_entropies = answers["entropy"].is_not_null()
+    if answers.filter(~has_entropies)["surprisal"].count():
+        names = LABELS[predictor.estimator], LABELS[predictor.substitute.estimator]
+        LOGGER.warning("without entropies %s is not defined; using %s", *names)
+    scored = pl.concat(
+        _score(rows, predictor.suited(is_usual), target, deciding)
+        for is_usual in (True, False)
+        if (rows := answers.filter(has_entropies == is_usual)).height or is_usual
+    )
+    ids = answers.select("example_id")
+    return ids.join(scored, on="example_id", how="left", maintain_order="left")
+
+
+def _score(
+    answers: pl.DataFrame,
+    predictor: Predictor,
+    target: Target | None,
+    deciding: Sequence[str] | None,
+) -> pl.DataFrame:
+    """Score answers, `undecided` by a threshold where they say why, by one predictor."""
     _require_trace_inputs(predictor)
     columns = list(predictor.columns)
     bounded = compute_bounded_inputs(answers, columns, predictor.custom)
@@ -55,25 +78,21 @@ def score_answers(
         predictor.with_part(frame.filter(complete).select(columns).to_numpy(order="c"), parts)
         for frame in bounded
     )
-    predictions = predictor.predict(x, low, high, target)
     scored = pl.DataFrame(
-        {"example_id": answers["example_id"].filter(complete)} | predictions,
+        {"example_id": answers["example_id"].filter(complete)}
+        | predictor.predict(x, low, high, target),
         schema_overrides=SCORED,
     )
     reason = pl.when(~complete).then(_lacking(answers, values, predictor))
     if target is not None:
-        missing = [why_not] * answers.height
+        missing = answers["undecided"]
         if deciding is not None:
-            lacks = _lacking_any(answers, values, deciding)
-            reasons = zip(missing, lacks, undecided, strict=True)
-            missing = [without or lack or other for without, lack, other in reasons]
-        reason = pl.coalesce(reason, pl.Series(missing, dtype=pl.String))
+            missing = pl.coalesce(_lacking_any(answers, values, deciding), missing)
+        reason = pl.coalesce(reason, missing)
     joined = answers.select("example_id", reason=reason).join(
         scored.fill_nan(None), on="example_id", how="left", validate="1:1", maintain_order="left"
     )
     keep = pl.when(pl.col("reason").is_null()).then("keep")
-    if groups is not None:
-        keep = keep & _in_small_groups(answers, groups, predictor)
     return joined.with_columns(keep=keep).select(*SCORED)
 
 
@@ -88,25 +107,6 @@ def _require_trace_inputs(predictor: Predictor) -> None:
             f"{predictor.estimator} needs {missing[0]}, which traces do not provide: only the "
             "workflow can compute it. Choose trace_plus or another estimator of traces."
         )
-
-
-def _in_small_groups(
-    answers: pl.DataFrame, groups: pl.DataFrame, predictor: Predictor
-) -> pl.Series:
-    """Return whether each answer's group is small enough for the guarantee, [answers].
-
-    Warns how many answers are in larger groups.
-    """
-    largest_group = predictor.control.largest_group if predictor.control else 1
-    ids = answers.select("example_id")
-    sizes = ids.join(groups, on="example_id", maintain_order="left")["size"]
-    if n_larger := int((sizes > largest_group).sum()):
-        LOGGER.warning(
-            "%d of %d answers are in groups of more than %d, which the guarantee does not cover: "
-            "they are not kept (calibrate with a larger --largest-group to change that)",
-            *(n_larger, len(sizes), largest_group),
-        )
-    return sizes <= largest_group
 
 
 def _lacking(answers: pl.DataFrame, values: pl.DataFrame, predictor: Predictor) -> pl.Series:

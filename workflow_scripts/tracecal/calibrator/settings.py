@@ -11,7 +11,6 @@ from tracecal.calibration.settings import (
     Calibration,
     RiskControl,
     Splits,
-    require_group_size,
     require_shares,
 )
 from tracecal.io.input_files import read_yaml
@@ -29,15 +28,14 @@ class FitSettings(Strict):
     risk_control: RiskControl = RiskControl()
     bootstrap: Bootstrap = Bootstrap()
 
-    def with_targets(self, error_rates: Sequence[float], largest_group: int | None = None) -> Self:
-        """The settings with these target error rates and largest group, where they are given."""
+    def with_targets(self, error_rates: Sequence[float]) -> Self:
+        """The settings with these target error rates, where they are given."""
         for rate in error_rates:
             require_shares({"--error-rate": rate})
-        require_group_size(largest_group)
-        targets = {"error_rates": tuple(sorted({*error_rates})), "largest_group": largest_group}
-        control = self.risk_control.model_copy(
-            update={name: value for name, value in targets.items() if value}
-        )
+        if not error_rates:
+            return self
+        rates = {"error_rates": tuple(sorted({*error_rates}))}
+        control = self.risk_control.model_copy(update=rates)
         return self.model_copy(update={"risk_control": control})
 
 

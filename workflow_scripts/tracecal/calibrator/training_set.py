@@ -17,10 +17,11 @@ from tracecal.answers.tasks import answers_of_task, of_their_tasks, task_names
 from tracecal.calibration.estimator_fits import EstimatorFits
 from tracecal.calibration.fingerprints import fingerprints, with_unlabelled
 from tracecal.calibration.fits import Method
-from tracecal.calibration.groups import sized_groups
-from tracecal.calibration.guarantees.sides import MIN_FITTED, assign_sides
+from tracecal.calibration.groups import group_answers
+from tracecal.calibration.guarantees.sides import MIN_FITTED, place_answers
 from tracecal.calibration.pooled import by_part, part_codes
 from tracecal.calibration.predictions import calibrate_all
+from tracecal.calibration.settings import Unit
 from tracecal.calibrator.catalogue import MIN_LABELS, choose_inputs
 from tracecal.calibrator.settings import FitSettings
 from tracecal.errors import InputError
@@ -67,16 +68,20 @@ class TrainingSet(NamedTuple):
     Attributes
     ----------
     records : polars.DataFrame
-        The labelled answers as read, sorted by id, with their `fingerprint`.
+        The labelled answers as read, with their `fingerprint`, in an order that their contents fix.
     frame : polars.DataFrame
-        Their `example_id`, `correct`, `group_id`, `size` (of the group, unlabelled answers among
-        them), `side` ('fit' or 'test'), `rank` (the place of the group in an order that the
-        answers' contents fix) and all inputs, named 'features.<name>' or 'scores.<id>'.
+        Their `example_id` and `correct`, what `place_answers` says of them, and all inputs, named
+        'features.<name>' or 'scores.<id>'. Answers of one `rank` are of one question; with
+        `unit` "answers" each has a rank of its own.
     estimators : dict
         The inputs of each estimator.
     unlabelled : polars.DataFrame
-        The answers without a label as read, with `group_id`, `size`, `rank` (the place of the
-        group by its id, among these answers alone) and all inputs.
+        The answers without a label as read, with `rank`, `side` and `represents` among these
+        answers alone, and all inputs.
+    n_questions : int
+        To how many questions the labelled answers are.
+    unit : {"questions", "answers"}
+        What was drawn at random, which each guarantee counts once.
     method : str
         How to fit the estimators for which the registry prescribes no fit.
     own_fits : mapping
@@ -95,6 +100,8 @@ class TrainingSet(NamedTuple):
     frame: pl.DataFrame
     estimators: dict[str, list[str]]
     unlabelled: pl.DataFrame
+    n_questions: int
+    unit: Unit
     method: Method
     own_fits: Mapping[str, OwnFit] = NO_OWN_FITS
     own_columns: Mapping[str, str] = NO_COLUMNS
@@ -124,8 +131,8 @@ class TrainingSet(NamedTuple):
 
     @property
     def n_groups(self) -> int:
-        """Number of groups of labelled answers."""
-        return self.frame["group_id"].n_unique()
+        """Number of groups of labelled answers, which no fold parts: the units."""
+        return self.frame["rank"].n_unique()
 
     @property
     def chooses(self) -> bool:
@@ -208,45 +215,52 @@ def make_training_set(
     parts: Parts | None = None,
     custom: Custom = NO_CUSTOM,
     unlabelled: pl.DataFrame | None = None,
+    unit: Unit = "questions",
 ) -> TrainingSet:
     """Group `answers` (columns of `RECORDS`), or `parts` of answers, and take the labelled ones.
 
     The answers of `unlabelled` are added without their labels, except for duplicates. Parts of one
-    answer share its group. Raises `InputError` if there are too few labels, equal answers have
-    different labels, or all answers form one group.
+    answer share its group. With `unit` "answers" each answer is its own group. Raises `InputError`
+    if there are too few labels, equal answers have different labels, or all answers form one group.
     """
     labelled, others = _choose_answers(answers, task, unlabelled)
     row_tasks = tuple(sorted(task_names(labelled)))
     own_columns = own_column_paths(labelled)
-    groups = sized_groups(pl.concat([labelled, others]))
-    others = others.drop("group_id").join(groups, on="example_id", validate="1:1")
-    frame = labelled.select("example_id", "correct").join(groups, on="example_id", validate="1:1")
-    sides = assign_sides(labelled, frame.select("example_id", "group_id")).select(
-        "example_id", "side", rank=pl.col("order").rank("dense").cast(pl.Int64) - 1
-    )
+    groups = _group(pl.concat([labelled, others]))
+    n_questions = groups.join(labelled, on="example_id", how="semi")["group_id"].n_unique()
+    if unit == "answers":
+        whole = "parent_id" if parts else "example_id"
+        groups = pl.concat([labelled, others]).select("example_id", group_id=whole)
+    labelled, frame = _placed(labelled, groups)
+    others, places = _placed(others, groups)
     names = (
         *TRACE_INPUTS,
         *(f"scores.{name}" for name in custom),
         *(f"{ALSO}{name}" for name in own_columns),
     )
-    frame = frame.join(sides, on="example_id", validate="1:1").join(
-        compute_inputs(labelled, names, custom), on="example_id", validate="1:1"
+    frame = frame.with_columns(
+        labelled["correct"], *compute_inputs(labelled, names, custom).drop("example_id")
     )
-    if frame["group_id"].n_unique() == 1:
+    if frame["rank"].n_unique() == 1:
         raise InputError(
             f"all {frame.height} labelled answers are of one group, so that none can be predicted "
             "by the labels of others. Give answers that are not variants of each other group ids "
             "of their own."
         )
     inputs = compute_inputs(others, names, custom).drop("example_id")
-    others = others.with_columns(*inputs, rank=pl.col("group_id").rank("dense").cast(pl.Int64) - 1)
+    others = others.with_columns(*places.drop("example_id"), *inputs)
     estimators = choose_inputs(frame, labelled["lacks"], own_columns, custom)
     own_fits = {e.id: e.fit for e in OF_FILES if e.id in estimators and e.fit}
     method = settings.calibration.method
     part_names = parts.pooled if parts and method == "platt" else ()
     if part_names:
         frame, others = (
-            rows.join(part_codes(records, part_names), on="example_id", validate="1:1")
+            rows.join(
+                part_codes(records, part_names),
+                on="example_id",
+                validate="1:1",
+                maintain_order="left",
+            )
             for rows, records in ((frame, labelled), (others, others))
         )
         estimators, own_fits = by_part(estimators, own_fits)
@@ -255,6 +269,8 @@ def make_training_set(
         frame,
         estimators,
         others,
+        n_questions,
+        unit,
         method,
         own_fits,
         own_columns,
@@ -264,15 +280,28 @@ def make_training_set(
     )
 
 
+def _group(answers: pl.DataFrame) -> pl.DataFrame:
+    """Return `example_id` and `group_id` of answers, or of parts, which have their answer's."""
+    is_parts = "part" in answers.columns
+    return answers.select("example_id", "group_id") if is_parts else group_answers(answers)
+
+
+def _placed(answers: pl.DataFrame, groups: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return answers in the order of their contents, and their places (`place_answers`)."""
+    own = groups.join(answers.select("example_id"), on="example_id", how="semi")
+    places = place_answers(answers, own)
+    order = places.select("example_id")
+    return order.join(answers, on="example_id", how="left", maintain_order="left"), places
+
+
 def _choose_answers(
     answers: pl.DataFrame, task: str, unlabelled: pl.DataFrame | None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the labelled answers to a task, sorted by id, and the unlabelled ones beside them."""
+    """Return the labelled answers to a task, and the unlabelled ones beside them."""
     answers = answers.with_columns(fingerprint=fingerprints(answers))
     if unlabelled is not None:
         answers = with_unlabelled(answers, unlabelled)
     labelled = answers_of_task(answers.filter(pl.col("correct").is_not_null()), task)
-    labelled = labelled.sort("example_id")
     if labelled.height < MIN_LABELS:
         raise InputError(
             f"{labelled.height} of {answers.height} answers have a verdict; at least {MIN_LABELS} "

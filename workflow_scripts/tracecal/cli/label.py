@@ -14,7 +14,7 @@ from tracecal.io.log import LOGGER
 if TYPE_CHECKING:
     from tracecal.labelling.verdicts import VerdictFile
 
-SEARCH = ("error_rate", "confidence", "population", "largest_group", "estimator", "seed")
+SEARCH = ("error_rate", "confidence", "population", "estimator", "seed")
 
 
 @command(

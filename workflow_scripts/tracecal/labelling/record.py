@@ -80,8 +80,4 @@ def describe_record(record: Mapping[str, Any]) -> str:
 def _population(record: Mapping[str, Any]) -> str:
     if record["population"] == "finite":
         return "this file's answers"
-    largest_group = record["largest_group"]
-    limit = (
-        "" if largest_group == 1 else f", a question counting with at most {largest_group} of them,"
-    )
-    return f"further answers like this file's{limit}"
+    return "further answers like this file's, a question counting once,"

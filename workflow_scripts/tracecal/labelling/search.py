@@ -20,7 +20,7 @@ from tracecal.answers.reading import Reading
 from tracecal.answers.sources import Answers
 from tracecal.calibration.bets import significance_level
 from tracecal.calibration.groups import group_answers
-from tracecal.calibration.settings import require_group_size, require_shares
+from tracecal.calibration.settings import require_shares
 from tracecal.calibrator.calibrator import Calibrator
 from tracecal.calibrator.settings import SEED
 from tracecal.errors import InputError
@@ -43,25 +43,17 @@ PREFERRED = ("trace_plus", "trace", "len_norm_logp")
 class SearchSettings:
     """What to guarantee: at most `error_rate` of the answers kept by `estimator` are wrong.
 
-    `largest_group` limits how many answers of a question count, among further answers; None: as
-    many as the file's largest question has. Raises `InputError` for settings out of range.
+    Of further answers each question counts once. Raises `InputError` for settings out of range.
     """
 
     estimator: str
     error_rate: float
     confidence: float = 0.9
     population: PopulationKind = "finite"
-    largest_group: int | None = None
     seed: int = SEED
 
     def __post_init__(self) -> None:
         require_shares({"--error-rate": self.error_rate, "--confidence": self.confidence})
-        if self.largest_group is not None and self.population == "finite":
-            raise InputError(
-                "--largest-group is for --population further: how the answers of this file are "
-                "grouped does not matter to a guarantee about them."
-            )
-        require_group_size(self.largest_group)
 
 
 class LabelSearch:
@@ -84,10 +76,8 @@ class LabelSearch:
     confidence : float
         Confidence of the guarantee.
     population : {"finite", "further"}
-        Guarantee for the answers of the file, or for further ones like them.
-    largest_group : int, optional
-        With ``"further"``: how many answers of a question count at most; by default as many as the
-        file's largest question has.
+        Guarantee for the answers of the file, or for further ones like them, of which each question
+        counts once.
     seed : int
         Seed of the order of asking.
     task : str, optional
@@ -126,7 +116,6 @@ class LabelSearch:
         estimator: str | None = None,
         confidence: float = 0.9,
         population: PopulationKind = "finite",
-        largest_group: int | None = None,
         seed: int = SEED,
         task: str | None = None,
         parts: str | Path | Mapping[str, Any] | None = None,
@@ -136,9 +125,7 @@ class LabelSearch:
         page = load_page_answers(answers, calibrator, task, parts, reading)
         recommended = None if page.fitted_on is None else page.fitted_on.estimator
         estimator, scores = deciding_scores(page.data, estimator, recommended)
-        settings = SearchSettings(
-            estimator, error_rate, confidence, population, largest_group, seed
-        )
+        settings = SearchSettings(estimator, error_rate, confidence, population, seed)
         self._start(page.judged, scores, settings, record_file)
 
     @classmethod
@@ -185,16 +172,14 @@ class LabelSearch:
     ) -> None:
         frame = answers.with_columns(score=pl.Series(scores, dtype=pl.Float64)).sort("example_id")
         ids, score = frame["example_id"].to_list(), frame["score"].fill_null(-np.inf).to_numpy()
-        group, largest_group = np.zeros(len(ids), dtype=int), None
+        group = np.arange(len(ids))
         if settings.population == "further":
             group = group_answers(answers)["group_id"].rank("dense").to_numpy().astype(int) - 1
-            largest_group = settings.largest_group or int(np.bincount(group).max())
-        rng = seeded(settings.seed, "pick")
-        order = draw_test_order(group, settings.population, largest_group or 1, rng)
+        order = draw_test_order(group, seeded(settings.seed, "pick"))
         self._target, self._score = settings, score
         self._test_ids, self._test_scores = [ids[index] for index in order], score[order]
         scores_hash = hash_of(json.dumps([ids, score.tolist()]))
-        self.settings = asdict(settings) | {"largest_group": largest_group, "scores": scores_hash}
+        self.settings = asdict(settings) | {"scores": scores_hash}
         self._file = None if record_file is None else RecordFile(record_file, self.settings)
 
     def state(self, labels: Mapping[str, bool | None]) -> dict[str, Any]:

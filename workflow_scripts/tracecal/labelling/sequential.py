@@ -49,22 +49,16 @@ class NoMoreLabels(Exception):
     """A test needs a label that is not available."""
 
 
-def draw_test_order(
-    group: np.ndarray, population: PopulationKind, largest_group: int, rng: np.random.Generator
-) -> np.ndarray:
-    """Return the indices of the answers to test, in random order.
+def draw_test_order(group: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return the indices of the answers to test in random order, one of each group.
 
-    `group` [answers] numbers the groups from 0. Of further answers one per group is tested; a group
-    of n answers enters with probability n / `largest_group`.
+    `group` [answers] numbers the groups from 0.
     """
-    if population == "finite":
-        return rng.permutation(len(group))
     sizes = np.bincount(group)
     order = rng.permutation(len(sizes))
-    enters = rng.random(len(sizes)) * largest_group < sizes
     by_group = np.argsort(group, kind="stable")
     member = by_group[np.cumsum(sizes) - sizes + rng.integers(sizes)]
-    return member[order[enters[order]]]
+    return member[order]
 
 
 def search_threshold(

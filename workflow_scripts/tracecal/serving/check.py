@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import Literal
 from xml.etree import ElementTree
 
+import polars as pl
+
 from tracecal.answers.reading import Reading
 from tracecal.answers.sources import Answers, answers_in
 from tracecal.calibration.groups import group_answers
-from tracecal.calibration.rate_test import KeptGroups, enough_groups, kept_groups
+from tracecal.calibration.guarantees.sides import place_answers
+from tracecal.calibration.rate_test import KeptAnswers, enough_answers
 from tracecal.calibration.settings import require_shares
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in
 from tracecal.calibrator.decision import percent, rate_text
@@ -59,8 +62,11 @@ class Check:
     error_rate, confidence : float
         As given.
     enough : int or None
-        How many labelled kept answers, or questions where a question has several, may be enough
-        where labels are too few; None otherwise, or where far more are needed.
+        How many labelled kept answers, one of each question, may be enough where labels are too
+        few; None otherwise, or where far more are needed.
+    n_counted : int
+        The labelled kept answers that the verdict counts: one of each question, or all where the
+        guarantee counts answers.
     """
 
     verdict: Verdict
@@ -75,7 +81,7 @@ class Check:
     error_rate: float
     confidence: float
     enough: int | None
-    unit: str
+    n_counted: int
 
     @property
     def exit_code(self) -> int:
@@ -93,10 +99,15 @@ class Check:
         if not self.n_labelled:
             return f"{line}none of these has a label."
         unsure = f"; {self.n_unsure:,} unsure among them" if self.n_unsure else ""
+        counted = (
+            f" One of each question counts: {self.n_counted:,}."
+            if self.n_counted < self.n_labelled
+            else ""
+        )
         share = percent(self.n_wrong / self.n_labelled)
         return (
             f"{line}{self.n_labelled:,} of these have labels, {self.n_wrong:,} wrong "
-            f"({share}{unsure})."
+            f"({share}{unsure}).{counted}"
         )
 
     @property
@@ -116,7 +127,7 @@ class Check:
         number = "far more" if self.enough is None else f"about {self.enough:,}"
         return (
             f"Too few labels to tell: they rule out neither {rate} nor {excess} wrong; {number} "
-            f"labelled {self.unit} may be enough."
+            "labelled kept answers may be enough."
         )
 
     @property
@@ -207,8 +218,8 @@ def check(
     Labels are of kept answers drawn at random, or of all. The labels contradict the guarantee where
     more are wrong than it allows, by chance alone in at most half of 1 - ``confidence`` of all
     checks; alarms of `Monitors` come by chance in at most the other half. The guarantee fits where
-    labels rule out one and a half times its error rate. Answers to one question may be alike and
-    are tested together.
+    labels rule out one and a half times its error rate. One kept answer of each question counts,
+    or each answer where the guarantee is about answers drawn one by one.
 
     Parameters
     ----------
@@ -251,7 +262,6 @@ def check(
     require_shares({"--error-rate": error_rate, "--confidence": confidence})
     source = answers_in(answers, calibrator.reading(reading))
     frame = source.frame
-    estimator = estimator or calibrator.file.recommended(frame["entropy"].count() > 0)
     predictor = calibrator.predictor(estimator)
     require_parts(predictor.fitted_on, False)
     if (reason := predictor.why_not(error_rate)) is not None:
@@ -262,16 +272,19 @@ def check(
         )
     scored = calibrator.score(source, error_rate=error_rate, estimator=estimator, task=task)
     decided = frame.select("example_id", "correct", "unsure").with_columns(scored["keep"])
-    decided = decided.join(group_answers(frame), on="example_id", maintain_order="left")
-    level = round(1 - confidence, 12)
     labelled = decided.filter("keep").drop_nulls("correct")
-    groups = kept_groups(labelled["group_id"].to_numpy(), ~labelled["correct"].to_numpy())
+    counted, compared = labelled, frame
+    if predictor.fitted_on.unit == "questions":
+        groups = group_answers(frame)
+        counted, compared = (one_of_each(rows, frame, groups) for rows in (labelled, frame))
+    kept = KeptAnswers(counted.height, int((~counted["correct"]).sum()))
+    level = round(1 - confidence, 12)
     tested = error_rate, excess_rate(error_rate), level / 2, level
-    verdict = _judge(groups, *tested)
-    is_first = decided["group_id"].is_first_distinct().to_numpy()  # neighbours may be alike
-    batch = batch_of_scored(frame, scored, predictor)[is_first]
+    verdict = _judge(kept, *tested)
+    is_compared = frame["example_id"].is_in(compared["example_id"].implode()).to_numpy()
+    batch = batch_of_scored(frame, scored, predictor)[is_compared]
     name = hash_of("\n".join(frame["example_id"]))
-    reference = predictor.reference.of_single_groups()
+    reference = predictor.reference
     return Check(
         verdict=verdict,
         unlike=find_unlike(batch, reference, level / 2, name),
@@ -284,8 +297,8 @@ def check(
         n_wrong=int((~labelled["correct"]).sum()),
         error_rate=error_rate,
         confidence=confidence,
-        enough=enough_groups(groups, *tested) if verdict == "too few" else None,
-        unit="kept answers" if groups.is_single else "questions",
+        enough=enough_answers(kept, *tested) if verdict == "too few" else None,
+        n_counted=counted.height,
     )
 
 
@@ -294,16 +307,26 @@ def excess_rate(error_rate: float) -> float:
     return round(min(EXCESS * error_rate, (1 + error_rate) / 2), 12)
 
 
+def one_of_each(rows: pl.DataFrame, answers: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
+    """The rows of one answer of each question among them, the one with the smallest hash."""
+    ids = rows.select("example_id")
+    places = place_answers(
+        answers.join(ids, on="example_id", how="semi"),
+        groups.join(ids, on="example_id", how="semi"),
+    )
+    return rows.join(places.filter("represents"), on="example_id", how="semi")
+
+
 def _judge(
-    groups: KeptGroups,
+    answers: KeptAnswers,
     error_rate: float,
     excess_rate: float,
     contradicting_level: float,
     excluding_level: float,
 ) -> Verdict:
-    if groups.contradicts(error_rate, contradicting_level):
+    if answers.contradicts(error_rate, contradicting_level):
         return "contradicted"
-    return "fits" if groups.rules_out(excess_rate, excluding_level) else "too few"
+    return "fits" if answers.rules_out(excess_rate, excluding_level) else "too few"
 
 
 def find_unlike(batch: Batch, reference: Reference, level: float, name: str) -> tuple[str, ...]:

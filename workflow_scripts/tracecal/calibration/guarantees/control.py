@@ -4,7 +4,7 @@
 guarantees with the risk-coverage curve as plain JSON.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,18 +12,23 @@ import polars as pl
 
 from tracecal.calibration.bets import significance_level
 from tracecal.calibration.estimator_fits import EstimatorFits
-from tracecal.calibration.fits import Fit, as_json, probabilities
-from tracecal.calibration.groups import largest_group as choose_largest_group
-from tracecal.calibration.guarantees.error_rate import (
-    ErrorRateTest,
-    GroupedScores,
-    find_thresholds,
-)
+from tracecal.calibration.fits import as_json, probabilities
+from tracecal.calibration.guarantees.error_rate import ErrorRateTest
 from tracecal.calibration.guarantees.line import find_places
+from tracecal.calibration.guarantees.parts import PartScores, RankedParts, most_parts
+from tracecal.calibration.guarantees.ranked_answers import RankedAnswers
+from tracecal.calibration.settings import Unit
 
-SCOPE = (
-    "the share of wrong answers among all that are kept, of new questions drawn as the "
-    "labelled ones were; each guarantee holds by itself"
+SCOPES: Mapping[Unit, str] = {
+    "questions": "the share of wrong answers among all that are kept, of new questions drawn as "
+    "the labelled ones were, each counted once; each guarantee holds by itself",
+    "answers": "the share of wrong answers among all that are kept, of new answers drawn one by "
+    "one as the labelled ones were; each guarantee holds by itself",
+}
+SCOPE_OF_PARTS = (
+    "the share of wrong parts among all that are kept, of new answers drawn as the labelled ones "
+    "were; parts of answers with more than {most_parts} parts are never kept; each guarantee holds "
+    "by itself"
 )
 
 
@@ -34,8 +39,6 @@ def control_error_rates(
     split: pl.DataFrame,
     error_rates: Sequence[float],
     confidence: float,
-    ungrouped: bool = False,
-    largest_group: int | None = None,
 ) -> dict[str, Any]:
     """Find the thresholds whose error rates one estimator guarantees.
 
@@ -48,7 +51,8 @@ def control_error_rates(
     fits : EstimatorFits
         The estimator's fits.
     answers : polars.DataFrame
-        `example_id`, `correct` and the estimator's features.
+        `example_id`, `correct`, the estimator's features and `represents` (`place_answers`), which
+        says which answers of their questions count. Parts of answers have `parent_id`.
     split : polars.DataFrame
         `example_id`, `split`, `rank` (the random order of groups) and `part` ('calibration' or
         'evaluation'). The split with the lowest number is used.
@@ -56,90 +60,64 @@ def control_error_rates(
         Target error rates.
     confidence : float
         Confidence of each guarantee.
-    ungrouped : bool
-        Whether every answer of the task is its own group.
-    largest_group : int, optional
-        Answers of larger groups are neither tested nor kept. By default the smallest size for which
-        larger groups hold at most a fifth of the answers.
 
     Returns
     -------
     dict
         JSON values. `thresholds` has a row per error rate; without a threshold it says the `reason`
-        and the number of groups that would be `enough`. `groups` is the number of tested groups,
-        `larger_groups` the share of answers in larger ones, `about` the scope of the guarantees and
-        `risk_coverage` the curve of the tested answers. `ranked_by`, `features` and `fit` say what
-        ranks; `split`, `confidence` and `largest_group` repeat what was used.
+        and the number of labels that would be `enough`. `groups` is the number of tested questions,
+        `about` the scope of the guarantees and `risk_coverage` the curve of the tested answers.
+        `ranked_by`, `features` and `fit` say what ranks; `split` and `confidence` repeat what was
+        used, and `most_parts` is the limit on parts.
     """
     number = int(split["split"].min())
-    split = split.filter(split=number)
-    sizes = np.bincount(split["rank"])
-    if ungrouped:
-        largest_group = 1
-    elif largest_group is None:
-        largest_group = choose_largest_group(sizes[sizes > 0])
+    rows = split.filter(split=number).join(answers, on="example_id", validate="1:1")
+    rows = rows.filter("represents").sort("rank", "example_id")
     fit = fits.splits[number]
-    ranked = _rank(fits.features, fit, split.join(answers, on="example_id", validate="1:1"))
-    is_tested = pl.col("part") == "evaluation"
-    parts = ranked.filter(is_tested), ranked.filter(~is_tested)
-    labelled, unlabelled = (_grouped_scores(part, sizes) for part in parts)
-    wrong = ~parts[0]["correct"].to_numpy()
-    tests = find_thresholds(
-        labelled,
-        wrong,
-        unlabelled,
-        error_rates,
-        significance_level(confidence),
-        largest_group,
-    )
+    (score,) = probabilities(rows.select(fits.features), [fit])
+    ranked = _ranked_parts if "parent_id" in rows.columns else _ranked_answers
+    tested = ranked(rows, score)
+    tests = tested.test(error_rates, significance_level(confidence), with_forecast=True)
     return {
         "ranked_by": estimator,
         "features": list(fits.features),
         "fit": as_json(fit),
         "split": number,
         "confidence": confidence,
-        **describe_tests(tests, labelled, wrong, sizes, largest_group),
+        **describe_tests(tests, tested, "questions"),
     }
+
+
+def _ranked_answers(rows: pl.DataFrame, score: np.ndarray) -> RankedAnswers:
+    """The answers of a split with their scores."""
+    is_tested, wrong = (rows["part"] == "evaluation").to_numpy(), ~rows["correct"].to_numpy()
+    tested, others = score[is_tested], score[~is_tested]
+    return RankedAnswers(tested, wrong[is_tested], others, None, tested)
+
+
+def _ranked_parts(rows: pl.DataFrame, score: np.ndarray) -> RankedParts:
+    """The parts of a split with their scores."""
+    size = rows.select(pl.len().over("parent_id")).to_series().to_numpy()
+    is_tested, wrong = (rows["part"] == "evaluation").to_numpy(), ~rows["correct"].to_numpy()
+    scores = PartScores(score, rows["rank"].to_numpy(), size)
+    tested, others = scores.select(is_tested), scores.select(~is_tested)
+    limit = most_parts(rows.group_by("parent_id").len()["len"].to_numpy())
+    return RankedParts(tested, wrong[is_tested], others, tested, limit)
 
 
 def describe_tests(
-    tests: Sequence[ErrorRateTest],
-    labelled: GroupedScores,
-    wrong: np.ndarray,
-    sizes: np.ndarray,
-    largest_group: int,
+    tests: Sequence[ErrorRateTest], answers: RankedAnswers | RankedParts, unit: Unit
 ) -> dict[str, Any]:
-    """Return the JSON values of the `labelled` answers' tests; `sizes` are those of all groups."""
-    tested = (labelled.size <= largest_group) & ~np.isnan(labelled.score)
-    larger = float(sizes[sizes > largest_group].sum() / sizes.sum())
+    """Return the JSON values of the tests of `answers`, which count each `unit` once."""
+    is_ranked = ~np.isnan(answers.score)
+    parts = {"most_parts": answers.most_parts} if isinstance(answers, RankedParts) else {}
     return {
-        "groups": labelled.select(tested).n_groups,
-        "largest_group": largest_group,
-        "larger_groups": round(larger, 4),
-        "about": SCOPE if larger == 0 else f"{SCOPE}; {describe_cap(largest_group)}",
+        "groups": answers.n_tested,
+        **parts,
+        "about": SCOPE_OF_PARTS.format(**parts) if parts else SCOPES[unit],
         "thresholds": [as_row(test) for test in tests],
-        "risk_coverage": risk_coverage(labelled.score[tested], wrong[tested]),
+        "risk_coverage": risk_coverage(answers.score[is_ranked], answers.wrong[is_ranked]),
     }
-
-
-def _rank(features: Sequence[str], fit: Fit, rows: pl.DataFrame) -> pl.DataFrame:
-    """Add the probability of a fit, in the order of groups; NaN without all features."""
-    rows = rows.sort("rank", "example_id")
-    (score,) = probabilities(rows.select(features), [fit])
-    return rows.with_columns(score=pl.Series(score, dtype=pl.Float64))
-
-
-def _grouped_scores(rows: pl.DataFrame, sizes: np.ndarray) -> GroupedScores:
-    """Return the scores of `rows`; `sizes` are all groups' sizes by rank."""
-    group = rows["rank"].to_numpy()
-    return GroupedScores(rows["score"].to_numpy(), group, sizes[group])
-
-
-def describe_cap(largest_group: int) -> str:
-    """Say which groups' answers are never kept."""
-    if largest_group == 1:
-        return "answers of groups of several are never kept"
-    return f"answers of groups of more than {largest_group} are never kept"
 
 
 def as_row(test: ErrorRateTest) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """Answers with the scores that rank them: the thresholds that are guaranteed on their labels.
 
-1. `answers = RankedAnswers(labelled, wrong, unlabelled, fitted, counted)`, scores of one ranking.
-2. `answers.test(error_rates, level, largest_group)` finds a threshold for each error rate, and
+1. `answers = RankedAnswers(score, wrong, unlabelled, fitted, counted)`, scores of one ranking.
+2. `answers.test(error_rates, level)` finds a threshold for each error rate, and
    `answers.find_recall_threshold` one for a recall.
-3. `answers.share_kept(threshold, largest_group)` is what a threshold keeps.
+3. `answers.share_kept(threshold)` is what a threshold keeps.
 """
 
 from collections.abc import Sequence
@@ -11,62 +11,66 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tracecal.calibration.guarantees.error_rate import (
-    ErrorRateTest,
-    GroupedScores,
-    find_thresholds,
-)
-from tracecal.calibration.guarantees.recall import recall_threshold, recall_threshold_by_groups
+from tracecal.calibration.guarantees.error_rate import ErrorRateTest, find_thresholds
+from tracecal.calibration.guarantees.recall import recall_threshold
 
 
 @dataclass(frozen=True)
 class RankedAnswers:
-    """Answers with their ranking scores, NaN where no threshold decides about them.
+    """Answers, one of each question, with their ranking scores; NaN where no threshold decides.
 
     Attributes
     ----------
-    labelled : GroupedScores
-        The labelled answers that test.
+    score : array [n]
+        The scores of the labelled answers that test.
     wrong : array [n] of bool
         Whether each of them is wrong.
-    unlabelled : GroupedScores
-        Answers that choose the thresholds to test; their labels are not used.
+    unlabelled : array [m]
+        Scores of answers that choose the thresholds to test; their labels are not used.
     fitted : pair of arrays, optional
         Scores of the answers that fitted the ranking, and whether each is wrong.
-    counted : GroupedScores
-        The answers that the share kept refers to.
+    counted : array
+        Scores of the answers that the share kept refers to.
     """
 
-    labelled: GroupedScores
+    score: np.ndarray
     wrong: np.ndarray
-    unlabelled: GroupedScores
+    unlabelled: np.ndarray
     fitted: tuple[np.ndarray, np.ndarray] | None
-    counted: GroupedScores
+    counted: np.ndarray
+
+    @property
+    def n_tested(self) -> int:
+        """How many questions test."""
+        return int((~np.isnan(self.score)).sum())
+
+    @property
+    def n_right(self) -> int:
+        """How many right answers test."""
+        return int((~self.wrong).sum())
 
     def test(
-        self,
-        error_rates: Sequence[float],
-        level: float,
-        largest_group: int,
+        self, error_rates: Sequence[float], level: float, with_forecast: bool = False
     ) -> list[ErrorRateTest]:
-        """Test thresholds of answers in groups of at most `largest_group`."""
-        answers = self.labelled, self.wrong, self.unlabelled
-        terms = error_rates, level, largest_group, False
-        return find_thresholds(*answers, *terms, self.fitted)
+        """Find the thresholds of each error rate, smallest rate first."""
+        answers = self.score, self.wrong, self.unlabelled
+        return find_thresholds(*answers, error_rates, level, with_forecast, self.fitted)
 
-    def find_recall_threshold(
-        self, recall: float, level: float, largest_group: int
-    ) -> float | None:
+    def find_recall_threshold(self, recall: float, level: float) -> float | None:
         """The highest threshold that is guaranteed to keep the share `recall` of right answers."""
-        if largest_group > 1:
-            answers = self.labelled, ~self.wrong, self.unlabelled
-            return recall_threshold_by_groups(*answers, recall, level, largest_group)
-        testable = self.labelled.size <= largest_group
-        return recall_threshold(self.labelled.score[testable], ~self.wrong[testable], recall, level)
+        return recall_threshold(self.score, ~self.wrong, recall, level)
 
-    def share_kept(self, threshold: float | None, largest_group: int) -> float:
+    @property
+    def n_counted(self) -> int:
+        """Of how many answers the share kept is."""
+        return len(self.counted)
+
+    def lacks_unlabelled(self) -> str | None:
+        """Why a guarantee needs more unlabelled answers: none does."""
+        return None
+
+    def share_kept(self, threshold: float | None) -> float:
         """The share of the counted answers that a guaranteed threshold keeps."""
-        if threshold is None or not len(self.counted.score):
+        if threshold is None or not len(self.counted):
             return 0.0
-        is_kept = (self.counted.score >= threshold) & (self.counted.size <= largest_group)
-        return float(is_kept.mean())
+        return float((self.counted >= threshold).mean())

@@ -1,8 +1,7 @@
 """Thresholds on a ranking score that keep at least a share of the right answers.
 
-`recall_threshold` (single answers) and `recall_threshold_by_groups` give the highest threshold that
-is guaranteed to keep that share. `keep_both` composes it with an error rate, each tested at half
-the level.
+`recall_threshold` gives the highest threshold that is guaranteed to keep that share. `keep_both`
+composes it with an error rate, each tested at half the level.
 """
 
 from collections.abc import Sequence
@@ -10,13 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import bdtr
 
-from tracecal.calibration.bets import betting_test, min_groups
-from tracecal.calibration.guarantees.error_rate import (
-    GroupedScores,
-    lacks_unlabelled,
-    lowered,
-    quantiles,
-)
+from tracecal.calibration.bets import min_groups
+from tracecal.calibration.guarantees.error_rate import lowered, rounded
 
 
 def recall_threshold(
@@ -48,7 +42,7 @@ def recall_threshold(
     >>> round(recall_threshold(np.arange(100.0), np.ones(100, dtype=bool), recall=0.9, level=0.1))
     5
     """
-    score = GroupedScores.of_single(score).rounded().score
+    score = rounded(score)
     right = np.sort(np.where(np.isnan(score), -np.inf, score)[correct])
     dropped = np.arange(len(right))
     n_dropped = int((bdtr(dropped, len(right), 1 - recall) <= level).sum())
@@ -60,34 +54,6 @@ def recall_threshold(
 def right_answers_needed(recall: float, level: float) -> int:
     """How many right labelled answers a guaranteed recall needs at least."""
     return min_groups(1 - recall, level)
-
-
-def recall_threshold_by_groups(
-    labelled: GroupedScores,
-    correct: np.ndarray,
-    unlabelled: GroupedScores,
-    recall: float,
-    level: float,
-    largest_group: int,
-) -> float | None:
-    """The highest threshold that keeps at least `recall` of the right answers of groups.
-
-    Bets on whole groups test quantiles of the unlabelled scores from the lowest up; the first that
-    fails ends the search. The parameters are those of `recall_threshold` and `find_thresholds`;
-    groups of more than `largest_group` answers are not counted.
-    """
-    testable = labelled.size <= largest_group
-    labelled, unlabelled = labelled.rounded(), unlabelled.rounded()
-    labelled, right = labelled.select(testable), np.asarray(correct, dtype=bool)[testable, None]
-    unlabelled = unlabelled.select(unlabelled.size <= largest_group)
-    if not labelled.n_groups or lacks_unlabelled(unlabelled):
-        return None
-    rising = quantiles(unlabelled.score)[::-1]
-    is_dropped = ~labelled.is_kept(rising)
-    excess = labelled.group_totals(right * (is_dropped - (1 - recall)), largest_group)
-    passed = betting_test(excess, np.zeros((0, len(rising))), 1 - recall, level)
-    n_passed = int(np.cumprod(passed).sum())
-    return float(lowered(rising[n_passed - 1])) if n_passed else None
 
 
 def keep_both(guaranteed: Sequence[float], recall: float | None) -> float | None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tracecal.calibration.settings import Unit
 from tracecal.calibrator.schema import Reference
 from tracecal.serving.monitoring.batch import MONITORS, Batch
 from tracecal.serving.monitoring.betting import (
@@ -37,7 +38,7 @@ JSON_NAMES = {"n_values": "seen", "evidence": "total", "recent_ranks": "last"}
 class AlarmSettings:
     """What is watched, fixed while a state is in use: `MonitorSettings` and the target error rate.
 
-    `error_rate` is None where labels are not watched.
+    `error_rate` is None where labels are not watched. `unit` is what the guarantee counts once.
     """
 
     answers_per_alarm: int = ANSWERS_PER_ALARM
@@ -45,6 +46,12 @@ class AlarmSettings:
     chance: float = ERROR_ALARM_CHANCE
     block: int = 1
     one_per: str | None = None
+    unit: Unit = "questions"
+
+    @property
+    def by_question(self) -> bool:
+        """Whether the first answer to each question is watched."""
+        return self.one_per is None and self.unit == "questions"
 
     @property
     def limit(self) -> float:
@@ -143,8 +150,6 @@ def initial_state(
     """
     if reference is None or settings.block > 1:
         reference = Reference()
-    if settings.one_per is not None:
-        reference = reference.of_single_groups()
     values = {"probability": reference.probability, "length": reference.length}
     monitors = {}
     for signal, (to_bins, n_bins) in bins_of(settings.block).items():

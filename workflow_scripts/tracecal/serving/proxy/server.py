@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from aiohttp import web
 
 from tracecal.answers.reading import Reading
-from tracecal.calibrator.predictor import Predictor, load_predictor
+from tracecal.calibrator.predictor import load_predictor
 from tracecal.calibrator.trace_kinds import vocabulary_for
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
@@ -49,17 +49,6 @@ def run(options: ProxyOptions) -> None:
     _serve(proxy, listening)
 
 
-def assumed_group_size(predictor: Predictor) -> str | None:
-    """What the proxy assumes of the group of each answer, which it cannot see; None: nothing."""
-    control = predictor.control
-    if control is None or (control.largest_group == 1 and not control.larger_groups):
-        return None
-    return (
-        "each answer is taken to be in a group (such as the variants of a question) of at most "
-        f"{control.largest_group}: the guarantee does not hold for answers of larger ones"
-    )
-
-
 def make_scorer(options: ProxyOptions) -> Scorer:
     """Make the scorer of the server's answers, with a watcher where `--watch` asks for one."""
     settings, predictor = options.settings, load_predictor(options.calibrator)
@@ -70,8 +59,6 @@ def make_scorer(options: ProxyOptions) -> Scorer:
             "answers did, and one that changes probabilities otherwise is not kept; where the "
             "server states raw probabilities whatever the request, as vLLM does, say --processed no"
         )
-    if options.error_rate is not None and (assumption := assumed_group_size(predictor)):
-        LOGGER.warning("%s", assumption)
     reasoning = predictor.fitted_on.reasoning
     reading = options.reading.model_copy(
         update={
