@@ -18,6 +18,7 @@ from tracecal.answers.formats.format import Row
 from tracecal.answers.option_share import PREFIX, option_share
 from tracecal.answers.raw_answer import RawAnswer
 from tracecal.answers.reading import Reading
+from tracecal.answers.record import without_blanks
 from tracecal.answers.step import Step
 from tracecal.answers.verdict import WORDS
 from tracecal.errors import WrongRow
@@ -86,6 +87,14 @@ def _describe_missing_id(row: Row, reading: Reading) -> str:
     return f"it has no id; add one as {', '.join(IDS)}, or name its field, as in {hint}"
 
 
+def stated_group(row: Row, path: str) -> str:
+    """What an answer shares with others that count as one question, at a path of its row."""
+    value = value_at(row, path)
+    if not isinstance(value, str | int) or value == "":
+        raise WrongRow(f"it has no text or whole number at {path} (--group)")
+    return str(value)
+
+
 def task_name(row: Row, body: Row) -> str | None:
     """The task that a row, its answer or its metadata names."""
     sources = (source for source in (row, body, row.get("metadata")) if isinstance(source, dict))
@@ -128,7 +137,16 @@ def _without_reply(question: Any) -> Any:
 
 
 def _canonical(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=True, sort_keys=True, default=str)
+    return json.dumps(_without_blanks(value), ensure_ascii=True, sort_keys=True, default=str)
+
+
+def _without_blanks(value: Any) -> Any:
+    """Texts without blanks at their ends and before the ends of their lines, at any depth."""
+    if isinstance(value, str):
+        return without_blanks(value)
+    if isinstance(value, dict):
+        return {name: _without_blanks(each) for name, each in value.items()}
+    return [_without_blanks(each) for each in value] if isinstance(value, list) else value
 
 
 def verdicts(row: Row, body: Row, reading: Reading, raw: RawAnswer) -> dict[str, Any]:

@@ -58,6 +58,11 @@ class Reading(Strict):
         default=None, description="the model's name; read from the file by default"
     )
     id: str | None = Field(default=None, description="path of a row's id, such as doc.ID")
+    group: str | None = Field(
+        default=None,
+        description="path of what answers that count as one question share, such as a "
+        "conversation, a document or a user",
+    )
     label: str | None = Field(default=None, description="path of a row's verdict: correct or not")
     labels: str | Path | None = Field(
         default=None,

@@ -20,6 +20,7 @@ from tracecal.answers.facts import (
     names_response,
     own_columns,
     read_request,
+    stated_group,
     task_name,
     value_at,
     verdicts,
@@ -121,7 +122,9 @@ def read_answer(answer: OneAnswer, reading: Reading) -> Record:
     else:
         sent = next((request.settings[name] for name in SENT if request.settings.get(name)), None)
         stated["asked"] = asked(sent, raw.prompt, row)
-    if isinstance(row.get("group_id"), str | int):
+    if reading.group is not None:
+        stated["group_id"] = stated_group(row, reading.group)
+    elif isinstance(row.get("group_id"), str | int):
         stated["group_id"] = str(row["group_id"])
     record = make_record(example_id(row, body, reading), replace(raw, **stated), reading)
     if also := reading.also | options_path(reading.options):

@@ -78,6 +78,10 @@ def score(
             "%d of %d answers are kept; their probabilities expect %s of these to be wrong",
             *(n_kept, scores.height, percent(expected)),
         )
+        if "parts" not in scores.columns and (repeats := count_questions(new.frame, scores)):
+            LOGGER.info(
+                "keeps %d of %d answers, %d of %d questions", n_kept, scores.height, *repeats
+            )
         asked = options.get("error_rate")
         if asked is not None and expected > asked:
             LOGGER.warning(
@@ -118,6 +122,20 @@ def expected_error_rate(scores: "pl.DataFrame") -> float | None:
         return None
     mean = scores.filter(pl.col("keep"))["probability"].mean()
     return None if mean is None else 1 - float(mean)  # type: ignore[arg-type]
+
+
+def count_questions(answers: "pl.DataFrame", scores: "pl.DataFrame") -> tuple[int, int] | None:
+    """To how many questions answers are kept, and how many there are; None where none repeats."""
+    import polars as pl
+
+    from tracecal.calibration.groups import group_answers
+
+    groups = group_answers(answers.with_columns(correct=pl.lit(None, pl.Boolean)))
+    n_questions = groups["group_id"].n_unique()
+    if n_questions == scores.height:
+        return None
+    kept = groups.join(scores.filter("keep"), on="example_id", how="semi")
+    return kept["group_id"].n_unique(), n_questions
 
 
 def explain_keeping(scores: "pl.DataFrame", predictor: "Predictor") -> list[str]:

@@ -17,10 +17,20 @@ from tracecal.answers.read import TRACES_READING
 from tracecal.answers.reading import Reading
 from tracecal.answers.sources import Answers, answers_in, frame_of
 from tracecal.calibration.groups import group_answers
+from tracecal.calibration.settings import Unit
 from tracecal.calibrator.settings import SEED
 from tracecal.errors import InputError
 from tracecal.io.files import write_text
+from tracecal.io.log import LOGGER
 from tracecal.io.randomness import seeded
+
+# What is said where answers are to fewer questions, by the unit that is drawn.
+REPEATS: Mapping[Unit, str] = {
+    "questions": "{answers:,} answers to {questions:,} questions: questions are drawn, each counts "
+    "once; --unit answers draws answers, for a promise about traffic",
+    "answers": "{answers:,} answers to {questions:,} questions: answers are drawn one by one; "
+    "calibrate with --unit answers, too",
+}
 
 
 def pick(
@@ -28,6 +38,7 @@ def pick(
     number: int,
     *,
     output: str | Path | None = None,
+    unit: Unit = "questions",
     seed: int = SEED,
     reading: Reading | None = None,
 ) -> pl.DataFrame:
@@ -44,6 +55,9 @@ def pick(
         How many answers to draw, at least.
     output : path, optional
         JSON Lines file for the drawn rows, unchanged.
+    unit : {"questions", "answers"}
+        What is drawn: questions with all their answers, or single answers for `calibrate` with the
+        same ``unit``.
     seed : int
         Seed of the draw.
     reading : Reading, optional
@@ -66,7 +80,7 @@ def pick(
     20
     """
     source = answers_in(answers, reading, keep_rows=output is not None)
-    ids = draw_answers(source.frame, number, seed)
+    ids = draw_answers(source.frame, number, seed, unit)
     if output is not None:
         rows = dict(zip(source.frame["example_id"], source.rows, strict=True))
         write_text(to_json_lines([add_metadata(rows[id], source.metadata) for id in ids]), output)
@@ -74,14 +88,19 @@ def pick(
     return order.join(frame_of(source), on="example_id", how="left", maintain_order="left")
 
 
-def random_order(answers: pl.DataFrame, seed: int) -> pl.DataFrame:
+def random_order(answers: pl.DataFrame, seed: int, unit: Unit = "questions") -> pl.DataFrame:
     """Order answers (columns of `RECORDS`) at random, whole groups: `example_id` and `place`.
 
     `place` counts the groups (`group_answers`) from 0. The groups of the first k places are a
     simple random sample, for every k. Answers of a group stand in the order of their ids; the order
-    of `answers` has no effect.
+    of `answers` has no effect. With `unit` "answers" each answer is its own group.
     """
     groups = group_answers(answers)
+    n_questions = groups["group_id"].n_unique()
+    if n_questions < answers.height:
+        LOGGER.info("%s", REPEATS[unit].format(answers=answers.height, questions=n_questions))
+    if unit == "answers":
+        groups = groups.with_columns(group_id="example_id")
     names = groups["group_id"].unique().sort()
     places = np.argsort(seeded(seed, "pick").permutation(len(names)))
     return groups.select(
@@ -89,7 +108,9 @@ def random_order(answers: pl.DataFrame, seed: int) -> pl.DataFrame:
     ).sort("place", "example_id")
 
 
-def draw_answers(answers: pl.DataFrame, number: int, seed: int) -> list[str]:
+def draw_answers(
+    answers: pl.DataFrame, number: int, seed: int, unit: Unit = "questions"
+) -> list[str]:
     """Return the ids of the first groups of `random_order` that hold `number` answers, in order.
 
     Raises `InputError` where there are fewer answers than `number`.
@@ -99,7 +120,7 @@ def draw_answers(answers: pl.DataFrame, number: int, seed: int) -> list[str]:
             f"--number {number}: the file holds {answers.height} answers; ask for 1 to "
             f"{answers.height}."
         )
-    order = random_order(answers, seed)
+    order = random_order(answers, seed, unit)
     last_place = order["place"][number - 1]
     return order.filter(pl.col("place") <= last_place)["example_id"].to_list()
 

@@ -12,6 +12,7 @@ from typing import Self
 
 from tracecal.answers.labels import Labels, read_labels
 from tracecal.answers.reading import Reading
+from tracecal.answers.record import QUESTION
 from tracecal.answers.sources import Answers, answers_in
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in
 from tracecal.errors import InputError, some_of
@@ -52,7 +53,8 @@ class Monitors:
     block : int
         Answers watched as one, where neighbours are alike.
     one_per : str, optional
-        Path of a row, such as ``request.user``: one answer of each value is watched.
+        Path of a row, such as ``request.user``: one answer of each value is watched. By default the
+        first answer to each question is, or every answer where the guarantee counts answers.
 
     Raises
     ------
@@ -169,6 +171,12 @@ class Monitors:
         task = task or source.metadata.get("task")
         batch = traffic.batch_of_answers(source.frame, self._fitted, self._error_rate, task)
         ids = source.frame["example_id"].to_list()
+        if self._alarm_settings.by_question:
+            asked = source.frame.select(QUESTION, "group_id").rows()
+            keys = [
+                traffic.question_key(*question, request)
+                for question, request in zip(asked, requests, strict=True)
+            ]
         keys_or_requests = [key or request for key, request in zip(keys, requests, strict=True)]
         counts = self._database.add_in_batches(ids, batch, keys_or_requests, choices)
         self._answer_counts += counts

@@ -72,7 +72,8 @@ def dependence_warning(database: StateDatabase) -> str | None:
 def watched_sentence(state: State) -> str:
     """Say how many answers are watched, and what the rate of false alarms assumes."""
     one_per = state.settings.one_per
-    unit = f"value of {one_per}" if one_per else "request"
+    unit = "question" if state.settings.by_question else "request"
+    unit = f"value of {one_per}" if one_per else unit
     block = state.settings.block
     subject = f"blocks of {block} " if block > 1 else "these "
     return (

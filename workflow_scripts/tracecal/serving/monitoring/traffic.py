@@ -80,6 +80,17 @@ def key_of(row: Mapping[str, Any], one_per: str | None) -> str | None:
     return hashlib.sha256(content.encode()).hexdigest()[:32]
 
 
+def question_key(question: str | None, group: str | None, request: str) -> str | None:
+    """Return a hash of an answer's group, or else of its question; None where neither is known.
+
+    Choices have their request as a group, which says nothing of the question.
+    """
+    named = question if group in (None, request) else f"group {group}"
+    if named is None:
+        return None
+    return hashlib.blake2b(named.encode(), digest_size=16).hexdigest()
+
+
 def require_keys(keys: Sequence[str | None], one_per: str) -> None:
     """Raise `InputError` where no answer has a key; warn where some have none."""
     if n_without := keys.count(None):
@@ -118,4 +129,5 @@ def alarm_settings(
             "no answer is kept, so the share kept and labels are not watched: %s", reason
         )
         error_rate = None
-    return AlarmSettings(**settings.model_dump(), error_rate=error_rate)
+    unit = predictor.fitted_on.unit
+    return AlarmSettings(**settings.model_dump(), error_rate=error_rate, unit=unit)

@@ -98,8 +98,9 @@ class Scorer(Unscored):
     def confidence(self, answer: Object, request: Object, doubt: str | None = None) -> Object:
         """Return the confidence of an answer with one choice, or the reason why it has none."""
         inputs: Inputs | None = None
+        question = None
         try:
-            confidence, inputs = self._score(answer, request, doubt)
+            confidence, inputs, question = self._score(answer, request, doubt)
         except (WrongRow, InputError, ValidationError) as error:
             confidence = self.unknown("; ".join(filter(None, [str(error), doubt])))
         except Exception as error:  # the client gets the answer, whatever the server wrote
@@ -108,7 +109,7 @@ class Scorer(Unscored):
             confidence = self.unknown(reason)
         if self.watcher is None:
             return confidence
-        return self.watcher.observe(answer, request, confidence, inputs)
+        return self.watcher.observe(answer, request, confidence, inputs, question)
 
     def unknown(self, reason: str) -> Object:
         """Return the confidence of an answer that cannot be scored, with the error rate."""
@@ -116,8 +117,9 @@ class Scorer(Unscored):
 
     def _score(
         self, answer: Object, request: Object, doubt: str | None
-    ) -> "tuple[Object, Inputs | None]":
-        """Return an answer's confidence as JSON values, and its inputs if it has a probability.
+    ) -> "tuple[Object, Inputs | None, str | None]":
+        """Return an answer's confidence as JSON values, its inputs if it has a probability, and its
+        question if it is known.
 
         Raises `WrongRow`, `InputError` or `ValidationError` if the answer cannot be read, or the
         calibrator is not for it.
@@ -135,7 +137,7 @@ class Scorer(Unscored):
         names = requested_parts(request)
         confidence, x, parts = score_with_parts(predictor, record, self.error_rate, names, doubts)
         inputs = None if x is None else (x[0], len(record.surprisal))
-        return self._as_json(confidence, parts), inputs
+        return self._as_json(confidence, parts), inputs, record.asked or record.prompt
 
     def _as_json(self, confidence: Confidence, parts: list[ScoredPart] | None = None) -> Object:
         """Return a confidence as JSON values, with `parts` where there may be any."""

@@ -23,6 +23,7 @@ from tracecal.serving.monitoring.traffic import (
     batch_of_inputs,
     calibrator_identity,
     key_of,
+    question_key,
 )
 from tracecal.serving.proxy.json_bodies import Object
 from tracecal.serving.proxy.settings import ProxySettings
@@ -95,11 +96,16 @@ class Watcher:
             self._thread.join(4 * INTERVAL)
 
     def observe(
-        self, answer: Object, request: Object, confidence: Object, inputs: Inputs | None
+        self,
+        answer: Object,
+        request: Object,
+        confidence: Object,
+        inputs: Inputs | None,
+        question: str | None = None,
     ) -> Object:
         """Queue an answer of one choice; return its confidence, without `keep` after an alarm.
 
-        `inputs` are None where the answer has no probability.
+        `inputs` are None where the answer has no probability, and `question` where it is unknown.
         """
         keep = confidence["keep"]
         is_unknown = confidence["probability"] is None
@@ -109,7 +115,7 @@ class Watcher:
             row = {"request": request, "response": answer}
             queued = QueuedAnswer(
                 example_id=f"{request_id}#{choice}" if choice else request_id,
-                key=key_of(row, self.alarm_settings.one_per) or request_id,
+                key=self._key_of(row, question, request_id),
                 choice=choice,
                 inputs=inputs,
                 keep=np.nan if keep is None else float(keep),
@@ -120,6 +126,13 @@ class Watcher:
         if self.reason is None or not self.withholds or keep is None:
             return confidence
         return confidence | {"keep": None, "reason": self.reason}
+
+    def _key_of(self, row: Object, question: str | None, request_id: str) -> str:
+        """What an answer shares with others of which the first is watched."""
+        key = key_of(row, self.alarm_settings.one_per)
+        if self.alarm_settings.by_question:
+            key = question_key(question, None, request_id)
+        return key or request_id
 
     def run(self) -> None:
         """Watch batch by batch until `stop` is called."""
