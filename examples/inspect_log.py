@@ -130,19 +130,17 @@ def decisions(
             f"--error-rate {error_rate:g} was not tested; the run tested {rates}"
         )
     probabilities = dict(held_out.select("example_id", "probability").iter_rows())
-    rows = answers.select("example_id", size=pl.len().over("group_id")).iter_rows()
-    return (decide(probabilities.get(name), size, tested[error_rate]) for name, size in rows)
+    names = answers["example_id"]
+    return (decide(probabilities.get(name), tested[error_rate]) for name in names)
 
 
-def decide(proba: float | None, size: int, entry: Mapping[str, Any]) -> Decision:
-    """Whether an answer of a group of this `size` is kept, and why."""
+def decide(proba: float | None, entry: Mapping[str, Any]) -> Decision:
+    """Whether an answer is kept, and why."""
     if entry["threshold"] is None:
         rate = f"no threshold guarantees an error rate of {entry['error_rate']:g}"
         return Decision(None, entry["reason"] or rate)
     if proba is None:
         return Decision(None, "the ranking was fitted on this answer, or cannot score it")
-    if size > entry["largest_group"]:
-        return Decision(False, f"answers in groups of {size} are never kept")
     keep = proba >= entry["threshold"]
     return Decision(
         keep,

@@ -209,12 +209,3 @@ def test_what_is_not_decided_says_why(decided, thresholds):
     assert reasons(0.01, thresholds) == {unreached["reason"]}
     with pytest.raises(InputError, match="--error-rate 0.2 was not tested; the run tested 0.01"):
         decided(0.2, thresholds)
-
-
-def test_larger_groups_are_never_kept(decided, thresholds):
-    grouped = decided.answers.with_columns(group_id=pl.lit("all"))
-    decisions = [
-        each for each in decided(0.3, thresholds, grouped).values() if each.keep is not None
-    ]
-    assert {each.keep for each in decisions} == {False}
-    assert {each.reason for each in decisions} == {"answers in groups of 400 are never kept"}

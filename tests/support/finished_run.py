@@ -34,9 +34,9 @@ def _write_pair(folder: Path, model: str, task: str) -> dict[str, pl.DataFrame]:
         answers, splits, {"seq_logp": ["scores.seq_logp"]}, "logistic"
     )
     scores = answers.select("example_id", seq_logp="scores.seq_logp")
-    rated = scores.join(answers.select("example_id", "correct"), on="example_id")
+    rated = scores.join(answers.select("example_id", "correct", represents=True), on="example_id")
     control = control_error_rates(
-        "seq_logp", fits["seq_logp"], rated, splits, [0.01, 0.3, 0.5], 0.9, ungrouped=True
+        "seq_logp", fits["seq_logp"], rated, splits, [0.01, 0.3, 0.5], 0.9
     )
     tasks = pl.DataFrame(
         {

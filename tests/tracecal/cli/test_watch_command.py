@@ -71,7 +71,7 @@ def alarmed(command):
 def test_traffic_like_the_calibrations_raises_no_alarm_and_other_traffic_does(folder, capsys):
     assert main([*WATCH, "--answers", "same.jsonl"]) == 0
     told = capsys.readouterr().out
-    assert "400 of 400 answers watched, one of each request" in told
+    assert "400 of 400 answers watched, one of each question" in told
     assert told.endswith("no alarm\n")
     assert alarmed([*WATCH, "--answers", "other.jsonl"])
     told = capsys.readouterr().out

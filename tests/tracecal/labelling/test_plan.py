@@ -12,6 +12,8 @@ from tracecal.calibration import forecast
 from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
 from tracecal.calibrator.population import labelled_population
 from tracecal.calibrator.schema import CalibratorFile
+from tracecal.calibrator.settings import FitSettings
+from tracecal.calibrator.training_set import make_training_set
 from tracecal.cli.main import main
 from tracecal.labelling import plan
 
@@ -64,11 +66,14 @@ def test_guesses_do_without_a_calibrator(capsys):
 
 
 def test_the_population_is_the_labelled_answers(content):
-    """In the file's order, ranked within the folds of the fits: better ranks are more often right."""
+    """In the order of their hashes, ranked within the folds of the fits: better ranks are more
+    often right."""
     estimator = CalibratorFile.parse(content, "C.json").estimators[DEFAULT]
     population, held = labelled_population(estimator, "C.json"), content[DEFAULT]["held_out"]
     frame = answers()
-    assert held["correct"] == frame["correct"].to_list()
+    order = make_training_set(frame, "t", FitSettings()).frame["example_id"]
+    correct = dict(frame.select("example_id", "correct").iter_rows())
+    assert held["correct"] == [correct[example_id] for example_id in order]
     assert len(set(population.group)) == frame.height and population.correlation == 0
     folds = pl.DataFrame(
         {"fold": held["fold"], "score": population.score, "p": held["probability"]}

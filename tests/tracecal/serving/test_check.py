@@ -5,6 +5,7 @@ from xml.etree import ElementTree
 
 import polars as pl
 import pytest
+from scipy.stats import binomtest
 
 import tracecal
 from support.labelled_answers import answers
@@ -89,14 +90,41 @@ def in_fives(frame):
     return alike.with_columns(frame["example_id"], group_id=pl.format("q{}", first))
 
 
-def test_answers_to_one_question_are_tested_together(new):
+def test_one_kept_answer_of_each_question_counts(new):
     large = calibrated(in_fives(answers(2000)))
     rows = in_fives(with_verdicts(new, large, 0.3).head(100))
-    result = tracecal.check(rows.with_columns(correct=False).head(15), large, RATE)
-    assert result.unit == "questions" and result.verdict == "too few"
-    assert result.n_wrong == result.n_kept >= 5  # single ones would contradict
-    assert "labelled questions may be enough" in str(result)
+    result = tracecal.check(rows.with_columns(correct=False).head(10), large, RATE)
+    assert result.n_wrong == result.n_kept == 5 * result.n_counted > 0
+    assert result.verdict == "too few"  # the answers by themselves would contradict
+    assert binomtest(result.n_wrong, result.n_kept, RATE, "greater").pvalue < 0.025
+    assert f"One of each question counts: {result.n_counted}." in str(result)
     assert tracecal.check(rows.with_columns(correct=False), large, RATE).exit_code == 3
+
+
+def test_each_kept_answer_counts_where_the_guarantee_is_about_answers(new):
+    large = tracecal.calibrate(in_fives(answers(2000)), "t", unit="answers", error_rates=[RATE])
+    rows = in_fives(with_verdicts(new, large, 0.3).head(100))
+    result = tracecal.check(rows.with_columns(correct=False).head(10), large, RATE)
+    assert result.n_counted == result.n_labelled == result.n_kept > 0
+    assert result.verdict == "contradicted"
+
+
+def test_the_same_answer_is_kept_in_a_file_in_half_of_it_in_a_stream_and_by_a_check(new):
+    """Some rows lack entropies."""
+    large = calibrated(answers(2000))
+    rows = new.head(60).with_columns(
+        entropy=pl.when(pl.int_range(pl.len()) % 3 > 0).then("entropy")
+    )
+    keep = large.score(rows, error_rate=RATE)["keep"]
+    halves = [large.score(half, error_rate=RATE)["keep"] for half in (rows[:30], rows[30:])]
+    assert pl.concat(halves).to_list() == keep.to_list()
+    stream = [
+        large.score_trace(surprisal, entropy, error_rate=RATE).keep
+        for surprisal, entropy in rows.select("surprisal", "entropy").iter_rows()
+    ]
+    assert stream == keep.to_list()
+    judged = rows.with_columns(correct=True)
+    assert tracecal.check(judged, large, RATE).n_kept == keep.sum() > 0
 
 
 def test_known_answers_are_not_tested(large):
