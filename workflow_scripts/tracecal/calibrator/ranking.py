@@ -83,7 +83,7 @@ def choose_ranking(
     """Fix the ranking, without the labels that test it.
 
     A threshold is guaranteed for answers that the score has not seen, so a label fits the ranking
-    or tests thresholds, and never both (`assign_sides` divides them). The first of these applies:
+    or tests thresholds, and never both (`place_answers` divides them). The first of these applies:
 
     1. An `estimator` is named: it ranks, fitted on the labels of side 'fit', a fifth of all.
     2. Fewer than MIN_FITTED questions have a trace: the fixed score ranks, which no label fits, and

@@ -225,7 +225,7 @@ class ErrorRateThreshold(_Extensible):
     kept: int = Field(ge=0)
     wrong: int = Field(ge=0, description="of those kept")
     allowed: int | None = Field(
-        None, description="how many of those kept may be wrong; null: of groups, or unknown"
+        None, description="how many of those kept may be wrong; null: of parts, or unknown"
     )
     coverage: Share = Field(description="share kept")
     error: Share | None = Field(description="share wrong of the kept")

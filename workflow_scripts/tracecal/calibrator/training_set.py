@@ -76,7 +76,7 @@ class TrainingSet(NamedTuple):
     estimators : dict
         The inputs of each estimator.
     unlabelled : polars.DataFrame
-        The answers without a label as read, with `rank`, `side` and `represents` among these
+        The answers without a label as read, with what `place_answers` says of them among these
         answers alone, and all inputs.
     n_questions : int
         To how many questions the labelled answers are.
