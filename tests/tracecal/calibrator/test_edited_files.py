@@ -135,7 +135,6 @@ FORGED = [
     ("log_ridge.risk_control.thresholds.1.error", None),
     ("log_ridge.risk_control.thresholds.1.threshold", True),
     ("log_ridge.reference.length", []),
-    ("log_ridge.reference.group", [1]),
     ("log_ridge.held_out.fold", [1]),
 ]
 
