@@ -4,6 +4,7 @@
 The column `also` holds the user's own columns, which a calibrator calls `also.<name>`.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -127,6 +128,9 @@ def as_frame(records: Iterable[Record]) -> pl.DataFrame:
     return pl.DataFrame([vars(record) for record in records], schema=RECORDS)
 
 
+BLANKS = re.compile(r"[^\S\n]+(?=\n)")  # before the ends of lines
+
+
 def without_blanks(text: str) -> str:
     """A text without blanks at its ends and before the ends of its lines."""
-    return "\n".join(line.rstrip() for line in text.strip().split("\n"))
+    return BLANKS.sub("", text.strip())

@@ -62,14 +62,14 @@ def calibrate_all(
 ) -> tuple[pl.DataFrame, dict[str, EstimatorFits]]:
     """Fit each estimator on each split's calibration part and predict its evaluation part.
 
-    `answers` holds `example_id`, `correct` and the columns that `estimators` names (id -> columns);
-    the last digits of fits depend on its order.
+    `answers` holds `example_id`, `correct` and the columns that `estimators` names (id -> columns).
     An estimator's fit and predictions leave out rows with a None among its columns. `own_fits`
     prescribes the fits of some estimators; `method` with `fit_all`'s `penalty` fits the others.
     'mixture' and 'log_odds_mean' need the column `rank` of `splits`, and 'pooled' the `part_names`
     (see `calibration.pooled`). An answer whose `part` of a split is None is not predicted there.
     Returns the predictions by estimator, split and example, and each estimator's fits.
     """
+    answers = answers.sort("example_id")
     ids = answers["example_id"]
     is_calibration = pl.col("part") == "calibration"
     calibration = _masks(ids, splits, is_calibration)

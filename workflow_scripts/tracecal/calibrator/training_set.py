@@ -173,15 +173,25 @@ class TrainingSet(NamedTuple):
         return predictions.rename(FOLD)
 
     def calibrate(self, splits: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, EstimatorFits]]:
-        """Fit all estimators on `splits` of the labelled answers, and predict (`calibrate_all`)."""
-        return calibrate_all(
-            self.frame,
-            splits,
+        """Fit all estimators on `splits` of the labelled answers, and predict (`calibrate_all`).
+
+        Answers are named by their places, so that their ids change no digit of a fit.
+        """
+        place = pl.int_range(pl.len()).cast(pl.String).str.zfill(9)
+        places = self.frame.select("example_id", place=place)
+        predictions, fits = calibrate_all(
+            self.frame.with_columns(example_id=places["place"]),
+            splits.join(places, on="example_id", maintain_order="left").with_columns(
+                example_id="place"
+            ),
             self.estimators,
             self.method,
             self.own_fits,
             part_names=self.part_names,
         )
+        names = places.rename({"place": "example_id", "example_id": "name"})
+        named = predictions.join(names, on="example_id", maintain_order="left")
+        return named.with_columns(example_id="name").drop("name"), fits
 
     def _folds(self, among: pl.Expr, first: int) -> list[pl.DataFrame]:
         """Make a split for each fold of the answers `among` these, which is predicted by the rest.

@@ -266,16 +266,30 @@ def answered(watcher, number):
     """So many answers through a proxy."""
     likely = [(word, [(word, -0.25), (" else", -2.0)]) for word in WORDS]
     whole = chat([token(word, top[0][1], top) for word, top in likely], "".join(WORDS), "length")
-    body = {"model": "m", "messages": [{"role": "user", "content": PROMPT}]}
     with (
         Upstream(whole).serving() as before,
         proxied(Scorer(watcher.predictor, READING, 0.5, watcher), before.url) as serving,
         httpx.Client(base_url=serving.url, timeout=60) as http,
     ):
         for n in range(number):
-            http.post(CHAT, json=body | {"user": str(n)})
+            asked = [{"role": "user", "content": f"{PROMPT} {n}"}]
+            http.post(CHAT, json={"model": "m", "messages": asked})
         assert until(lambda: watcher.state.n_watched == number)
     assert watcher.failure is None
+
+
+def test_the_first_answer_to_a_question_is_watched(watching):
+    watcher = watching()
+    whole = chat([token("a", -0.25, [("a", -0.25), (" else", -2.0)])], "a", "length")
+    with (
+        Upstream(whole).serving() as before,
+        proxied(Scorer(watcher.predictor, READING, 0.5, watcher), before.url) as serving,
+        httpx.Client(base_url=serving.url, timeout=60) as http,
+    ):
+        for content in ("one", "two", "one", " two "):
+            http.post(CHAT, json=ASK | {"messages": [{"role": "user", "content": content}]})
+        assert until(lambda: watcher.state.n_answers == 4)
+    assert watcher.state.n_watched == 2
 
 
 def test_no_text_is_stored(watching, tmp_path):
@@ -292,6 +306,9 @@ def test_no_text_is_stored(watching, tmp_path):
 def test_answers_whose_server_repeats_their_ids_are_each_watched(of_top_k, watching, caplog):
     """Of three values under one id, and one of them again, each is an answer of its own."""
     watcher, words, sent = watching(), ["a", "b", "c", "b"], []
+    requests = [
+        ASK | {"messages": [{"role": "user", "content": str(place)}]} for place in range(len(words))
+    ]
 
     class Repeating(Upstream):
         async def _answered(self, request, content):
@@ -306,16 +323,18 @@ def test_answers_whose_server_repeats_their_ids_are_each_watched(of_top_k, watch
         proxied(Scorer(of_top_k, READING, 0.5, watcher), before.url) as serving,
         httpx.Client(base_url=serving.url, timeout=60) as http,
     ):
-        for _ in words:
-            given = http.post(CHAT, json=ASK).json()
+        for request in requests:
+            given = http.post(CHAT, json=request).json()
             assert given["id"] == "chatcmpl-0"
         assert until(lambda: watcher.state.n_watched == 4)
         told = samples(http.get("/metrics").text)
     assert told["tracecal_repeated_ids_total"] == 3
     assert caplog.text.count("the server repeats ids of answers") == 1
     names = ["chatcmpl-0", *(f"chatcmpl-0@{place}" for place in (2, 3, 4))]
-    pairs = zip(names, sent, strict=True)
-    rows = [{"id": name, "request": ASK, "response": response} for name, response in pairs]
+    rows = [
+        {"id": name, "request": request, "response": response}
+        for name, request, response in zip(names, requests, sent, strict=True)
+    ]
     read = answers_in(rows, READING).frame
     rows = watcher.open_database().query("SELECT id, probability FROM answers ORDER BY place")
     assert [name for name, _ in rows] == names
