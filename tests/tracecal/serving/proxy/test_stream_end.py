@@ -25,7 +25,8 @@ class Response:
     charset = None
 
     def __init__(self, chunks, is_done):
-        data = [DONE if chunk == DONE else json.dumps(chunk) for chunk in chunks] + [DONE] * is_done
+        data = [chunk if isinstance(chunk, str) else json.dumps(chunk) for chunk in chunks]
+        data += [DONE] * is_done
         self.text = "".join(f"data: {one}\n\n" for one in data).encode()
         self.content = self
 
@@ -52,7 +53,7 @@ def confidences(data):
     return {
         place: choice["confidence"]
         for place, text in enumerate(data)
-        if text != DONE
+        if text.endswith("}") and not text.endswith("data: }")
         for choice in json.loads(text)["choices"]
         if "confidence" in choice
     }
@@ -135,6 +136,21 @@ def test_what_comes_after_a_finish_reason_withdraws_the_decision(scorer, late, i
     assert len(data) == len(CHUNKS) + 1 + is_done
 
 
+@pytest.mark.parametrize(
+    "unread", ['{"choices": [{"delta": {"content": "7"}}]}\ndata: }', "7", "[]", "x"]
+)
+def test_data_that_cannot_be_read_withdraws_it_too(scorer, unread):
+    """Some clients read the lines of an event one by one."""
+    for chunks in ([CHUNKS[1], unread, CHUNKS[2]], [*CHUNKS[:3], unread]):
+        (confidence,) = confidences(passed_on(scorer, chunks)).values()
+        assert (
+            confidence["keep"] is None
+            and confidence["reason"] == "data of the stream cannot be read"
+        )
+    (confidence,) = confidences(passed_on(scorer, [*CHUNKS, ""])).values()
+    assert confidence["keep"] is True
+
+
 def test_so_it_does_in_a_completion_and_in_a_response(scorer):
     whole = ANSWERS["/v1/completions"][1]
     data = passed_on(scorer, [*whole, completion(["51"], None)], "/v1/completions")
@@ -160,7 +176,7 @@ def test_a_stream_that_breaks_after_a_finish_reason_is_not_kept(scorer):
 
     async def collect():
         async for events in stream.events(Breaking(CHUNKS, False)):
-            passed.extend(event.decode().removeprefix("data: ") for event in events if event)
+            passed.extend(e.decode().removeprefix("data: ").strip() for e in events if e)
 
     with pytest.raises(ClientPayloadError):
         asyncio.run(collect())

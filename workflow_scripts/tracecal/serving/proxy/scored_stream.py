@@ -31,6 +31,7 @@ MAX_LINES = 10_000  # of an event, which has a few
 MAX_CHOICES = 1000  # of an answer that is scored
 DONE = LAST_EVENT.encode()
 CUT_SHORT = "the stream ended without a finish_reason: the answer may be cut short"
+UNREAD = "data of the stream cannot be read"
 WENT_ON = "the stream went on, or failed, after it had stated the answer's end"
 
 
@@ -74,6 +75,10 @@ def event_data(event: bytes) -> tuple[list[bytes], list[bytes]]:
     return data, [line for line in lines if line and line[:5] not in (b"data", b"data:")]
 
 
+def _is_done(data: list[bytes]) -> bool:
+    return [value.strip() for value in data] == [DONE]
+
+
 @dataclass
 class StreamedChoice:
     """What has been streamed of a choice: pieces of the answer and of the reasoning before it.
@@ -106,7 +111,8 @@ class ScoredStream:
     The event that states a choice's end is `withheld`, with its lines, until the stream itself has
     ended, and so is what follows it: a server may go on after an end. An answer of more than
     `max_bytes` is not scored. The stream `has_failed` once it broke off, the server sent an error
-    or went on after an object of the Responses API; `responses` are those to score.
+    or went on after an object of the Responses API; `responses` are those to score. It `is_unread`
+    where data was no JSON object: some clients find a text there.
     """
 
     scorer: Unscored
@@ -120,6 +126,7 @@ class ScoredStream:
     withheld: list[tuple[list[bytes], Any]] = field(default_factory=list)
     last_chunk: Object = field(default_factory=dict)
     has_failed: bool = False
+    is_unread: bool = False
 
     def __post_init__(self) -> None:
         self.client_top = self.endpoint.client_top(self.request)
@@ -134,7 +141,7 @@ class ScoredStream:
         try:
             async for chunk in unpack(response.content.iter_any(), encoding):
                 for event in splitter.feed(chunk):
-                    if is_last := event_data(event)[0] == [DONE]:
+                    if is_last := _is_done(event_data(event)[0]):
                         passed += await work_on(self.request_size, self._last_events)
                     passed.append(await work_on(len(event), self.score_event, event))
                     if is_last:
@@ -142,7 +149,8 @@ class ScoredStream:
                         return
                 yield passed
                 passed = []
-            passed.append(self.score_event(bytes(splitter.pending)))
+            last = bytes(splitter.pending)
+            passed.append(await work_on(len(last), self.score_event, last))
         except SERVER_FAILURES:
             self.has_failed = True
             yield [*passed, *await work_on(self.request_size, self._last_events)]
@@ -160,7 +168,7 @@ class ScoredStream:
         lines = [line for line in other_lines if FIELD.match(line)]
         if not data:
             return b"\n".join([*lines, b"", b""]) if lines else b""
-        if data == [DONE]:
+        if _is_done(data):
             return self._written(lines, DONE)
         content = b"\n".join(data)
         self.size += len(content)
@@ -186,6 +194,7 @@ class ScoredStream:
     def _divide(self, value: Any) -> tuple[list[Any], list[Any]]:
         """Collect what an event holds; return what of it is passed on, and what is withheld."""
         content = value if isinstance(value, dict) else {}
+        self.is_unread = self.is_unread or not (isinstance(value, dict) or value == b"")
         self.has_failed = self.has_failed or bool(content.get("error") or self.responses)
         choices, response = content.get("choices"), content.get("response")
         if content.get("type") in END_EVENTS and isinstance(response, dict):
@@ -243,7 +252,7 @@ class ScoredStream:
                 doubt = WENT_ON if streamed.has_more or self.has_failed else None
                 self._end(*streamed.ending, streamed, doubt)
         for response in self.responses:
-            doubt = WENT_ON if self.has_failed else None
+            doubt = self._doubt(WENT_ON if self.has_failed else None)
             self.scorer.add_confidence(response, self.request, doubt)
         events = [self._written(*event) for event in self.withheld]
         self.withheld, self.responses = [], []
@@ -291,7 +300,11 @@ class ScoredStream:
             return self.scorer.unknown(reason)
         answer = {name: chunk.get(name) for name in ("id", "model", "usage")}
         answer["choices"] = [self._joined_choice(choice, streamed)]
-        return self.scorer.confidence(answer, self.request, doubt)
+        return self.scorer.confidence(answer, self.request, self._doubt(doubt))
+
+    def _doubt(self, doubt: str | None) -> str | None:
+        """Add to a doubt what makes every decision of this stream doubtful."""
+        return "; ".join(filter(None, [doubt, UNREAD if self.is_unread else None])) or None
 
     def _joined_choice(self, choice: Object, streamed: StreamedChoice) -> Object:
         """Return what was streamed of a choice as a whole one, which ends as `choice` says."""
