@@ -11,6 +11,7 @@ with job(snakemake):
     params = snakemake.params
     if params.custom_code:
         require_unedited(params.settings["file"], params.custom_code)
-    family = import_module(params.module)
+    module = import_module(params.module)
+    family = getattr(module, "FAMILIES", {}).get(snakemake.wildcards.family, module)
     answers = family.answers(**dict(snakemake.input.items()), **params.settings)
     write_parquet(family_scores(answers, family.SCORES, params.chosen), snakemake.output[0])

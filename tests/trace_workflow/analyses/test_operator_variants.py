@@ -20,7 +20,7 @@ from trace_workflow.analyses.operator_variants import (
     permuted_scores,
     varied_scores,
 )
-from tracecal.estimators.trace import SCORES
+from tracecal.estimators.families import FAMILIES
 from tracecal.features.features import answer_features
 
 SIGNALS = {"surprisal": pl.List(pl.Float32), "entropy": pl.List(pl.Float32)}
@@ -109,7 +109,9 @@ def test_the_grid_agrees_with_numpy(rows):
 @given(rows=answers)
 def test_the_default_and_every_parameter_at_its_default_is_trace_itself(rows):
     scores = varied_scores(frame(rows))
-    trace = answer_features(frame(rows)).select(SCORES["trace"]).to_series().to_list()
+    trace = (
+        answer_features(frame(rows)).select(FAMILIES["trace"].SCORES["trace"]).to_series().to_list()
+    )
     assert at(scores, DEFAULT) == trace
     for setting, level in DEFAULTS.items():
         assert at(scores, setting, level) == trace

@@ -11,7 +11,7 @@ from trace_workflow.models.part_traces import LACKING, NO_ANSWER, cut_traces
 from tracecal.answers.parts.cutter import UNPARSED
 from tracecal.answers.parts.parts import Parts
 from tracecal.errors import InputError
-from tracecal.estimators.trace import SCORES
+from tracecal.estimators.families import FAMILIES
 from tracecal.features.features import answer_features
 from tracecal.io.files import read_parquet, write_parquet
 from tracecal.io.traces import TRACES, arrow_metadata, read_traces, write_table
@@ -115,7 +115,9 @@ def test_a_conclusion_is_judged_by_the_reasoning_where_only_that_tells_right_fro
         cut, told = cut_traces(answers, questions, rows, parts, [])
         assert told["role"].to_list() == ["evaluation"] * 40
         assert cut["answer"].to_list() == ["7"] * 40
-        trace = answer_features(cut).select(SCORES["trace"])["trace_risk"].to_numpy()
+        trace = (
+            answer_features(cut).select(FAMILIES["trace"].SCORES["trace"])["trace_risk"].to_numpy()
+        )
         areas[kept] = roc_auc_score(correct, trace)
     assert areas == {"apart": 0.5, "alone": 1.0, "within": 1.0}
 

@@ -14,7 +14,7 @@ from trace_workflow.models.p_true import P_TRUE, judge_answers, judging_prompts,
 from trace_workflow.models.self_evaluation import decoded_answers
 from trace_workflow.models.verbalized import VERBALIZED, confidence_replies, second_turns
 from tracecal.errors import InputError
-from tracecal.estimators import asked as formulas
+from tracecal.estimators.families import FAMILIES
 from tracecal.estimators.scores import family_scores
 from tracecal.io.traces import TRACES, arrow_metadata, provenance, read_arrow
 
@@ -166,13 +166,15 @@ def test_the_score_is_the_share_of_a_and_null_without_either():
     asked = pl.DataFrame(
         {"example_id": ["a", "b", "c"], "p_a": [0.3, 0.0, 0.0], "p_b": [0.1, 0.5, 0.0]}
     )
-    scores = family_scores(asked, formulas.SCORES, ["p_true"])
+    scores = family_scores(asked, FAMILIES["p_true"].SCORES, ["p_true"])
     assert scores["p_true"].to_list() == [pytest.approx(0.75), 0.0, None]
 
 
 def test_a_stated_confidence_is_the_score():
     asked = pl.DataFrame({"example_id": ["a", "b"], "confidence": [0.7, None]})
-    assert family_scores(asked, formulas.SCORES, ["verbalized"])["verbalized"].to_list() == [
+    assert family_scores(asked, FAMILIES["verbalized"].SCORES, ["verbalized"])[
+        "verbalized"
+    ].to_list() == [
         0.7,
         None,
     ]

@@ -8,13 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracecal.estimators import beam
+from tracecal.estimators.families import normalised
 from tracecal.estimators.registry import ESTIMATORS, module_of
 from tracecal.estimators.scores import family_scores, join_scores
 from tracecal.features.features import answer_features
 
 FAMILIES = dict.fromkeys(estimator.family for estimator in ESTIMATORS)
-FAMILY_SCORES = {family: import_module(module_of(family)).SCORES for family in FAMILIES}
+
+
+def scores_of(family):
+    module = import_module(module_of(family))
+    return getattr(module, "FAMILIES", {}).get(family, module).SCORES
+
+
+FAMILY_SCORES = {family: scores_of(family) for family in FAMILIES}
 token = st.tuples(st.floats(0, 15, width=32), st.floats(0, 10, width=32))
 traces = st.lists(st.lists(token, min_size=1, max_size=20), min_size=1, max_size=5)
 
@@ -115,7 +122,7 @@ def test_beam_estimators_agree_with_numpy(rows):
         },
         schema_overrides={"beam_length": pl.List(pl.Int32)},
     )
-    scores = family_scores(beam.normalised(frame), beam.SCORES, list(beam.SCORES))
+    scores = family_scores(normalised(frame), FAMILY_SCORES["beam"], list(FAMILY_SCORES["beam"]))
     for score, row in zip(scores.iter_rows(named=True), rows, strict=True):
         b = np.array([total / length for total, length in row])
         q = np.exp(b) / np.exp(b).sum()
@@ -134,8 +141,8 @@ def test_of_two_beams_the_three_scores_order_answers_alike():
             "beam_length": [[1, 1]] * 5,
         }
     )
-    scores = family_scores(beam.normalised(frame), beam.SCORES, list(beam.SCORES))
-    for name in beam.SCORES:
+    scores = family_scores(normalised(frame), FAMILY_SCORES["beam"], list(FAMILY_SCORES["beam"]))
+    for name in FAMILY_SCORES["beam"]:
         assert np.all(np.diff(scores[name].to_numpy()) > 0), name
 
 
@@ -143,18 +150,19 @@ def test_beams_far_apart_have_no_nan_entropy():
     frame = pl.DataFrame(
         {"example_id": ["a"], "beam_logprob": [[-1.0, -9000.0]], "beam_length": [[1, 1]]}
     )
-    scores = family_scores(beam.normalised(frame), beam.SCORES, ["beam_entropy", "beam_ratio"])
+    scores = family_scores(normalised(frame), FAMILY_SCORES["beam"], ["beam_entropy", "beam_ratio"])
     assert scores["beam_entropy"].to_list() == [0.0]
     assert scores["beam_ratio"].to_list() == [None], "infinite: undefined, not most confident"
 
 
 def test_the_registry_and_the_family_modules_hold_the_same_estimators():
-    registered = {}
-    for one in ESTIMATORS:
-        if not one.features:
-            registered.setdefault(module_of(one.family), set()).add(one.id)
-    assert registered == {name: set(import_module(name).SCORES) for name in registered}
-    assert {*registered} == {module_of(family) for family in FAMILIES}
+    registered, formulas = {}, {}
+    for estimator in ESTIMATORS:
+        module = module_of(estimator.family)
+        formulas.setdefault(module, set()).update(FAMILY_SCORES[estimator.family])
+        if not estimator.features:
+            registered.setdefault(module, set()).add(estimator.id)
+    assert registered == formulas
 
 
 def test_undefined_scores_are_null_never_nan():

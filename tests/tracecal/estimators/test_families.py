@@ -7,7 +7,8 @@ import pytest
 from support.arrow_files import write_arrow
 from support.scripts import run_script
 from tracecal.errors import InputError
-from tracecal.estimators import selfcheckgpt, semantic_entropy, supervised
+from tracecal.estimators import selfcheckgpt, semantic_entropy
+from tracecal.estimators.families import FAMILIES
 from tracecal.io.traces import provenance
 
 FLOATS = pa.list_(pa.float32())
@@ -73,9 +74,9 @@ def test_a_learned_probability_is_that_of_the_tasks_own_example(files):
     )
     learned.write_parquet(files / "learned.parquet")
     given = {"learned": files / "learned.parquet", "task": files / "task.parquet"}
-    assert supervised.answers(**given, slug="mine")["probability"].to_list() == [0.1, 0.2]
+    assert FAMILIES["lars"].answers(**given, slug="mine")["probability"].to_list() == [0.1, 0.2]
     with pytest.raises(InputError, match="do not match the evaluated examples"):
-        supervised.answers(**given, slug="other")
+        FAMILIES["lars"].answers(**given, slug="other")
 
 
 def test_without_comparisons_samples_agree_by_their_texts(files):

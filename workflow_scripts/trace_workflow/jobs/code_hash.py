@@ -58,7 +58,7 @@ def code_version(script: Path, *modules: str, root: Path = FOLDER) -> str:
     """A rule's parameter `code`: its script, the code's hash, `modules`, and versions of libraries.
 
     `modules` are those that the script loads by name at run time. For example 'label_answers.py
-    5f3c9a0b1d2e4f68 tracecal.estimators.beam; polars 1.2.0'. Raises `InputError` where a file is
+    5f3c9a0b1d2e4f68 tracecal.estimators.mars; polars 1.2.0'. Raises `InputError` where a file is
     not Python.
     """
     scripts = scripts_beside(root)

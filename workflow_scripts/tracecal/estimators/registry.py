@@ -98,8 +98,9 @@ COLUMNS = "columns"  # the family, and the need that names them
 # Families whose module has another name.
 SHARED = {
     **dict.fromkeys(("likelihood", "entropy", "trajectory", "ces"), "trace_scores"),
-    **dict.fromkeys(("internal_probe", "lars"), "supervised"),
-    **dict.fromkeys(("p_true", "verbalized"), "asked"),
+    **dict.fromkeys(
+        ("trace", "beam", "p_true", "verbalized", "internal_probe", "lars"), "families"
+    ),
     "custom": "custom_scores",
 }
 
@@ -108,7 +109,7 @@ def module_of(family: str) -> str:
     """The module with the formulas of a family.
 
     >>> module_of("p_true")
-    'tracecal.estimators.asked'
+    'tracecal.estimators.families'
     """
     return f"tracecal.estimators.{SHARED.get(family, family)}"
 

@@ -19,7 +19,7 @@ Heman10x-NGU/hallucination-sentinel.
 import polars as pl
 
 from tracecal.errors import InputError
-from tracecal.estimators import trace
+from tracecal.estimators.families import FAMILIES
 from tracecal.features import operators as op
 from tracecal.features.features import SCORES as TRACE_SCORES
 from tracecal.features.features import input_matrix
@@ -47,7 +47,7 @@ def reference_share(entropy: pl.Expr) -> pl.Expr:
 
 
 SCORES: dict[str, pl.Expr] = {
-    name: score(name) for name in TRACE_SCORES if name not in trace.SCORES
+    name: score(name) for name in TRACE_SCORES if name not in FAMILIES["trace"].SCORES
 } | {
     "ces": -(reference_share(op.mean(H)) * reference_share(H.list.max().cast(pl.Float64))).sqrt(),
 }
