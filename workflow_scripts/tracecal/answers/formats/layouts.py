@@ -288,6 +288,20 @@ def _join_token(answer: Row, piece: Row) -> bool:
     return isinstance(text, str)
 
 
+CHAT_STREAM = Stream(  # of older completions too
+    marks=("choices[]",),
+    is_piece=lambda row: row.get("object") in CHUNKS,
+    each="choices",
+    prepare=_chat_delta,
+    texts=(
+        "delta.content > message.content",
+        "delta.reasoning_content > message.reasoning_content",
+        "delta.reasoning > message.reasoning",
+        "text",
+    ),
+    lists=("token_ids", "logprobs.*"),
+    stated=("finish_reason", "stop_reason"),
+)
 LAYOUTS: Mapping[str, Layout] = {
     layout.name: layout
     for layout in (
@@ -338,20 +352,7 @@ LAYOUTS: Mapping[str, Layout] = {
             model="model",
             usage="usage",
             also={".index": (int, 0)},
-            stream=Stream(  # of older completions too
-                marks=("choices[]",),
-                is_piece=lambda row: row.get("object") in CHUNKS,
-                each="choices",
-                prepare=_chat_delta,
-                texts=(
-                    "delta.content > message.content",
-                    "delta.reasoning_content > message.reasoning_content",
-                    "delta.reasoning > message.reasoning",
-                    "text",
-                ),
-                lists=("token_ids", "logprobs.*"),
-                stated=("finish_reason", "stop_reason"),
-            ),
+            stream=CHAT_STREAM,
         ),
         Layout(
             name="openai_completions",
@@ -469,9 +470,7 @@ LAYOUTS: Mapping[str, Layout] = {
             last_touch=_llama_kind,
             stream=Stream(
                 marks=("content:text stop:bool",),
-                is_piece=lambda row: (
-                    not row["stop"] and has_no_id(row) and not LLAMA.isdisjoint(row)
-                ),
+                is_piece=_is_unstopped,
                 prepare=lambda piece: {"completion_probabilities": [], **piece},
                 texts=("content",),
                 lists=("tokens", "completion_probabilities"),

@@ -147,6 +147,13 @@ class Joined:
             self.parts.setdefault(target, []).extend([value] if is_text else value)
 
     @property
+    def is_empty(self) -> bool:
+        """Whether no text and no list has gone on so far."""
+        return not any(
+            any(parts) if self.is_text[target] else parts for target, parts in self.parts.items()
+        )
+
+    @property
     def answer(self) -> Row:
         """A row of the server's format, as it would be without streaming."""
         answer = dict(self.fields)
@@ -155,7 +162,7 @@ class Joined:
             for name in target[:-1]:
                 row = row.setdefault(name, {})
             row[target[-1]] = "".join(parts) if self.is_text[target] else parts
-        if self.stream.each:
+        if self.choices:
             answer[self.stream.each] = [
                 {"index": index, **choice.answer} for index, choice in sorted(self.choices.items())
             ]

@@ -31,14 +31,11 @@ class Endpoint:
     `additions(request, top)` are the settings that request log-probabilities; None where the
     request's own are invalid, for the server to refuse. `client_top(request)` is how many of the
     likeliest tokens the client requested; None where it requested no log-probabilities.
-    `text_of(choice)` is the text of a streamed choice, and `join(text, lists)` a whole choice.
     """
 
     path: str
     additions: Callable[[Object, int], Object | None]
     client_top: Callable[[Object], int | None]
-    text_of: Callable[[Object], str] = lambda choice: ""
-    join: Callable[[str, Object], Object] = lambda text, lists: {}
 
     @property
     def is_chat(self) -> bool:
@@ -173,29 +170,8 @@ def _count(request: Object, name: str) -> int | None:
     return value if isinstance(value, int) and value >= 0 else None
 
 
-def _delta_text(choice: Object) -> str:
-    delta = choice.get("delta")
-    return _text(delta.get("content")) if isinstance(delta, dict) else ""
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-CHAT = Endpoint(
-    "/v1/chat/completions",
-    _chat_additions,
-    _chat_top,
-    _delta_text,
-    lambda text, lists: {"message": {"content": text}, "logprobs": lists},
-)
-COMPLETIONS = Endpoint(
-    "/v1/completions",
-    _completion_additions,
-    _completion_top,
-    lambda choice: _text(choice.get("text")),
-    lambda text, lists: {"text": text, "logprobs": lists or None},
-)
+CHAT = Endpoint("/v1/chat/completions", _chat_additions, _chat_top)
+COMPLETIONS = Endpoint("/v1/completions", _completion_additions, _completion_top)
 RESPONSES = Endpoint("/v1/responses", _response_additions, _response_top)
 ENDPOINTS = {endpoint.path: endpoint for endpoint in (CHAT, COMPLETIONS, RESPONSES)}
 

@@ -8,7 +8,8 @@ from typing import Any
 from aiohttp import ClientResponse
 
 from tracecal.answers.event_stream import DONE as LAST_EVENT
-from tracecal.answers.formats.layouts import END_EVENTS
+from tracecal.answers.formats.layouts import CHAT_STREAM, END_EVENTS
+from tracecal.answers.formats.stream import Joined
 from tracecal.answers.raw_answer import is_finish
 from tracecal.serving.proxy.endpoints import Endpoint, drop_confidence, require_opaque, trim
 from tracecal.serving.proxy.failures import SERVER_FAILURES
@@ -81,9 +82,8 @@ def _is_done(data: list[bytes]) -> bool:
 
 @dataclass
 class StreamedChoice:
-    """What has been streamed of a choice: pieces of the answer and of the reasoning before it.
+    """What has been streamed of a choice, whose own `index` it has.
 
-    `logprobs` are the lists of log-probabilities, by their names; `index` is the choice's own.
     `ending` is the piece that states its end and the chunk with it, None before; `has_more` says
     that other pieces followed.
     """
@@ -92,16 +92,13 @@ class StreamedChoice:
     ending: tuple[Object, Object] | None = None
     has_more: bool = False
     has_confidence: bool = False
-
-    texts: list[str] = field(default_factory=list)
-    thoughts: list[str] = field(default_factory=list)
-    logprobs: dict[str, list[Any]] = field(default_factory=dict)
+    pieces: Joined = field(default_factory=lambda: Joined(CHAT_STREAM))
 
     @property
     def is_open(self) -> bool:
         """Whether anything was streamed of it, and no end of it."""
-        is_begun = any(self.texts + self.thoughts) or any(self.logprobs.values())
-        return is_begun and self.ending is None and not self.has_confidence
+        is_at_end = self.ending is not None or self.has_confidence
+        return not is_at_end and not self.pieces.is_empty
 
 
 @dataclass
@@ -231,19 +228,19 @@ class ScoredStream:
 
     def _collect(self, choice: Object, streamed: StreamedChoice) -> bool:
         """Keep what a piece of a choice holds; return whether that is more than its end."""
-        delta = choice.get("delta") if isinstance(choice.get("delta"), dict) else {}
-        text, logprobs = self.endpoint.text_of(choice), choice.get("logprobs")
-        streamed.texts.append(text)
-        thought = delta.get("reasoning_content") or delta.get("reasoning")
-        streamed.thoughts += [thought] if isinstance(thought, str) else []
-        lists = logprobs.items() if isinstance(logprobs, dict) else ()
-        lists = [(name, values) for name, values in lists if isinstance(values, list)]
-        for name, values in lists:
-            # Copies, as what is passed on is trimmed.
-            copies = [dict(value) if isinstance(value, dict) else value for value in values]
-            streamed.logprobs.setdefault(name, []).extend(copies)
-        pieces = [text, choice.get("message"), *dict(lists).values()]
-        return any([*pieces, *(value for name, value in delta.items() if name != "role")])
+        logprobs, delta = choice.get("logprobs"), choice.get("delta")
+        lists = {  # copies, as what is passed on is trimmed
+            name: [dict(value) if isinstance(value, dict) else value for value in values]
+            for name, values in (logprobs.items() if isinstance(logprobs, dict) else ())
+            if isinstance(values, list)
+        }
+        name = "delta" if self.endpoint.is_chat else "text"
+        piece = Joined(CHAT_STREAM)
+        for pieces in (piece, streamed.pieces):
+            pieces.add_part({name: choice.get(name), "logprobs": lists})
+        stated = dict(delta) if isinstance(delta, dict) else {}
+        stated.pop("role", None)
+        return not piece.is_empty or any([choice.get("message"), *stated.values()])
 
     def _release(self) -> list[bytes]:
         """Score what has ended; return the events that were withheld."""
@@ -308,9 +305,9 @@ class ScoredStream:
 
     def _joined_choice(self, choice: Object, streamed: StreamedChoice) -> Object:
         """Return what was streamed of a choice as a whole one, which ends as `choice` says."""
-        joined = self.endpoint.join("".join(streamed.texts), streamed.logprobs)
-        if streamed.thoughts and "message" in joined:
-            joined["message"]["reasoning_content"] = "".join(streamed.thoughts)
-        joined |= {name: choice.get(name) for name in ("finish_reason", "stop_reason")}
-        joined["index"] = choice.get("index", 0)
-        return joined
+        pieces = streamed.pieces.answer
+        stated = {name: choice.get(name) for name in ("finish_reason", "stop_reason")}
+        joined = {"index": choice.get("index", 0), "logprobs": pieces.get("logprobs")} | stated
+        if self.endpoint.is_chat:
+            return joined | {"message": pieces.get("message", {"content": ""})}
+        return joined | {"text": pieces.get("text", "")}
