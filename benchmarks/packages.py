@@ -36,7 +36,7 @@ from benchmarks.real_sets import ROOT, AnswerSet, named_folder, read_real_sets
 from benchmarks.timing import Row, paired
 from simulations.guarantees import POPULATIONS, GroupPopulation
 from trace_workflow.figures import figure_style
-from tracecal.answers.sources import answers_in
+from tracecal.answers.answers import answers_in
 from tracecal.io.log import LOGGER
 
 PAGE, PICTURE = ROOT / "docs" / "background" / "compared.md", ROOT / "docs" / "compared.svg"

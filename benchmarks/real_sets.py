@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from tracecal.answers.answers import answers_in
 from tracecal.answers.reading import Reading
-from tracecal.answers.sources import answers_in
 from tracecal.calibration.groups import group_answers
 from tracecal.estimators.trace_inputs import TRACE_INPUTS, compute_inputs
 

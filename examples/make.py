@@ -23,7 +23,7 @@ from trace_workflow.config.config import load_config
 from trace_workflow.config.run import load_tasks
 from trace_workflow.config.tasks import TaskSpec
 from trace_workflow.models.prompts import messages
-from tracecal.answers.read import read_file
+from tracecal.answers.answers import read_file
 from tracecal.answers.reading import Reading
 from tracecal.calibrator.fitting import fit_calibrator
 from tracecal.calibrator.settings import FitSettings

@@ -12,7 +12,7 @@ import pytest
 from support.labelled_answers import fitted
 from support.log_rows import write
 from support.running import proxied
-from tracecal.answers.read import read_file
+from tracecal.answers.answers import read_file
 from tracecal.answers.reading import Reading
 from tracecal.calibrator.scoring import score_answers
 from tracecal.capture.model import load_model, load_tokenizer

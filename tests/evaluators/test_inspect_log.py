@@ -15,7 +15,7 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from support import chromium
 from support.finished_run import ANSWERS, MODEL, TASK, write_run
-from tracecal.answers.read import read_file
+from tracecal.answers.answers import read_file
 from tracecal.answers.reading import Reading
 from tracecal.calibrator.scoring import DIGITS
 from tracecal.errors import InputError

@@ -7,7 +7,7 @@ from aiohttp import web
 
 from evaluators.conftest import chat_logprobs, made
 from support.upstream import Background
-from tracecal.answers.read import read_file
+from tracecal.answers.answers import read_file
 from tracecal.answers.reading import Reading
 
 pytestmark = pytest.mark.evaluators

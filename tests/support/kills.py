@@ -22,7 +22,7 @@ from support.labelled_answers import predictor_of, stored
 from support.log_rows import token, write
 from support.running import CHAT, PROMPTLY, READING, command
 from support.upstream import Background
-from tracecal.answers.read import read_file
+from tracecal.answers.answers import read_file
 from tracecal.serving.monitoring.batch import Batch
 from tracecal.serving.monitoring.database import StateDatabase
 from tracecal.serving.monitoring.settings import MonitorSettings

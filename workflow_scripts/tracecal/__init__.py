@@ -19,7 +19,7 @@ MODULES = {
     "explore": "explorer.explore",
     "pick": "labelling.draw",
     "plan": "labelling.plan",
-    "read_answers": "answers.sources",
+    "read_answers": "answers.answers",
     "replay": "capture.replay",
     "trace_features": "features.traces",
     "trace_score": "features.traces",

@@ -1,6 +1,6 @@
 # What `__init__.py` loads when it is first used, for type checkers and editors.
+from tracecal.answers.answers import read_answers as read_answers
 from tracecal.answers.reading import Reading as Reading
-from tracecal.answers.sources import read_answers as read_answers
 from tracecal.calibrator.calibrator import Calibrator as Calibrator
 from tracecal.calibrator.calibrator import calibrate as calibrate
 from tracecal.capture.replay import replay as replay

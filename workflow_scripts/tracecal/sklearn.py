@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 
-from tracecal.answers.sources import answers_in
+from tracecal.answers.answers import answers_in
 from tracecal.calibration.fits import fit_all
 from tracecal.calibration.ridge import EITHER_SIGN, RIDGE
 from tracecal.errors import InputError

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
+from tracecal.answers.answers import read_rows
 from tracecal.answers.column_paths import column_paths
-from tracecal.answers.read import read_rows
 from tracecal.answers.reading import Reading
 from tracecal.errors import InputError
 

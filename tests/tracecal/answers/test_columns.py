@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from support.log_rows import write
-from tracecal.answers.read import read_file
+from tracecal.answers.answers import read_file
 from tracecal.answers.reading import Reading
 from tracecal.errors import InputError
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from support.log_rows import TWO, token, write
-from tracecal.answers.read import read_file
+from tracecal.answers.answers import read_file
 from tracecal.answers.reading import Reading
 from tracecal.answers.row_file import ZSTANDARD
 from tracecal.errors import InputError

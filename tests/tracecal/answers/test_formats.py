@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from support.log_rows import token, write
+from tracecal.answers.answers import read_file
 from tracecal.answers.formats.registry import recognise
-from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
 from tracecal.errors import InputError
 from tracecal.explorer.questions import find_questions

@@ -8,9 +8,10 @@ import pytest
 
 import tracecal
 from support.log_rows import write
+from tracecal.answers.answers import answers_in
 from tracecal.answers.labels import read_labels
 from tracecal.answers.reading import Reading
-from tracecal.answers.sources import answers_in
+from tracecal.answers.row_file import open_rows
 from tracecal.errors import InputError
 from tracecal.explorer.page_answers import load_page_answers
 from tracecal.labelling.verdicts import Verdict, VerdictFile
@@ -282,6 +283,18 @@ def test_ids_that_stand_elsewhere_in_the_answers_rows_are_named(
         answers_in("a.jsonl", Reading(labels=spec))
     path = option.removeprefix("--id ").strip("'")
     assert answers_in("a.jsonl", Reading(labels=spec, id=path)).frame["correct"].sum() == 4
+
+
+def test_a_file_whose_ids_are_others_than_those_of_its_labels_is_opened_once(tmp_path, monkeypatch):
+    write(tmp_path / "a.jsonl", [{"id": "b", "answer": "x", "logprobs": [-0.1]}])
+    (tmp_path / "l.csv").write_text("id,correct\na,yes\n")
+    opened = []
+    monkeypatch.setattr(
+        "tracecal.answers.answers.open_rows", lambda path: opened.append(path) or open_rows(path)
+    )
+    with pytest.raises(InputError, match="none of its 1 "):
+        answers_in(tmp_path / "a.jsonl", Reading(labels=tmp_path / "l.csv"))
+    assert opened == [tmp_path / "a.jsonl"]
 
 
 def test_a_column_whose_name_has_blanks_is_quoted_for_the_shell(tmp_path, monkeypatch):

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import entropy as shannon
 
 from support.log_rows import END, TWO, batch, chat, token, write
+from tracecal.answers.answers import read_file
 from tracecal.answers.entropy_bounds import entropy_bounds
-from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
 from tracecal.answers.row import read_row
 from tracecal.errors import InputError

@@ -10,9 +10,9 @@ from typing import get_args
 import polars as pl
 import pytest
 
+from tracecal.answers.answers import read_file
 from tracecal.answers.formats.registry import FORMATS
 from tracecal.answers.labels import read_labels
-from tracecal.answers.read import read_file
 from tracecal.answers.reading import FormatName, Reading
 
 REAL = Path(__file__).with_name("real")

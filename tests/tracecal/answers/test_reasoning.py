@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from support.arrow_files import write_arrow
 from support.log_rows import chat, token
+from tracecal.answers.answers import read_file
 from tracecal.answers.imported_traces import kind_metadata
 from tracecal.answers.raw_answer import RawAnswer
-from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
 from tracecal.answers.reasoning import split_reasoning, with_traced_tokens
 from tracecal.answers.record import as_frame

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.log_rows import token
+from tracecal.answers.answers import read_file
 from tracecal.answers.labels import read_labels
-from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
 from tracecal.errors import InputError
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from support.log_rows import write
-from tracecal.answers.read import read_file
+from tracecal.answers.answers import read_file
 from tracecal.answers.reading import Reading
 from tracecal.errors import InputError
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from support.labelled_answers import answers
-from tracecal.answers.read import read_rows
+from tracecal.answers.answers import read_rows
 from tracecal.answers.reading import Reading
 from tracecal.answers.vocabulary import ASSUMED, vocabulary_of, vocabulary_used
 from tracecal.calibrator.calibration_data import describe_answers

@@ -8,7 +8,7 @@ import pytest
 
 import tracecal
 from support.labelled_answers import answers
-from tracecal.answers.read import read_file, read_rows
+from tracecal.answers.answers import read_file, read_rows
 from tracecal.answers.reading import Reading
 from tracecal.calibration.ridge import OWN_COLUMN, RIDGE
 from tracecal.cli.main import main

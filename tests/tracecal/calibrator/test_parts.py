@@ -11,9 +11,9 @@ import pytest
 import tracecal
 from support.log_rows import chat, token
 from support.running import ASK, CHAT
+from tracecal.answers.answers import read_file
 from tracecal.answers.parts.labels import split_part_labels
 from tracecal.answers.parts.parts import Parts, read_parts, requested_parts, schema_leaves
-from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
 from tracecal.calibration.fits import probability_bounds
 from tracecal.calibration.part_answers import part_answers

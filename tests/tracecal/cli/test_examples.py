@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import tracecal
-from tracecal.answers.read import read_file
+from tracecal.answers.answers import read_file
 from tracecal.answers.reading import Reading
 from tracecal.cli.main import main
 

@@ -192,7 +192,7 @@ def test_what_does_not_fit_in_memory_is_a_sentence(error, caplog, monkeypatch):
         raise error
 
     answers(40).write_ndjson("a.jsonl")
-    monkeypatch.setattr("tracecal.answers.read.open_rows", fail)
+    monkeypatch.setattr("tracecal.answers.answers.open_rows", fail)
     assert main("pick --answers a.jsonl --number 5 --output o.jsonl".split()) == 1
     assert caplog.messages[-1].startswith("error: ") and "Traceback" not in caplog.text
 

@@ -10,7 +10,7 @@ import pytest
 from support.log_rows import TWO, batch, chat, token, write
 from support.running import ASK, CHAT, KEY, OF_JSON, READING, command, events, proxied
 from support.upstream import ANSWERS, CHUNKS, Upstream
-from tracecal.answers.read import read_file
+from tracecal.answers.answers import read_file
 from tracecal.calibrator.scoring import score_answers
 from tracecal.cli.main import main
 from tracecal.serving.proxy.scorer import Scorer

@@ -11,7 +11,7 @@ import pytest
 
 from support.labelled_answers import answers, predictor_of
 from tests.tracecal.calibrator.test_parts import CALIBRATE, rows, write
-from tracecal.answers.read import read_file
+from tracecal.answers.answers import read_file
 from tracecal.calibration.fingerprints import fingerprints
 from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
 from tracecal.calibrator.parts import score_parts

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tracecal.answers.answers import read_file
 from tracecal.answers.labels import read_labels
-from tracecal.answers.read import read_file
 from tracecal.calibrator.schema import CalibratorFile
 from tracecal.errors import InputError
 from tracecal.io import parquet_files

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import chisquare
 
 from support.labelled_answers import answers
-from tracecal.answers.read import read_file
+from tracecal.answers.answers import read_file
 from tracecal.cli.main import main
 from tracecal.labelling.draw import random_order
 

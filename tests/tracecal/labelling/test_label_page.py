@@ -20,7 +20,7 @@ from support.labelled_answers import answers
 from support.running import REPOSITORY
 from support.upstream import Background
 from tests.tracecal.explorer.test_page import unpacked
-from tracecal.answers.read import read_file
+from tracecal.answers.answers import read_file
 from tracecal.answers.reading import Reading
 from tracecal.calibration.part_answers import labelled_parts
 from tracecal.calibrator.catalogue import LABELS

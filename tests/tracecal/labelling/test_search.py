@@ -9,7 +9,7 @@ import pytest
 
 from support.labelled_answers import answers
 from support.upstream import Background
-from tracecal.answers.read import read_file
+from tracecal.answers.answers import read_file
 from tracecal.calibrator.schema import CalibratorFile
 from tracecal.cli.main import main
 from tracecal.errors import InputError

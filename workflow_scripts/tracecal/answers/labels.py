@@ -8,7 +8,7 @@
 """
 
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -132,7 +132,7 @@ MISSING = object()  # no verdict
 
 
 def with_labels(
-    answers: pl.DataFrame, labels: Labels, rows: Callable[[], Iterable[Any]] = tuple
+    answers: pl.DataFrame, labels: Labels, rows: Iterable[Any] = ()
 ) -> tuple[pl.DataFrame, str]:
     """Replace the verdicts of answers (columns of `RECORDS`).
 
@@ -142,7 +142,7 @@ def with_labels(
     ids = answers["example_id"]
     matched = [name for name in ids if name in labels.by_id]
     if not matched:
-        path = find_id_path(rows(), labels.by_id)
+        path = find_id_path(rows, labels.by_id)
         raise InputError(_explain_no_match(labels, set(ids), len(ids), path))
     verdicts = pl.DataFrame(
         {"example_id": matched, "correct": [labels.by_id[name] is True for name in matched]},

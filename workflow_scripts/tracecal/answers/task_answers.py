@@ -6,7 +6,7 @@ to each of them.
 
 import polars as pl
 
-from tracecal.answers.read import read_file
+from tracecal.answers.answers import read_file
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import ALSO, own_column
 from tracecal.errors import InputError, describe_wrong_rows

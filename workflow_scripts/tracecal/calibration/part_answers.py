@@ -9,10 +9,10 @@ from typing import Any
 
 import polars as pl
 
+from tracecal.answers.answers import Answers
 from tracecal.answers.parts.cutter import CUT, cut_parts
 from tracecal.answers.parts.labels import PartLabels
 from tracecal.answers.parts.parts import Parts, read_parts
-from tracecal.answers.read import Answers
 from tracecal.answers.record import PARTIAL_TRACE, RECORDS, TRACE
 from tracecal.calibration.groups import group_answers
 from tracecal.errors import InputError

@@ -13,11 +13,10 @@ from typing import Any, NamedTuple, Self
 import polars as pl
 from tqdm import tqdm
 
+from tracecal.answers.answers import Answers, Source, answers_in
 from tracecal.answers.facts import value_at
 from tracecal.answers.parts.parts import Parts, read_parts
-from tracecal.answers.read import Answers as AnswersRead
 from tracecal.answers.reading import Reading
-from tracecal.answers.sources import Answers, answers_in
 from tracecal.calibration.part_answers import labelled_parts, part_answers
 from tracecal.calibration.settings import Unit, require_shares
 from tracecal.calibrator.card import Card
@@ -176,7 +175,7 @@ class Calibrator:
 
     def score(
         self,
-        answers: Answers,
+        answers: Source,
         *,
         error_rate: float | None = None,
         recall: float | None = None,
@@ -372,7 +371,7 @@ class Calibrator:
 
     def report(
         self,
-        answers: Answers | None = None,
+        answers: Source | None = None,
         *,
         config: Any = None,
         reading: Reading | None = None,
@@ -430,7 +429,7 @@ class Calibrator:
 
     def _read_training(
         self,
-        answers: Answers | None,
+        answers: Source | None,
         config: str | Path | Mapping[str, Any] | None,
         reading: Reading | None,
     ) -> Training:
@@ -458,7 +457,7 @@ class Calibrator:
 
 
 def calibrate(
-    answers: Answers,
+    answers: Source,
     task: str,
     *,
     config: str | Path | Mapping[str, Any] | None = None,
@@ -466,7 +465,7 @@ def calibrate(
     estimators: CustomSource = None,
     error_rates: Sequence[float] = (),
     estimator: str | None = None,
-    unlabelled: Answers | None = None,
+    unlabelled: Source | None = None,
     unit: Unit = "questions",
     recall: float | None = None,
     by: str | None = None,
@@ -563,7 +562,7 @@ def calibrate(
     return Calibrator(file, custom=custom, training=made_by)
 
 
-def _column(path: str, source: AnswersRead, frame: pl.DataFrame) -> AnswerColumn:
+def _column(path: str, source: Answers, frame: pl.DataFrame) -> AnswerColumn:
     """Collect the values at a path of the rows, by the ids of the answers or parts in `frame`."""
     ids = source.frame["example_id"].to_list()
     values = {
@@ -578,9 +577,7 @@ def _column(path: str, source: AnswersRead, frame: pl.DataFrame) -> AnswerColumn
     return AnswerColumn(path, {name: values[row_id] for name, row_id in pairs if row_id in values})
 
 
-def _read_unlabelled(
-    answers: Answers, parts: Parts | None, reading: Reading | None
-) -> pl.DataFrame:
+def _read_unlabelled(answers: Source, parts: Parts | None, reading: Reading | None) -> pl.DataFrame:
     """Read further answers, or parts of answers, whose labels are not wanted."""
     reading = (reading or Reading()).model_copy(update={"labels": None})
     frame = answers_in(answers, reading).frame

@@ -6,15 +6,15 @@ from typing import Literal
 
 import polars as pl
 
+from tracecal.answers.answers import Source, answers_in
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import RECORDS
-from tracecal.answers.sources import Answers, answers_in
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 
 
 def replay(
-    answers: Answers,
+    answers: Source,
     weights: str | Path,
     *,
     dtype: Literal["float32", "bfloat16", "float16"] = "float32",

@@ -46,7 +46,7 @@ def calibrate(
     all_estimators : bool
         Print how well every estimator predicts, too.
     """
-    from tracecal.answers.sources import answers_in
+    from tracecal.answers.answers import answers_in
     from tracecal.explorer.explore import explore_labelled
     from tracecal.explorer.questions import questions_by_id
 

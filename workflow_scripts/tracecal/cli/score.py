@@ -57,7 +57,7 @@ def score(
     beside : path, optional
         JSON Lines of the same answers, whose rows are written with a confidence added.
     """
-    from tracecal.answers.sources import answers_in
+    from tracecal.answers.answers import answers_in
     from tracecal.calibrator.decision import percent
 
     loaded = tracecal.Calibrator.load(calibrator, estimators=estimators)

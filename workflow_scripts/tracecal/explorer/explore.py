@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 
+from tracecal.answers.answers import Source
 from tracecal.answers.reading import Reading
-from tracecal.answers.sources import Answers
 from tracecal.calibrator.calibrator import Calibrator
 from tracecal.errors import InputError
 from tracecal.explorer.confidences import with_held_out
@@ -20,7 +20,7 @@ EXPLORED = 10_000  # answers that a page shows at most, unless stated
 
 
 def explore(
-    answers: Answers,
+    answers: Source,
     output: str | Path,
     *,
     calibrator: str | Path | Calibrator | None = None,
@@ -69,7 +69,7 @@ def explore(
 
 
 def explore_labelled(
-    answers: Answers, output: str | Path, calibrator: Calibrator, predictions: pl.DataFrame
+    answers: Source, output: str | Path, calibrator: Calibrator, predictions: pl.DataFrame
 ) -> None:
     """Write a page that shows the answers of a fit, each with `predictions` by other folds."""
     loaded = load_page_answers(answers, calibrator, calibrator.fitted_on.task)

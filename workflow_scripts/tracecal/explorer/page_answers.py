@@ -13,10 +13,9 @@ from typing import Any
 
 import polars as pl
 
-from tracecal.answers import read
+from tracecal.answers.answers import Answers, Source, answers_in, name_of
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.reading import Reading
-from tracecal.answers.sources import Answers, answers_in, name_of
 from tracecal.calibration.part_answers import part_answers
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in, parts_in
 from tracecal.calibrator.predictor import Predictor
@@ -50,7 +49,7 @@ class PageAnswers:
         Parts that are shown by themselves; None: whole answers.
     """
 
-    answers: read.Answers
+    answers: Answers
     fits: Mapping[str, Predictor]
     task: str | None
     parts: Parts | None
@@ -208,7 +207,7 @@ def part_texts(parts: pl.DataFrame, texts: pl.DataFrame) -> pl.DataFrame:
 
 
 def load_page_answers(
-    answers: Answers | PageAnswers,
+    answers: Source | PageAnswers,
     calibrator: str | Path | Calibrator | None = None,
     task: str | None = None,
     parts: str | Path | Mapping[str, Any] | None = None,

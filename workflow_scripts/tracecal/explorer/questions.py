@@ -5,7 +5,7 @@ from typing import Any, TypeGuard
 
 import polars as pl
 
-from tracecal.answers.read import Answers
+from tracecal.answers.answers import Answers
 
 COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     "language": pl.String,

@@ -15,10 +15,10 @@ from typing import Any
 
 import polars as pl
 
+from tracecal.answers.answers import located_answers
 from tracecal.answers.facts import IDS, LABELS, OTHER_IDS, TIMES, without_values
 from tracecal.answers.formats.format import Tree
 from tracecal.answers.labels import read_labels, with_labels
-from tracecal.answers.read import located_answers
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record, as_frame
 from tracecal.answers.requests import Requests

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from tracecal.answers.answers import Source, answers_in
 from tracecal.answers.reading import Reading
-from tracecal.answers.sources import Answers, answers_in
 from tracecal.calibration import resampling
 from tracecal.calibrator.settings import SEED
 from tracecal.errors import InputError
@@ -48,7 +48,7 @@ class Agreement:
 
 
 def agree(
-    answers: Answers, second: Answers, *, seed: int = SEED, reading: Reading | None = None
+    answers: Source, second: Source, *, seed: int = SEED, reading: Reading | None = None
 ) -> Agreement:
     """Compare two people's labels of the same answers.
 

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tracecal.answers.read import TRACES_READING
+from tracecal.answers.answers import TRACES_READING, Source, answers_in, frame_of
 from tracecal.answers.reading import Reading
-from tracecal.answers.sources import Answers, answers_in, frame_of
 from tracecal.calibration.groups import group_answers
 from tracecal.calibration.settings import Unit
 from tracecal.calibrator.settings import SEED
@@ -34,7 +33,7 @@ REPEATS: Mapping[Unit, str] = {
 
 
 def pick(
-    answers: Answers,
+    answers: Source,
     number: int,
     *,
     output: str | Path | None = None,

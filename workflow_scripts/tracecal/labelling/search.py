@@ -16,8 +16,8 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 
+from tracecal.answers.answers import Source
 from tracecal.answers.reading import Reading
-from tracecal.answers.sources import Answers
 from tracecal.calibration.bets import significance_level
 from tracecal.calibration.groups import group_answers
 from tracecal.calibration.settings import require_shares
@@ -109,7 +109,7 @@ class LabelSearch:
 
     def __init__(
         self,
-        answers: Answers | PageAnswers,
+        answers: Source | PageAnswers,
         error_rate: float,
         *,
         calibrator: str | Path | Calibrator | None = None,

@@ -14,8 +14,8 @@ from xml.etree import ElementTree
 
 import polars as pl
 
+from tracecal.answers.answers import Source, answers_in
 from tracecal.answers.reading import Reading
-from tracecal.answers.sources import Answers, answers_in
 from tracecal.calibration.groups import group_answers
 from tracecal.calibration.guarantees.sides import place_answers
 from tracecal.calibration.rate_test import KeptAnswers, enough_answers
@@ -204,7 +204,7 @@ def _problem_of(verdict: Verdict) -> str:
 
 
 def check(
-    answers: Answers,
+    answers: Source,
     calibrator: str | Path | Calibrator,
     error_rate: float,
     *,

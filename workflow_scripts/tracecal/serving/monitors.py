@@ -10,10 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
+from tracecal.answers.answers import Source, answers_in
 from tracecal.answers.labels import Labels, read_labels
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import QUESTION
-from tracecal.answers.sources import Answers, answers_in
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in
 from tracecal.errors import InputError, some_of
 from tracecal.io.log import LOGGER
@@ -125,7 +125,7 @@ class Monitors:
             self._database.close()
 
     def watch(
-        self, answers: Answers, *, task: str | None = None, reading: Reading | None = None
+        self, answers: Source, *, task: str | None = None, reading: Reading | None = None
     ) -> AddedCounts:
         """Watch answers in their order; skip and count those of known ids.
 

@@ -16,8 +16,7 @@ from support.labelled_answers import answers
 from support.log_rows import chat, token
 from support.running import ASK, CHAT, READING, proxied
 from support.upstream import Upstream
-from tracecal.answers.read import read_file
-from tracecal.answers.sources import answers_in
+from tracecal.answers.answers import answers_in, read_file
 from tracecal.calibrator.confidence import answer_inputs
 from tracecal.errors import InputError
 from tracecal.serving.monitoring.batch import Batch

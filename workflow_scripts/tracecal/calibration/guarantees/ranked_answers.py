@@ -2,7 +2,7 @@
 
 1. `answers = RankedAnswers(score, wrong, unlabelled, fitted, counted)`, scores of one ranking.
 2. `answers.test(error_rates, level)` finds a threshold for each error rate, and
-   `answers.find_recall_threshold` one for a recall.
+   `RankedAnswers.find_recall_threshold` one for a recall.
 3. `answers.share_kept(threshold)` is what a threshold keeps.
 """
 

@@ -1,0 +1,450 @@
+"""Answers of any source, read into one frame: a file, rows, or a frame.
+
+1. `read_answers(source)` is the public function; `answers_in` gives `Answers`, with all that a
+   source holds besides the frame.
+2. `read_file` and `read_rows` read each row into records (`row`), and say why rows are invalid.
+3. A `Reading` says how to read paths and rows; a frame that `read_answers` returned needs none.
+
+A path names a file in any format of docs/reference/formats.md, rows are the mappings that a file
+holds, and a frame comes from Polars, pandas or any library with Arrow's C stream.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from tqdm import tqdm
+
+from tracecal.answers.facts import without_values
+from tracecal.answers.labels import MOST_ROWS, read_labels, with_labels
+from tracecal.answers.parts.labels import PartLabels
+from tracecal.answers.reading import Reading
+from tracecal.answers.record import RECORDS, Record, as_frame, own_column
+from tracecal.answers.requests import Requests
+from tracecal.answers.row import OneAnswer, answers_of, read_answer
+from tracecal.answers.row_file import numbered, open_rows
+from tracecal.answers.vocabulary import warn_of_assumed
+from tracecal.errors import (
+    FailedRequest,
+    InputError,
+    WrongRow,
+    describe_wrong_rows,
+    require_threads,
+)
+from tracecal.io.input_files import MOST_BYTES, require_regular
+from tracecal.io.log import LOGGER
+
+Source = str | Path | pl.DataFrame | Iterable[Mapping[str, Any]] | Any
+SCHEMA = pl.Schema(RECORDS)  # type: ignore[arg-type]
+# What a file states about all its answers, and a frame in a column for each answer.
+STATED = ("task", "revision")
+# Options of reading that a frame takes which has been read.
+OF_FRAMES = {"vocabulary", "also", "labels", "right_from", "question", "wrong_rows"}
+PART_LABELS = pl.Struct(
+    {
+        "correct": pl.List(pl.Struct({"name": pl.String, "correct": pl.Boolean})),
+        "wrong_spans": pl.List(pl.List(pl.Int64)),
+    }
+)
+THE_DATA = "the data"  # the source of answers without a file
+# True of all traces of the workflow.
+TRACES_READING = {"stop_token": "included", "processed": "no"}
+# Whether to keep the row of each answer, or what to keep of an id and its row.
+KeepRows = bool | Callable[[str, dict[str, Any]], Any]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Answers, a row per record.
+
+    Attributes
+    ----------
+    frame
+        Columns of `RECORDS`.
+    wrong_rows
+        Why the other rows are invalid.
+    metadata
+        How the file was made, where it says so.
+    part_labels
+        Labels of parts of answers, by the id of the answer.
+    rows
+        The row of each record, where it was kept.
+    source
+        The file, for messages.
+    first_rows
+        The first rows of the source, where labels are joined to them.
+    """
+
+    frame: pl.DataFrame
+    wrong_rows: list[str]
+    metadata: dict[str, str]
+    part_labels: dict[str, PartLabels] = field(default_factory=dict)
+    rows: Sequence[Any] = ()
+    source: str = THE_DATA
+    first_rows: Sequence[Any] = ()
+
+
+def read_answers(
+    answers: Source, *, reading: Reading | None = None, progress: bool = False
+) -> pl.DataFrame:
+    """Read answers with their traces from a file of any format, from rows, or from a frame.
+
+    Parameters
+    ----------
+    answers : path, frame or rows
+        JSON Lines, JSON, CSV, Arrow, Parquet, or an Inspect log; see above.
+    reading : Reading, optional
+        How to read the answers, such as the ``vocabulary``'s size, which entropies from top-k
+        need, or the ``label``.
+    progress : bool
+        Whether to show a bar.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row per answer: ``example_id``, ``answer``, ``surprisal`` and ``entropy`` (lists with
+        one number per token, nats, missing if unknown), bounds of the entropies, ``correct``,
+        ``model``, why a trace is incomplete (``lacks``), and more. If the file states them, also
+        ``task``, ``revision``, and ``part_labels``, the verdicts on parts of answers.
+
+    Raises
+    ------
+    InputError
+        If no answer is usable, or a row is invalid and ``wrong_rows`` is not ``"skip"``.
+
+    Examples
+    --------
+    >>> import tracecal
+    >>> rows = [{"id": "sum", "answer": "5", "logprobs": [-0.25, -0.5], "entropy": [0.5, 1.0]}]
+    >>> tracecal.read_answers(rows)["surprisal"].to_list()
+    [[0.25, 0.5]]
+    """
+    return frame_of(answers_in(answers, reading, progress=progress))
+
+
+def frame_of(answers: Answers) -> pl.DataFrame:
+    """Return the frame of `read_answers`: answers and the facts that their source states."""
+    metadata = answers.metadata
+    stated = {name: pl.lit(metadata[name]) for name in STATED if name in metadata}
+    frame = answers.frame.with_columns(**stated)
+    if not answers.part_labels:
+        return frame
+    labels = [_labels_as_row(answers.part_labels.get(name)) for name in frame["example_id"]]
+    return frame.with_columns(part_labels=pl.Series(labels, dtype=PART_LABELS))
+
+
+def _labels_as_row(labels: PartLabels | None) -> dict[str, Any] | None:
+    if labels is None:
+        return None
+    verdicts = None if labels.correct is None else labels.correct.items()
+    correct = verdicts and [{"name": name, "correct": verdict} for name, verdict in verdicts]
+    return {"correct": correct, "wrong_spans": labels.wrong_spans}
+
+
+def answers_in(
+    answers: Source,
+    reading: Reading | None = None,
+    keep_rows: KeepRows = False,
+    progress: bool = False,
+) -> Answers:
+    """Read answers from their source; `Answers` are returned unchanged.
+
+    A frame of `read_answers` takes three options only: a vocabulary, which does not change it,
+    labels, and own columns, which are columns of the frame or were read with it.
+    """
+    require_threads()
+    if isinstance(answers, Answers):
+        return answers
+    settings = reading or Reading()
+    if isinstance(answers, str | Path):
+        result = read_file(answers, settings, keep_rows=keep_rows, progress=progress)
+    elif (frame := _polars_frame(answers)) is None:
+        result = read_rows(answers, settings, keep_rows, progress)
+    elif frame.columns and RECORDS.keys() <= {*frame.columns}:
+        if changed := settings.changed({*Reading.model_fields} - OF_FRAMES):
+            raise InputError(
+                f"the frame has been read already, so {', '.join(changed)} would do nothing: give "
+                "options of reading to read_answers."
+            )
+        result = _answers_of_frame(_with_own_columns(frame, settings.also), keep_rows)
+    else:
+        result = read_rows(frame.iter_rows(named=True), settings, keep_rows, progress)
+    if result.wrong_rows:
+        LOGGER.warning(
+            "%s: left out %s; 'tracecal reading %s' shows how rows are read",
+            *(result.source, describe_wrong_rows(result.wrong_rows), result.source),
+        )
+    return result if settings.labels is None else _labelled(result, settings)
+
+
+def _labelled(answers: Answers, reading: Reading) -> Answers:
+    """Replace the verdicts by those in the file that `labels` names."""
+    skip = reading.wrong_rows == "skip"
+    labels = read_labels(str(reading.labels), reading.right_from, reading.question, skip)
+    frame, matched = with_labels(answers.frame, labels, answers.first_rows)
+    LOGGER.info("%s", matched)
+    return replace(answers, frame=frame)
+
+
+def _polars_frame(answers: Any) -> pl.DataFrame | None:
+    """Convert answers to a Polars frame; None for rows. Raises `InputError` for anything else."""
+    if isinstance(answers, pl.LazyFrame):
+        return answers.collect()
+    if hasattr(answers, "__arrow_c_stream__"):
+        return answers if isinstance(answers, pl.DataFrame) else pl.DataFrame(answers)
+    if isinstance(answers, Mapping) or not isinstance(answers, Iterable):
+        raise InputError(
+            f"answers are a path, a frame (Polars, pandas, Arrow) or a list of rows, not "
+            f"{type(answers).__name__}."
+        )
+    return None
+
+
+def _with_own_columns(frame: pl.DataFrame, also: Mapping[str, str]) -> pl.DataFrame:
+    """A frame with the user's own columns as `RECORDS` holds them."""
+    if not also:
+        return frame
+    try:
+        values = [
+            pl.struct(
+                name=pl.lit(name),
+                path=pl.lit(path),
+                value=pl.col(path).cast(pl.Float64) if path in frame.columns else own_column(name),
+            )
+            for name, path in also.items()
+        ]
+        return frame.with_columns(also=pl.concat_list(values))
+    except pl.exceptions.PolarsError as error:
+        raise InputError(
+            f"the columns {', '.join(also.values())} are not all numbers or verdicts "
+            f"({str(error).splitlines()[0]})."
+        ) from error
+
+
+def _answers_of_frame(frame: pl.DataFrame, keep_rows: KeepRows) -> Answers:
+    """The answers of a frame of `read_answers`, which may have further columns."""
+    records = _records_of_frame(frame)
+    metadata = {}
+    for name in {*STATED} & {*frame.columns}:
+        values = frame[name].drop_nulls().unique().sort().to_list()
+        if len(values) > 1:
+            raise InputError(
+                f"the answers are of several values of {name} ({', '.join(map(str, values))}): "
+                "give those of one."
+            )
+        if values:
+            metadata[name] = values[0]
+    part_labels = {}
+    if "part_labels" in frame.columns:
+        labelled = frame.select("example_id", "part_labels").drop_nulls()
+        part_labels = {name: _labels_of_row(labels) for name, labels in labelled.iter_rows()}
+    rows: Sequence[Any] = ()
+    if keep_rows:
+        rows = list(frame.iter_rows(named=True))
+        if keep_rows is not True:
+            rows = [keep_rows(row["example_id"], row) for row in rows]
+    return Answers(records, [], metadata, part_labels, rows)
+
+
+def _records_of_frame(frame: pl.DataFrame) -> pl.DataFrame:
+    """The columns of `RECORDS`; raises `InputError` where they are not as `read_answers` made them.
+
+    A frame may have been changed since.
+    """
+    try:
+        records = frame.select(*RECORDS).cast(SCHEMA)
+    except pl.exceptions.PolarsError as error:
+        raise _changed(str(error).splitlines()[0]) from error
+    ids = records["example_id"]
+    if ids.null_count() or ids.n_unique() < len(ids):
+        raise _changed("example_id does not name each row by itself")
+    correct = frame["correct"].drop_nulls()
+    if correct.dtype.is_numeric() and not ((correct == 0) | (correct == 1)).all():
+        raise _changed("correct holds another number than 0 and 1")
+    for name in ("surprisal", "entropy"):
+        values = records[name].explode().drop_nulls()
+        if not (values.is_finite() & (values >= 0)).all():
+            raise _changed(f"{name} holds a number that is not finite and at least 0")
+    return records
+
+
+def _changed(what: str) -> InputError:
+    return InputError(
+        f"the frame is not as read_answers returned it ({what}): read the answers again, or change "
+        "the rows before they are read."
+    )
+
+
+def _labels_of_row(row: Mapping[str, Any]) -> PartLabels:
+    verdicts, spans = row["correct"], row["wrong_spans"]
+    correct = verdicts and {verdict["name"]: verdict["correct"] for verdict in verdicts}
+    return PartLabels(correct, spans and [tuple(span) for span in spans])
+
+
+def name_of(answers: Answers) -> str:
+    """The name of the file of answers."""
+    return Path(answers.source).name
+
+
+def read_file(
+    path: str | Path,
+    reading: Reading | None = None,
+    ids: Collection[str] | None = None,
+    keep_rows: KeepRows = False,
+    progress: bool = False,
+) -> Answers:
+    """Read the answers of a file; a row is identified by its id, never by its position.
+
+    `ids` are the valid ids; None: any. Raises `InputError` where no answer is usable, or a row is
+    invalid and `reading` does not skip it.
+    """
+    path = Path(path)
+    require_regular(path, MOST_BYTES)
+    rows, metadata = open_rows(path)
+    rows = tqdm(rows, f"Reading {path.name}", unit=" rows", disable=not progress)
+    return _read(rows, metadata, str(path), reading or Reading(), ids, keep_rows)
+
+
+def read_rows(
+    rows: Iterable[Any],
+    reading: Reading,
+    keep_rows: KeepRows = False,
+    progress: bool = False,
+) -> Answers:
+    """Read the answers of rows as JSON Lines hold them; see `read_file`.
+
+    >>> rows = [{"id": "sum", "answer": "5", "logprobs": [-0.25, -0.5]}]
+    >>> read_rows(rows, Reading()).frame["surprisal"].to_list()
+    [[0.25, 0.5]]
+    """
+    rows = tqdm(rows, "Reading", unit=" rows", disable=not progress)
+    return _read(numbered(rows), {}, THE_DATA, reading, None, keep_rows)
+
+
+def _read(
+    rows: Iterable[tuple[str, Any]],
+    metadata: dict[str, str],
+    source: str,
+    reading: Reading,
+    ids: Collection[str] | None,
+    keep_rows: KeepRows,
+) -> Answers:
+    requests = None if reading.requests is None else Requests.read(reading.requests)
+    if requests is not None:
+        rows = requests.added_to(iter(rows))
+    first_rows: list[Any] = []
+    if reading.labels is not None:
+        rows = _with_first_kept(rows, first_rows)
+    is_run = "schema_version" in metadata
+    if is_run:
+        reading = _traces_reading(reading, metadata)
+    records: dict[str, Record] = {}
+    part_labels: dict[str, PartLabels] = {}
+    wrong_rows, rows_of_records, has_label = [], [], False
+    if ids is not None:  # examples of a task have one answer each
+        reading = reading.model_copy(update={"choices": "first"})
+    failed_rows: list[str] = []
+    empty_paths = dict(reading.columns)  # of named columns, without a value in any row so far
+    for location, answer in located_answers(rows, reading, source):
+        row, labels = answer.row, answer.part_labels
+        empty_paths = without_values(empty_paths, row)
+        try:
+            record = read_answer(answer, reading)
+            has_label = has_label or answer.has_verdict_at(reading.label)
+            if is_run:
+                record = replace(record, reasoning=metadata.get("reasoning", "none"))
+            example_id = record.example_id
+            earlier = part_labels.get(example_id)
+            if labels and earlier and (merged := earlier.merge(labels)):
+                part_labels[example_id] = merged
+                continue
+            _require_new_id(example_id, records, ids, row)
+            records[example_id] = record
+            if labels is not None:
+                part_labels[example_id] = labels
+            if keep_rows:
+                rows_of_records.append(row if keep_rows is True else keep_rows(example_id, row))
+        except WrongRow as error:
+            is_failed = isinstance(error, FailedRequest)
+            (failed_rows if is_failed else wrong_rows).append(f"{location}: {error}")
+    stopping = wrong_rows if reading.wrong_rows == "stop" else []
+    if reading.failed == "stop" and reading.wrong_rows == "stop":
+        stopping = stopping + failed_rows
+    if stopping:
+        remedy = " Requests that failed: --failed skip or incorrect." if failed_rows else ""
+        raise InputError(
+            f"{source}: {describe_wrong_rows(stopping)}. Correct them, or leave them out with "
+            f"--wrong-rows skip.{remedy}"
+        )
+    if empty_paths:
+        name, path = next(iter(empty_paths.items()))
+        raise InputError(
+            f"{source}: no row has a value at {path} (--columns {name}={path}): correct the path, "
+            "or leave the column out."
+        )
+    wrong_rows += failed_rows
+    if not records:
+        raise InputError(f"{source} holds no usable answer. {describe_wrong_rows(wrong_rows)}")
+    frame = as_frame(records.values())
+    if reading.label is not None and not has_label:
+        LOGGER.warning("%s: no row has a verdict at --label %s", source, reading.label)
+    if requests is not None:
+        LOGGER.info("%s", requests.describe(frame.height))
+    warn_of_assumed(frame, reading.vocabulary, source)
+    return Answers(frame, wrong_rows, metadata, part_labels, rows_of_records, source, first_rows)
+
+
+def _with_first_kept(
+    rows: Iterable[tuple[str, Any]], first_rows: list[Any]
+) -> Iterator[tuple[str, Any]]:
+    """Yield located rows, and keep the first ones for labels whose ids do not match."""
+    for location, row in rows:
+        if len(first_rows) < MOST_ROWS:
+            first_rows.append(row)
+        yield location, row
+
+
+def located_answers(
+    rows: Iterable[tuple[str, Any]], reading: Reading, source: str
+) -> Iterator[tuple[str, OneAnswer]]:
+    """Yield the answers of located rows, each with the place of its row.
+
+    Rows of another filter than that of `reading` are left out.
+    """
+    n_split = n_answers = 0
+    for location, row in rows:
+        answers = answers_of(row, reading)
+        if answers[0].n_choices > 1:
+            n_split, n_answers = n_split + 1, n_answers + answers[0].n_choices
+        for answer in answers:
+            fields = answer.row if isinstance(answer.row, dict) else {}
+            if reading.filter in (None, fields.get("filter", reading.filter)):
+                yield location, answer
+    if n_split and reading.choices == "first":
+        LOGGER.warning("%s: the first of several choices is read in %d rows", source, n_split)
+    elif n_split:
+        LOGGER.info(
+            "%s: %d rows hold %d answers; those of a row are a group", source, n_split, n_answers
+        )
+
+
+def _require_new_id(
+    example_id: str, records: Collection[str], ids: Collection[str] | None, row: Any
+) -> None:
+    if example_id in records:
+        hint = ", under another filter: name one as 'filter'" if "filter" in row else ""
+        raise WrongRow(f"duplicate id {example_id!r}{hint}")
+    if ids is not None and example_id not in ids:
+        raise WrongRow(f"no example of the task has the id {example_id!r}")
+
+
+def _traces_reading(reading: Reading, metadata: dict[str, str]) -> Reading:
+    """Complete reading options by the metadata of the workflow's traces."""
+    # The workflow separated the tokens of reasoning when it made the traces, or never.
+    update = {
+        key: value for key, value in TRACES_READING.items() if getattr(reading, key) == "auto"
+    }
+    model = reading.model or metadata.get("model")
+    return reading.model_copy(update=update | {"reasoning": "within", "model": model})
