@@ -132,7 +132,8 @@ def comparison(averages: pl.DataFrame, improvements: pl.DataFrame) -> str:
         means = averages.filter(mean, metric=metric)
         cells = [f"{means.filter(estimator=score)['mean'].item():.3f}" for score in SCORES]
         for against in RIVALS:
-            row = improvements.filter(mean, metric=metric, against=against).row(0, named=True)
+            rows = improvements.filter(mean, metric=metric, against=against, estimator="trace_plus")
+            row = rows.row(0, named=True)
             interval = "" if row["low"] is None else f" ({row['low']:+.3f} to {row['high']:+.3f})"
             cells.append(f"{row['reference']:.3f}: {row['difference']:+.3f}{interval}")
         lines.append(f"| {name} | " + " | ".join(cells) + " |")

@@ -201,8 +201,8 @@ rule make_explorer:
 
 
 # The analyses that findings are made from; a run without TRACE+ has no guarantees.
-ANALYSES_OF_FINDINGS = ["accuracy", "averages", "comparisons", "improvements", "position_shift"]
-ANALYSES_OF_FINDINGS += [name for name in ("risk_coverage", "localisation") if name in PLAN.tables]
+ANALYSES_OF_FINDINGS = ["accuracy", "averages", "improvements"]
+ANALYSES_OF_FINDINGS += ["risk_coverage"] if "risk_coverage" in PLAN.tables else []
 
 
 rule tell_findings:

@@ -10,7 +10,7 @@ from tracecal.io.files import write_parquet
 with job(snakemake):
     params = snakemake.params
     if params.custom_code:
-        require_unedited(params.settings["file"], params.custom_code)
+        require_unedited(params.settings["file"], params.custom_code, params.settings["score"])
     module = import_module(params.module)
     family = getattr(module, "FAMILIES", {}).get(snakemake.wildcards.family, module)
     answers = family.answers(**dict(snakemake.input.items()), **params.settings)

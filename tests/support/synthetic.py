@@ -11,7 +11,7 @@ from trace_workflow.analyses.gains import gains, name_most_picked
 from trace_workflow.analyses.improvements import add_bounds
 from trace_workflow.tables.study_results import StudyResults
 from tracecal.calibration.metrics import ACCURACY
-from tracecal.estimators.estimator import PICKED, Entry
+from tracecal.estimators.estimator import PICKED, TRACE_PLUS, Entry
 
 ENTRIES = [
     Entry("first_token_prob", "First-Token Prob", "likelihood", "baseline", "chen2026firsttoken"),
@@ -154,27 +154,30 @@ def with_picked(metrics, entries):
 
 
 def improvements(means, entries, studies, bounds):
-    """The improvements in `means`, with made-up intervals, the same against both baselines.
+    """The improvements in `means`, with made-up intervals, the same against both baselines and, of
+    own scores, against TRACE+.
 
     The first baseline is picked in every split, and the last is the named one.
     """
     baselines = baselines_of(entries)
     named = baselines[-1] if baselines else "seq_logp"
     pairs = means.filter(pl.col("study").is_null()).select("model", "task").unique().rows()
-    gained = gains(means, baselines, named)
+    own = [entry.id for entry in entries if entry.role == "own"]
+    gained = gains(means, baselines, named, own)
     gained = name_most_picked(gained, dict.fromkeys(pairs, baselines[:1]), studies)
     level, resamples = bounds["level"][0], bounds["resamples"][0]
     ends = {
-        (*row[:4], against): (*row[4:], resamples)
+        (*row[:4], estimator, against): (*row[4:], resamples)
         for row in bounds.select(*INTERVALS).iter_rows()
-        for against in ("picked", "named")
+        for estimator in (TRACE_PLUS, *own)
+        for against in ("picked", "named", TRACE_PLUS)
     }
     return add_bounds(gained, ends, studies, level)
 
 
 def frames(metrics, entries, bounds=None, **studies):
     """The averages and improvements of made-up metrics, of a run that compares `entries`."""
-    compared = [entry.id for entry in entries if entry.role in ("baseline", "trace")]
+    compared = [entry.id for entry in entries if entry.role in ("baseline", "own", "trace")]
     shown = metrics.filter(pl.col("estimator").is_in(compared))
     means = averages(with_picked(shown, entries), studies)
     bounds = intervals() if bounds is None else bounds

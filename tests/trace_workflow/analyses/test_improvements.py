@@ -25,17 +25,17 @@ def on_task(task="t", metric="brier", model="m", **estimators):
     return {(model, task, name, metric): values for name, values in estimators.items()}
 
 
-def improved(resampled, baselines, studies, level):
+def improved(resampled, baselines, studies, level, own=()):
     """The improvements where one split has the values of the whole sample."""
     columns = ("model", "task", "estimator", "metric", pl.col("observed").alias("value"))
     measured = resampled.select(*columns, split=pl.lit(0), n=pl.lit(9)).select(*METRICS)
-    gained = gains(averages(measured, studies), baselines, baselines[0])
-    return improvements(gained, resampled, baselines[0], studies, level)
+    gained = gains(averages(measured, studies), baselines, baselines[0], own)
+    return improvements(gained, resampled, baselines[0], studies, level, own)
 
 
-def bounds(values, studies=MAIN, baselines=("a", "b"), level=0.5):
+def bounds(values, studies=MAIN, baselines=("a", "b"), level=0.5, own=()):
     """The first baseline is the named one."""
-    return improved(frame(values), baselines, studies, level)
+    return improved(frame(values), baselines, studies, level, own)
 
 
 def row(found, study=None, model="m", task=None, metric="brier", against="named"):
@@ -61,6 +61,31 @@ def test_the_oracle_is_a_point_and_the_others_have_intervals_of_their_own():
     assert (picked["reference"], picked["baseline"]) == (0.12, None)
     assert (oracle["difference"], oracle["baseline"]) == (pytest.approx(-0.1), "b")
     assert (oracle["low"], oracle["high"], oracle["resamples"]) == (None, None, 0)
+
+
+def test_an_own_score_has_every_comparison_of_trace_plus_and_one_with_it():
+    values = on_task(
+        a=(0.3, 0.2, 0.4),
+        picked_baseline=(0.25, 0.2, 0.2),
+        trace_plus=(0.1, 0.1, 0.1),
+        gap=(0.2, 0.1, 0.3),
+    )
+    values |= {("n", *key[1:]): value for key, value in values.items() if key[2] != "gap"}
+    studies = {"cross": {"models": ["m", "n"], "tasks": ["t"]}}
+    rows = bounds(values, studies, ["a"], level=0.999999, own=["gap"])
+    own = rows.filter(estimator="gap", task="t").sort("against")
+    assert own["against"].to_list() == ["named", "oracle", "picked", "trace_plus"]
+    assert own["baseline"].to_list() == ["a", "a", None, "trace_plus"]
+    assert own["difference"].to_list() == pytest.approx([0.1, 0.1, 0.05, -0.1])
+    plus = own.row(3, named=True)
+    assert (plus["value"], plus["reference"]) == (0.2, 0.1)
+    assert (plus["low"], plus["high"]) == pytest.approx((-0.2, 0.0), abs=1e-6)
+    overall = rows.filter(pl.col("model").is_null(), estimator="gap", against="trace_plus")
+    assert overall["difference"].to_list() == pytest.approx([-0.1]), "of the models that have it"
+    # It is no baseline: TRACE+ is compared with what it was compared with before.
+    alone = bounds({key: value for key, value in values.items() if key[2] != "gap"}, studies, ["a"])
+    rest = rows.filter(estimator="trace_plus").drop("low", "high", "level")
+    assert rest.equals(alone.drop("low", "high", "level"))
 
 
 def test_each_metric_has_its_own_best_baseline_and_direction():

@@ -97,10 +97,10 @@ def test_where_all_answers_come_from_files_the_others_are_left_out():
 COLUMNS = {"judge": "scores.judge", "hits": "hits"}
 
 
-def test_columns_are_baselines_and_enter_a_fit_where_answers_come_from_files():
+def test_columns_are_own_scores_and_enter_a_fit_where_answers_come_from_files():
     run_selection = selection({"answers": "logs/{task}.jsonl"}, columns=COLUMNS)
     own = run_selection.computed("elsewhere", "arithmetic")
-    assert {"judge", "hits"} <= {*own.baselines.ids}
+    assert {"judge", "hits"} <= {e.id for e in own if e.role == "own"}
     (fit,) = own.with_ids(["log_ridge_also"])
     (ridge,) = own.with_ids(["log_ridge"])
     assert fit.inputs == [*ridge.inputs, "scores.judge", "scores.hits"] and fit.fit == "ridge"

@@ -37,7 +37,9 @@ def improvements(against="named"):
         for place, scope in enumerate(scopes)
         for metric in ("brier", "auroc", "nll")
     ]
-    return pl.DataFrame(rows, schema=COLUMNS, orient="row").with_columns(level=0.95)
+    return pl.DataFrame(rows, schema=COLUMNS, orient="row").with_columns(
+        level=0.95, estimator=pl.lit("trace_plus")
+    )
 
 
 def figure(frame=None):

@@ -10,19 +10,18 @@ import pytest
 from trace_workflow.analyses.improvements import IMPROVEMENTS
 from trace_workflow.commands.headline import WIDTH, headline
 from trace_workflow.commands.headline import compared as compared_line
-from trace_workflow.tables.baseline_findings import compare_with_baselines, count_wins_over_models
 from trace_workflow.tables.csv_file import read_rows
 from trace_workflow.tables.finding import findings_frame
-from trace_workflow.tables.findings import find_all, find_guarantee
+from trace_workflow.tables.findings import compare_estimator, find_all, find_guarantee
 from trace_workflow.tables.study_results import StudyResults
 from tracecal.estimators.estimator import Entry
 from tracecal.io.files import write_checked
 
-LABELS = {"m": "Model M", "seq_logp": "SeqLogP"}
 ROW = dict.fromkeys(IMPROVEMENTS) | {
     "study": "main",
     "model": "m",
     "metric": "auroc",
+    "estimator": "trace_plus",
     "against": "picked",
     "baseline": "seq_logp",
     "reference": 0.7,
@@ -43,12 +42,13 @@ def improvements(*changes):
 
 def means(**by_estimator):
     rows = [MEAN | {"estimator": name, "mean": mean} for name, mean in by_estimator.items()]
-    columns = dict.fromkeys([*MEAN, "estimator"], pl.String) | {"mean": pl.Float64}
+    columns = dict.fromkeys([*MEAN, "estimator"], pl.String)
+    columns |= dict.fromkeys(("mean", "n"), pl.Float64)
     return pl.DataFrame(rows, schema=columns)
 
 
-def sentences(*changes):
-    return compare_with_baselines(improvements(*changes), {"svamp": "SVAMP"}, LABELS)
+def sentences(*changes, estimator="trace_plus"):
+    return compare_estimator(improvements(*changes), STUDY, estimator)
 
 
 SELECTED = "the baseline selected on the calibration data, most often SeqLogP"
@@ -57,44 +57,50 @@ SELECTED = "the baseline selected on the calibration data, most often SeqLogP"
 @pytest.mark.parametrize(
     ("change", "outcome", "words", "ending"),
     [
-        ({}, "won", "better than", "0.050 better, 95% interval +0.010 to +0.090)."),
+        ({}, "won", "has a higher AUROC than", "0.050 better, 95% interval +0.010 to +0.090)."),
         (
             {"low": -0.01},
             "tied",
-            "about as well as",
+            "ties in AUROC with",
             "0.050 better, 95% interval -0.010 to +0.090).",
         ),
         (
             {"difference": -0.05, "low": -0.09, "high": -0.01},
             "lost",
-            "worse than",
+            "has a lower AUROC than",
             "0.050 worse, 95% interval -0.090 to -0.010).",
+        ),
+        (
+            {"metric": "brier"},
+            "won",
+            "has a lower Brier score than",
+            "0.050 better, 95% interval +0.010 to +0.090).",
         ),
     ],
 )
 def test_a_difference_is_called_one_only_where_its_interval_excludes_zero(
     change, outcome, words, ending
 ):
-    (found,) = sentences(change)
-    assert found.outcome == outcome
-    assert found.sentence == (
-        f"TRACE+ ranks right above wrong answers {words} {SELECTED} (AUROC 0.750 and 0.700, {ending}"
-    )
+    (finding,) = sentences(change)
+    assert finding.outcome == outcome
+    assert finding.sentence == f"TRACE+ {words} {SELECTED} (0.750 and 0.700, {ending}"
 
 
 def test_without_an_interval_nothing_is_won():
-    (found,) = sentences({"low": None, "high": None})
-    assert found.outcome is None
-    assert found.sentence == (
-        f"TRACE+ has no interval against {SELECTED} (AUROC 0.750 and 0.700, 0.050 better)."
+    (finding,) = sentences({"low": None, "high": None})
+    assert finding.outcome is None
+    assert finding.sentence == (
+        f"TRACE+ has no interval, so no verdict, in AUROC against {SELECTED} (0.750 and 0.700, "
+        "0.050 better)."
     )
 
 
-def test_the_prespecified_baseline_comes_first_and_the_oracle_is_no_comparison():
-    prespecified, oracle = {"against": "named"}, {"against": "oracle"}
-    first, second = sentences(oracle, prespecified, {})
+def test_the_prespecified_baseline_comes_first_and_the_oracle_has_no_verdict():
+    oracle = {"against": "oracle", "low": None, "high": None}
+    first, second, third = sentences(oracle, {"against": "named"}, {})
     assert "the prespecified baseline, SeqLogP (" in first.sentence
     assert SELECTED in second.sentence
+    assert third.outcome is None and "which nobody can pick in advance" in third.sentence
 
 
 @pytest.mark.parametrize(
@@ -104,29 +110,46 @@ def test_the_prespecified_baseline_comes_first_and_the_oracle_is_no_comparison()
 def test_an_auroc_is_won_only_where_calibrated_probabilities_win_too(ends, outcome):
     low, high = ends
     beside = {"metric": "auroc_calibrated", "low": low, "high": high, "difference": 0.04}
-    (found,) = sentences({}, beside)
-    assert found.outcome == outcome
-    assert "; of calibrated probabilities 0.040 better" in found.sentence
+    (finding,) = sentences({}, beside)
+    assert finding.outcome == outcome
+    assert "; of calibrated probabilities 0.040 better" in finding.sentence
+
+
+@pytest.mark.parametrize(
+    ("raw", "calibrated", "outcome"),
+    [
+        ((0.02, 0.1), (0.02, 0.1), "won"),
+        ((0.02, 0.1), (-0.01, 0.1), "tied"),
+        ((-0.1, 0.01), (-0.1, -0.02), "tied"),
+        ((-0.1, -0.01), (-0.1, -0.02), "lost"),
+    ],
+)
+def test_between_an_own_score_and_trace_plus_either_needs_both_aurocs_to_win(
+    raw, calibrated, outcome
+):
+    own = {"estimator": "gap", "against": "trace_plus", "baseline": "trace_plus"}
+    ends = [dict(zip(("low", "high"), pair, strict=True)) for pair in (raw, calibrated)]
+    rows = [own | ends[0], own | ends[1] | {"metric": "auroc_calibrated"}]
+    (finding,) = sentences(*rows, estimator="gap")
+    assert finding.outcome == outcome
+    assert finding.sentence.startswith("My gap ") and " TRACE+ (0.750" in finding.sentence
 
 
 def test_what_is_undefined_is_said():
-    (found,) = sentences({"difference": None})
-    assert "cannot be compared" in found.sentence and found.outcome is None
+    (finding,) = sentences({"difference": None})
+    assert "cannot be compared" in finding.sentence and finding.outcome is None
 
 
-def test_the_cross_study_counts_wins_against_what_could_be_chosen():
-    counts = {"study": "cross", "model": None, "metric": "brier", "tasks": 9, "wins": 4}
-    rows = [
-        counts | {"supported_wins": 1},
-        counts | {"against": "named", "wins": 6, "supported_wins": 2},
-        counts | {"against": "oracle", "wins": 3},
-    ]
-    (found,) = count_wins_over_models(improvements(*rows))
-    assert found.sentence == (
-        "Over 9 pairs of model and task, TRACE+ has a better Brier score than the prespecified "
-        "baseline on 6 (2 with an interval above zero) and than the baseline selected on the "
-        "calibration data on 4 (1 with an interval above zero)."
+def test_the_cross_study_compares_means_over_pairs():
+    mean = {"study": "cross", "model": None, "metric": "brier", "tasks": 9}
+    first, second = sentences(mean, mean | {"against": "named", "low": -0.02})
+    assert first.sentence.startswith(
+        "Over 9 pairs of model and task, TRACE+ ties in Brier score with the prespecified"
     )
+    assert second.sentence.startswith(
+        f"Over 9 pairs of model and task, TRACE+ has a lower Brier score than {SELECTED}"
+    )
+    assert {first.table, second.table} == {"cross_model"}
 
 
 ACCURACY = {"model": "m", "unanswered": 0, "without_entropy": 0, "cut": 0, "n": 60}
@@ -138,6 +161,7 @@ STUDY = StudyResults(
         Entry("seq_logp", "SeqLogP", "likelihood", "baseline", ""),
         Entry("lars", "LARS", "supervised", "broader", ""),
         Entry("p_true", "P(True)", "asked", "broader", ""),
+        Entry("gap", "My gap", "own", "own", ""),
     ],
     {"m": "Model M"},
     {"svamp": "SVAMP"},
@@ -185,17 +209,23 @@ def problems(**changes):
             "Model M without a chat template: asked in plain text, in which a model that was "
             "trained on chats answers worse. Set `chat: false` if you mean that.",
         ),
-        ({"correct": 60}, "All answers of Model M on SVAMP are right: nothing can be compared."),
-        ({"correct": 0}, "All answers of Model M on SVAMP are wrong: nothing can be compared."),
+        (
+            {"correct": 60},
+            "All answers of Model M on SVAMP are right: nothing can be compared; ask harder questions.",
+        ),
+        (
+            {"correct": 0},
+            "All answers of Model M on SVAMP are wrong: nothing can be compared; ask easier questions.",
+        ),
         (
             {"correct": 56},
             "Too few labels of Model M to compare estimators or to guarantee: 4 of 60 wrong on "
-            "SVAMP.",
+            "SVAMP; label more answers.",
         ),
         (
             {"n": 54},
-            "Too few labels of Model M to compare estimators or to guarantee: 19 calibrate on "
-            "SVAMP.",
+            "Too few labels of Model M to compare estimators or to guarantee: 19 of 54 calibrate "
+            "on SVAMP; label more answers.",
         ),
     ],
 )
@@ -207,84 +237,74 @@ def test_a_sound_run_has_no_problem():
     assert problems() == problems(cut=6) == problems(correct=55) == problems(n=56) == []
 
 
-def test_findings_tell_of_each_task_and_of_methods_of_other_families():
-    own = {"study": None, "task": "svamp", "difference": -0.1}
-    rows = improvements(
-        {}, own | {"low": -0.2, "high": 0.05}, own | {"task": "other"}, {"against": "oracle"}
+TWO_TASKS = replace(
+    STUDY,
+    tasks={"svamp": "SVAMP", "other": "Other"},
+    studies={"main": {"model": "m", "tasks": ["other", "svamp"]}},
+)
+
+
+def test_findings_are_on_all_tasks_and_on_each():
+    single = {"study": None, "task": "svamp", "difference": -0.1}
+    rows = improvements({}, single | {"low": -0.2, "high": 0.05}, single | {"task": "absent"})
+    answers, right, few, overall, by_task = (
+        finding.sentence for finding in findings(rows, means(), TWO_TASKS)
     )
-    found = findings(rows, means(lars=0.65, p_true=0.4))
-    done, right, few, overall, by_task, hindsight, others = (one.sentence for one in found)
-    assert done == "Model M gave 120 answers to 2 tasks."
-    assert right == "Model M answers correctly: 19 of 60 on SVAMP."
-    assert few == ("Labels are few, so the numbers may change: 21 on SVAMP, where 632 are advised.")
-    assert overall.startswith("TRACE+ ranks")
-    assert by_task.startswith("On SVAMP, TRACE+ ranks right above wrong answers about as well as")
+    assert answers == "Model M gave 120 answers to 2 tasks."
+    assert right == "Model M answers correctly: 19 of 60 on Other and 19 of 60 on SVAMP."
+    assert few == (
+        "Labels are few: 21 of the 60 labels of SVAMP calibrate, and 632 are advised for 8 "
+        "weights. Label about 1,806 answers, or compare scores that fit one weight."
+    )
+    assert overall.startswith(f"TRACE+ has a higher AUROC than {SELECTED}")
+    assert by_task.startswith(f"On SVAMP, TRACE+ ties in AUROC with {SELECTED}")
     assert "0.100 worse, 95% interval -0.200 to +0.050" in by_task
-    assert others == "AUROC of methods of other families: LARS 0.65; P(True) 0.40."
-    assert "no evidence for or against" in hindsight
+
+
+def test_a_single_task_is_compared_once():
+    rows = improvements({}, {"study": None, "task": "svamp"})
+    assert [finding.topic for finding in findings(rows, means())].count("comparison") == 1
+
+
+def test_own_scores_come_first_and_are_compared_with_trace_plus_too():
+    own = {"estimator": "gap", "value": 0.81, "reference": 0.74, "difference": 0.07}
+    plus = {"against": "trace_plus", "baseline": "trace_plus", "low": -0.09, "high": -0.01}
+    rows = [own | {"against": "named"}, own, own | plus, {}, {"against": "named"}]
+    first, second, third, *rest = findings(improvements(*rows), means())
+    assert first.sentence == (
+        "My gap has a higher AUROC than the prespecified baseline, SeqLogP (0.810 and 0.740, 0.070 "
+        "better, 95% interval +0.010 to +0.090)."
+    )
+    assert second.sentence.startswith(f"My gap has a higher AUROC than {SELECTED}")
+    assert third.sentence.startswith("My gap has a lower AUROC than TRACE+ (0.810")
+    assert {finding.estimator for finding in rest} == {None, "trace_plus"}
+
+
+def test_answers_without_an_own_score_are_counted():
+    row = {"study": None, "model": "m", "task": "svamp", "metric": "brier", "mean": 0.2}
+    averages = pl.DataFrame(
+        [row | {"estimator": "gap", "n": 36.0}, row | {"estimator": "seq_logp", "n": 40.0}],
+        schema_overrides={"study": pl.String},
+    )
+    (sentence,) = (
+        finding.sentence
+        for finding in findings(improvements({}), averages)
+        if finding.topic == "unscored"
+    )
+    assert sentence == (
+        "My gap has no value for 10.0% of the answers of Model M to SVAMP, and is compared on the "
+        "others."
+    )
 
 
 def test_every_finding_is_one_line_and_the_table_has_its_numbers():
-    own = {"study": None, "task": "svamp", "low": 0.02, "high": 0.08}
-    found = findings(improvements({}, own), means())
-    assert not any("\n" in one.sentence for one in found)
-    frame = findings_frame(found)
-    assert frame["sentence"].to_list() == [one.sentence for one in found]
+    single = {"study": None, "task": "svamp", "low": 0.02, "high": 0.08}
+    comparisons = findings(improvements({}, single), means(), TWO_TASKS)
+    assert not any("\n" in finding.sentence for finding in comparisons)
+    frame = findings_frame(comparisons)
+    assert frame["sentence"].to_list() == [finding.sentence for finding in comparisons]
     rows = frame.filter(topic="comparison", outcome="won").select("task_label", "low", "high")
     assert rows.rows() == [(None, 0.01, 0.09), ("SVAMP", 0.02, 0.08)]
-
-
-def test_all_baselines_at_once_are_counted_by_their_simultaneous_intervals():
-    scope = {"study": "main", "model": "m", "task": None, "metric": "auroc", "level": 0.95}
-    ends = [(0.01, 0.1), (-0.1, 0.1), (-0.2, -0.1), (0.02, 0.3)]
-    rows = [scope | {"baseline": str(i), "low": a, "high": b} for i, (a, b) in enumerate(ends)]
-    found = findings(improvements({}), means(), comparisons=pl.DataFrame(rows))
-    assert [one.sentence for one in found if one.topic == "all baselines"] == [
-        "With 95% intervals that hold for all baselines at once, TRACE+ is better than 2 of 4 by "
-        "AUROC (worse: 1)."
-    ]
-
-
-@pytest.mark.parametrize(
-    ("difference", "verdict"),
-    [(0.003, "does not measurably change"), (-0.1, "lowers"), (0.1, "raises")],
-)
-def test_whether_position_matters_is_asked_and_answered(difference, verdict):
-    shared = {"sd": 0.005, "over": "draw"}
-    rows = [
-        shared | {"task": task, "quantity": quantity, "mean": mean}
-        for task in (None, "svamp", "other")
-        for quantity, mean in (("shifted", 0.639 + difference), ("difference", difference))
-    ]
-    original = [{"task": None, "quantity": "original", "mean": 0.639, "sd": 0.01, "over": "split"}]
-    found = findings(improvements({}), means(), position_shift=pl.DataFrame(rows + original))
-    assert [one.sentence for one in found if one.topic == "position"] == [
-        f"Shuffling an answer's tokens {verdict} the AUROC of TRACE: 0.639 in order, "
-        f"{0.639 + difference:.3f} shuffled."
-    ]
-
-
-@pytest.mark.parametrize("low", [0.86, None])
-def test_where_risk_peaks_is_told_beside_chance_and_only_with_an_interval(low):
-    own = {"model": "m", "task": "svamp", "pointed": 89, "level": 0.95, "high": 0.97}
-    shares = {"window": 0.92, "random_window": 0.52, "random_part": 0.7, "failing_name": 0.97}
-    rows = [own | {"pointer": name, "value": one, "low": low} for name, one in shares.items()]
-    found = findings(improvements({}), means(), localisation=pl.DataFrame(rows))
-    assert [one.sentence for one in found if one.topic == "localisation"] == [
-        "In 89 partly wrong answers of Model M (SVAMP), these point at a wrong part: the part that "
-        "usually fails 97%, the window of peak risk 92% (95% interval 86% to 97%), a random part "
-        "70%, a random window 52% of the time."
-    ] * (low is not None)
-
-
-def test_pointers_without_a_share_are_left_out():
-    own = {"model": "m", "task": "svamp", "pointed": 9, "level": 0.95, "low": 0.5, "high": 1.0}
-    shares = {"window": 0.92, "random_window": 0.52, "random_part": None, "failing_name": None}
-    rows = [own | {"pointer": name, "value": share} for name, share in shares.items()]
-    found = findings(improvements({}), means(), localisation=pl.DataFrame(rows))
-    (sentence,) = (one.sentence for one in found if one.topic == "localisation")
-    assert "a wrong part: the window of peak risk 92% (95% interval" in sentence
-    assert sentence.endswith(", a random window 52% of the time.")
 
 
 def test_a_guarantee_comes_first_and_none_without_one_fixed_beforehand():
@@ -353,7 +373,7 @@ def printed(tmp_path, *rows, **changes):
         "if more groups are like these, 257 will do"
     )
     fixed = {"headline": {"task": "svamp", "error_rate": 0.3}}
-    study = replace(STUDY, options=STUDY.options | fixed)
+    study = replace(TWO_TASKS, options=STUDY.options | fixed)
     found = findings(improvements(*rows), means(), study, risk_coverage=pl.DataFrame([row]))
     file = tmp_path / "findings.csv"
     write_checked(findings_frame(found).write_csv(), file)
@@ -363,16 +383,21 @@ def printed(tmp_path, *rows, **changes):
 def test_the_terminal_shows_the_outcome_in_twelve_lines(tmp_path):
     tied = {"low": -0.01, "study": None, "task": "svamp"}
     lost = {"metric": "brier", "against": "named", "difference": -0.05, "low": -0.1, "high": -0.01}
-    lines = printed(tmp_path, {}, {"against": "named"}, lost, tied)
-    assert len(lines) <= 12 and max(map(len, lines)) <= WIDTH
+    own = {"estimator": "gap", "against": "trace_plus", "low": -0.1}
+    rows = [{}, {"against": "named"}, lost, tied, own, own | {"against": "named", "low": 0.01}]
+    lines = printed(tmp_path, *rows)
+    assert len(lines) <= 13 and max(map(len, lines)) <= WIDTH
     assert lines[0] == "Run:       Model M gave 120 answers to 2 tasks."
-    assert lines[1].startswith("Guarantee: Model M is wrong on 68% of SVAMP. No threshold")
+    assert lines[1] == (
+        "My score:  My gap won prespecified: AUROC +0.050, tied TRACE+: AUROC +0.050."
+    )
+    assert lines[2].startswith("Guarantee: Model M is wrong on 68% of SVAMP. No threshold")
     assert [line for line in lines if line.split(":")[0] in ("Won", "Tied", "Lost")] == [
         "Won:       baseline prespecified: AUROC +0.050; selected: AUROC +0.050",
         "Tied:      baseline selected: AUROC on SVAMP +0.050",
         "Lost:      baseline prespecified: Brier -0.050",
     ]
-    assert [line for line in lines if line.startswith("Caveat:    Labels are few, so")]
+    assert [line for line in lines if line.startswith("Caveat:    Labels are few: 21")]
     assert (
         lines[-1]
         == "Findings:  results/demo/findings.txt; their numbers: results/demo/findings.csv"
@@ -385,9 +410,10 @@ def test_without_a_fixed_guarantee_the_terminal_says_so():
 
 
 def test_a_line_of_outcomes_says_how_many_it_leaves_out():
-    names = {"study": None, "task": "svamp"}
+    single = {"study": None, "task": "svamp"}
     many = [{"metric": m, "against": a} for m in ("auroc", "brier") for a in ("picked", "named")]
-    found = write_rows(findings(improvements(*many, names), means()))
+    found = findings(improvements(*many, single), means(), TWO_TASKS)
+    found = [row for row in write_rows(found) if row["outcome"]]
     assert compared_line(found, "won") == (
         "Won:       baseline prespecified: AUROC +0.050, Brier +0.050; selected: AUROC +0.050; 2 more"
     )

@@ -125,6 +125,58 @@ def test_the_main_comparison_ends_with_improvements_and_their_bounds():
     assert gain["model"] == low["model"] == "m"
 
 
+OWN = Entry("gap", "My gap", "own", "own", "")
+WITH_OWN = {
+    pair: values | {"gap": tuple(value + 0.05 for value in values["trace_plus"])}
+    for pair, values in VALUES.items()
+}
+
+
+def test_an_own_score_is_a_group_of_its_own_beside_trace_plus():
+    study = {"model": "m", "tasks": ["t", "u"]}
+    entries = [A, B, PLUS, OWN]
+    frames = synthetic.frames(metrics(WITH_OWN), entries, INTERVALS, main=study)
+    settings = synthetic.settings(entries, {"m": "M"}, NAMES, main=study)
+    table = main_comparison.table(replace(settings, frames=frames))
+    titles = [group.title for group in table.groups]
+    assert titles[3:] == [
+        "Your own scores",
+        "TRACE+ against a baseline: positive where TRACE+ is better",
+        "My gap: positive where it is better",
+    ]
+    assert len(titles) == len({*titles}), "no heading stands twice"
+    by_id = {row["estimator"]: row for row in lines(table)}
+    assert number(by_id["gap"], "t_brier") == pytest.approx(0.18)
+    assert number(by_id["gap_improvement_picked"], "t_brier") == pytest.approx(0.21 - 0.18)
+    assert number(by_id["gap_improvement_trace_plus"], "t_brier") == pytest.approx(-0.05)
+    assert number(by_id["gap_improvement_trace_plus_low"], "average_brier") == 0.01
+    assert by_id["gap_improvement_trace_plus"]["label"] == "My gap against TRACE+"
+    assert number(by_id["improvement_picked"], "t_brier") == pytest.approx(0.21 - 0.13)
+
+
+@pytest.mark.parametrize(
+    "make", [cross_model, cross_model_task_details, cross_model_best_estimators]
+)
+def test_an_own_score_stands_in_every_cross_model_table(make):
+    first, *_ = lines(cross(make, [A, B, PLUS, OWN], frame=metrics(WITH_OWN)))
+    plus = number(first, "brier_trace_plus")
+    assert number(first, "brier_gap") == pytest.approx(plus + 0.05)
+    assert number(first, "brier_gap_trace_plus_improvement") == pytest.approx(-0.05)
+    assert number(first, "auroc_gap_picked_improvement") == pytest.approx(
+        number(first, "auroc_picked_improvement") - 0.05
+    )
+    assert {"brier_gap_trace_plus_improvement_low", "auroc_gap_named_improvement_high"} <= {*first}
+
+
+def test_one_task_is_not_averaged():
+    study = {"model": "m", "tasks": ["t"]}
+    frames = synthetic.frames(metrics(), SMALL, INTERVALS, main=study)
+    settings = synthetic.settings(SMALL, {"m": "M"}, NAMES, main=study)
+    table = main_comparison.table(replace(settings, frames=frames))
+    assert not [key for column in table.columns for key in column.keys if "average" in key]
+    assert {"Avg."}.isdisjoint(column.label for column in table.columns)
+
+
 def test_the_main_comparison_says_where_a_fit_beyond_the_paper_beats_trace_plus():
     study = {"model": "m", "tasks": ["t", "u"]}
     frames = synthetic.frames(metrics(), SMALL, INTERVALS, main=study)
@@ -153,7 +205,7 @@ def test_the_main_comparison_marks_wins_that_are_not_supported():
     begins_at_zero = ["", "§", "", "", "§", "", "", ""]
     assert marks(table, "u_brier")[-8:] == begins_at_zero
     assert marks(table, "t_auroc")[-8:] == begins_at_zero, "no interval"
-    assert any(note.startswith("§ TRACE+ is better, but") for note in table.notes)
+    assert any(note.startswith("§ Better, but") for note in table.notes)
 
 
 def test_improvements_take_no_part_in_the_emphasis():

@@ -1,4 +1,4 @@
-"""The advantage of TRACE+ over the selected, the prespecified and the best baseline.
+"""The advantage of TRACE+, and of own scores, over the selected, prespecified and best baseline.
 
 Differences of averages; `improvements` adds intervals.
 """
@@ -24,8 +24,9 @@ SIGNS = {
     "prr": 1.0,
 }
 AGAINST = ("picked", "named", "oracle")
+FIXED = ("named", TRACE_PLUS)  # the same for every model
 SCOPE = ("study", "model", "task", "metric")
-KEYS = (*SCOPE, "against")
+KEYS = (*SCOPE, "estimator", "against")
 GAINS = dict.fromkeys(KEYS, pl.String) | {
     "baseline": pl.String,
     "reference": pl.Float64,
@@ -49,18 +50,24 @@ def language_gains(
 
 
 def gains(
-    averages: pl.DataFrame, baselines: Sequence[str], named_baseline: str, by: Sequence[str] = ()
+    averages: pl.DataFrame,
+    baselines: Sequence[str],
+    named_baseline: str,
+    own: Sequence[str] = (),
+    by: Sequence[str] = (),
 ) -> pl.DataFrame:
-    """A row per metric and scope of `averages` and each of AGAINST: GAINS after the columns `by`.
+    """Rows per metric and scope of `averages`: GAINS after the columns `by`.
 
-    `reference` is the average of the `baseline`, `value` the average of TRACE+, and `difference`
-    the advantage of TRACE+, None where either average is; each has its s.d. over splits.
-    `undefined` is the largest number of `splits` in which an estimator has no value. The cross
-    study's row without a model is the mean over the models with a defined difference.
+    TRACE+ is compared with each of AGAINST, and so is each of the user's `own` scores that has an
+    average, with TRACE+ besides. `reference` is the average of the `baseline`, `value` that of the
+    `estimator`, and `difference` the advantage of the estimator, None where either average is; each
+    has its s.d. over splits. `undefined` is the largest number of `splits` in which the estimator
+    or a baseline has no value. The cross study's row without a model is the mean over the models
+    with a defined difference.
     """
     keys = [*by, *SCOPE]
     compared = averages.filter(
-        pl.col("estimator").is_in([*baselines, PICKED, TRACE_PLUS]),
+        pl.col("estimator").is_in([*baselines, PICKED, TRACE_PLUS, *own]),
         pl.col("metric").is_in(list(SIGNS)),
     ).sort(*keys, "estimator")
     rows, cross = [], {}
@@ -70,17 +77,24 @@ def gains(
             continue
         by_estimator = {row["estimator"]: row for row in members.iter_rows(named=True)}
         sign = SIGNS[scope["metric"]]
-        for against, baseline in _baselines_against(
-            by_estimator, baselines, named_baseline, sign
-        ).items():
-            row = scope | {"against": against} | _gain(by_estimator, baseline, sign)
+        rivals = _baselines_against(by_estimator, baselines, named_baseline, sign)
+        measured = [name for name in own if name in by_estimator]
+        compared = [(TRACE_PLUS, *rival) for rival in rivals.items()]
+        rivals |= {TRACE_PLUS: TRACE_PLUS}
+        compared += [(name, *rival) for name in measured for rival in rivals.items()]
+        for estimator, against, baseline in compared:
+            sides = {name: by_estimator[name] for name in by_estimator if name not in own}
+            if estimator in own:
+                sides |= {estimator: by_estimator[estimator]}
+            gain = _gain(sides, estimator, baseline, sign)
+            row = scope | {"estimator": estimator, "against": against} | gain
             rows.append(row)
             if scope["study"] == "cross":
-                models = tuple(row[key] for key in (*by, "metric", "against"))
+                models = tuple(row[key] for key in (*by, "metric", "estimator", "against"))
                 cross.setdefault(models, []).append(row)
     rows += [models[0] | {"model": None} | _mean_gain(models) for models in cross.values()]
     # The schema drops a row's other entries: the series of single splits served the s.d.
-    return pl.DataFrame(rows, schema=dict.fromkeys(by, pl.String) | GAINS).sort(*keys, "against")
+    return pl.DataFrame(rows, schema=dict.fromkeys(by, pl.String) | GAINS).sort(*by, *KEYS)
 
 
 def name_most_picked(
@@ -126,10 +140,12 @@ def _baselines_against(
     return dict(zip(AGAINST, (PICKED, named_baseline, best), strict=True))
 
 
-def _gain(by_estimator: Mapping[str, Mapping], baseline: str | None, sign: float) -> dict:
+def _gain(
+    by_estimator: Mapping[str, Mapping], estimator: str, baseline: str | None, sign: float
+) -> dict:
     reference, value = (
         (row["mean"], row["values"]) if row else (None, [])
-        for row in (by_estimator.get(baseline), by_estimator.get(TRACE_PLUS))
+        for row in (by_estimator.get(baseline), by_estimator.get(estimator))
     )
     return _compare(reference, value, sign) | {
         "baseline": baseline if baseline != PICKED else None,
@@ -147,7 +163,7 @@ def _mean_gain(models: Sequence[Mapping]) -> dict:
         return mean([model[name] for model in defined]), series
 
     return _compare(side("reference", 0), side("value", 1), models[0]["sign"]) | {
-        "baseline": models[0]["baseline"] if models[0]["against"] == "named" else None,
+        "baseline": models[0]["baseline"] if models[0]["against"] in FIXED else None,
         "splits": max(model["splits"] for model in models),
         "undefined": max(model["undefined"] for model in models),
     }

@@ -1,4 +1,4 @@
-"""The improvement of TRACE+ on a baseline, with an interval from the paired bootstrap."""
+"""The improvement of TRACE+ or an own score on a baseline, with a paired bootstrap's interval."""
 
 from collections.abc import Mapping, Sequence
 
@@ -39,6 +39,7 @@ def analysis(
     named_baseline: str,
     studies: Mapping[str, Mapping],
     level: float,
+    own: Sequence[str] = (),
 ) -> pl.DataFrame:
     """The improvements of a run, from its averages, and each pair's resamples and picks."""
     resampled = pl.concat(read_parquet(path, list(RESAMPLES)) for path in files["resamples"])
@@ -46,9 +47,10 @@ def analysis(
         (model, task): read_parquet(paths["picked"], list(PICKS))["baseline"].to_list()
         for model, task, paths in files.by_pair("picked")
     }
-    gain_rows = gains(read_parquet(files["averages"], list(AVERAGES)), baselines, named_baseline)
+    averages = read_parquet(files["averages"], list(AVERAGES))
+    gain_rows = gains(averages, baselines, named_baseline, own)
     gain_rows = name_most_picked(gain_rows, picks, studies)
-    return improvements(gain_rows, resampled, named_baseline, studies, level)
+    return improvements(gain_rows, resampled, named_baseline, studies, level, own)
 
 
 def improvements(
@@ -57,21 +59,26 @@ def improvements(
     named_baseline: str,
     studies: Mapping[str, Mapping],
     level: float,
+    own: Sequence[str] = (),
 ) -> pl.DataFrame:
     """`gains` with intervals, and with counts of the wins on single tasks; columns IMPROVEMENTS.
 
     `resampled` has the rows of `resample_metrics` of all pairs. `low` and `high` bound the
     percentile interval that holds `level` of the `resamples` in which the difference is defined,
-    None where it never is, and against the oracle. `supported`: whether TRACE+ is better and the
-    interval lies above zero. `tasks` counts the pairs behind a row with a difference, `wins` the
-    pairs on which TRACE+ is strictly better, and `supported_wins` the supported wins.
+    None where it never is, and against the oracle. `supported`: whether the estimator is better and
+    the interval lies above zero. `tasks` counts the pairs behind a row with a difference, `wins`
+    the pairs on which the estimator is strictly better, and `supported_wins` the supported wins.
     """
     bounds = {}
+    rivals = {"picked": PICKED, "named": named_baseline}
+    compared = [(TRACE_PLUS, *rival) for rival in rivals.items()]
+    rivals |= {TRACE_PLUS: TRACE_PLUS}
+    compared += [(name, *rival) for name in own for rival in rivals.items()]
     for metric in resampled["metric"].unique().sort():
         by_pair = signed_values(resampled.filter(metric=metric), SIGNS[metric])
-        for against, baseline in (("picked", PICKED), ("named", named_baseline)):
-            for scope, difference in differences(by_pair, studies, baseline).items():
-                bounds[*scope, metric, against] = interval(difference[1:], level)
+        for estimator, against, baseline in compared:
+            for scope, difference in differences(by_pair, studies, baseline, estimator).items():
+                bounds[*scope, metric, estimator, against] = interval(difference[1:], level)
     return add_bounds(gain_rows, bounds, studies, level)
 
 
@@ -104,14 +111,22 @@ def signed_values(resampled: pl.DataFrame, sign: float) -> ValuesByPair:
 
 
 def differences(
-    by_pair: ValuesByPair, studies: Mapping[str, Mapping], baseline: str
+    by_pair: ValuesByPair,
+    studies: Mapping[str, Mapping],
+    baseline: str,
+    estimator: str = TRACE_PLUS,
 ) -> dict[tuple, np.ndarray]:
-    """By (study, model, task): TRACE+ minus the baseline, [1 + resamples], NaN where undefined."""
-    by_scope = {(None, *pair): _subtract(values, baseline) for pair, values in by_pair.items()}
+    """By (study, model, task): the estimator minus the baseline, [1 + resamples].
+
+    NaN where undefined.
+    """
+    by_scope = {
+        (None, *pair): _subtract(values, estimator, baseline) for pair, values in by_pair.items()
+    }
     for study, members in studies.items():
         of_models = {
             (study, model, None): _subtract(
-                _mean_over_tasks(by_pair, model, members["tasks"]), baseline
+                _mean_over_tasks(by_pair, model, members["tasks"]), estimator, baseline
             )
             for model in models_of(members)
         }
@@ -146,7 +161,7 @@ def _mean_over_tasks(by_pair: ValuesByPair, model: str, tasks: Sequence[str]) ->
     return {name: np.mean([values[name] for values in counted], axis=0) for name in estimators}
 
 
-def _subtract(values: SignedValues, baseline: str) -> np.ndarray:
-    if TRACE_PLUS not in values or baseline not in values:
+def _subtract(values: SignedValues, estimator: str, baseline: str) -> np.ndarray:
+    if estimator not in values or baseline not in values:
         return UNDEFINED
-    return values[TRACE_PLUS] - values[baseline]
+    return values[estimator] - values[baseline]

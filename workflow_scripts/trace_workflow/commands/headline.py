@@ -1,4 +1,4 @@
-"""Print what a finished run found, in at most twelve lines, and where to look.
+"""Print what a finished run found, in a few lines, and where to look.
 
 python workflow_scripts headline [--configfile config/mine.yaml]
 """
@@ -13,13 +13,13 @@ from textwrap import wrap
 from trace_workflow.config.config import load_config
 from trace_workflow.tables.csv_file import read_rows
 from trace_workflow.tables.finding import OUTCOMES
-from trace_workflow.tables.findings import CAVEAT, CUT, GUARANTEE, RUN
 from trace_workflow.tables.metric_names import METRIC_NAMES
 from tracecal.errors import InputError
+from tracecal.estimators.estimator import TRACE_PLUS
 from tracecal.io.input_files import read_yaml
 
-WIDTH, LABEL = 100, 11
-RIVALS = {"picked": "selected", "named": "prespecified"}
+WIDTH, LABEL, MAIN = 100, 11, "main_comparison"
+RIVALS = {"named": "prespecified", "picked": "selected", TRACE_PLUS: "TRACE+"}
 NO_GUARANTEE = "none: `study.headline` of the configuration fixes no task and error rate."
 # Of a run with enough labels.
 OTHERWISE = "One run on small tasks: the intervals in the findings say how much is chance."
@@ -40,34 +40,49 @@ def outcome(configfile: str) -> str:
 
 
 def headline(findings: Findings, folder: Path) -> list[str]:
-    """What the run did, the guarantee, what TRACE+ won, tied and lost, a caveat, where to look.
+    """What the run did, its own scores, the guarantee, what TRACE+ won, tied and lost, a caveat.
 
     `findings` are the lines of the findings' table.
     """
     first = {row["topic"]: row["sentence"] for row in reversed(findings)}
+    rows = [row for row in findings if row["outcome"] and row["table"] == MAIN]
+    own = {row["estimator_label"] for row in rows if row["estimator"] != TRACE_PLUS}
     return [
-        *_labelled("Run:", first[RUN.id]),
-        *_labelled("Guarantee:", first.get(GUARANTEE.id, NO_GUARANTEE)),
-        *(compared(findings, name) for name in OUTCOMES),
-        *_labelled("Caveat:", first.get(CUT.id, first.get(CAVEAT.id, OTHERWISE))),
+        *_labelled("Run:", first["run"]),
+        *(line for label in sorted(own) for line in _labelled("My score:", _score(rows, label))),
+        *_labelled("Guarantee:", first.get("guarantee", NO_GUARANTEE)),
+        *(compared(rows, name) for name in OUTCOMES),
+        *_labelled("Caveat:", first.get("problem", first.get("caveat", OTHERWISE))),
         *_labelled("Look at:", f"{folder}/explorer.html, {folder}/tables/main_comparison.html"),
         *_labelled("Findings:", f"{folder}/findings.txt; their numbers: {folder}/findings.csv"),
     ]
 
 
-def compared(findings: Findings, name: str) -> str:
+def _score(rows: Findings, label: str) -> str:
+    """An own score's outcomes over all tasks."""
+    overall = [row for row in rows if row["estimator_label"] == label and not row["task"]]
+    by_outcome = {name: [row for row in overall if row["outcome"] == name] for name in OUTCOMES}
+    parts = [f"{name} {_by_rival(members)}" for name, members in by_outcome.items() if members]
+    return f"{label} {', '.join(parts)}."
+
+
+def _by_rival(rows: Findings) -> str:
+    ordered = sorted(rows, key=_rival)
+    groups = [f"{key}: {', '.join(map(_short, group))}" for key, group in groupby(ordered, _rival)]
+    return "; ".join(groups)
+
+
+def _rival(row: Mapping[str, str]) -> str:
+    return RIVALS[row["against"]]
+
+
+def compared(rows: Findings, name: str) -> str:
     """The rivals of TRACE+ and differences with this outcome, as many as fit in a line."""
-    rows = sorted(
-        (row for row in findings if row["outcome"] == name), key=lambda row: row["against"]
-    )
+    rows = [row for row in rows if (row["outcome"], row["estimator"]) == (name, TRACE_PLUS)]
     line = f"{name.capitalize() + ':':{LABEL}}nothing"
     for count in range(len(rows), 0, -1):
-        parts = [
-            f"{RIVALS[rival]}: {', '.join(map(_short, group))}"
-            for rival, group in groupby(rows[:count], lambda row: row["against"])
-        ]
-        parts += [f"{len(rows) - count} more"] * (count < len(rows))
-        line = f"{name.capitalize() + ':':{LABEL}}baseline {'; '.join(parts)}"
+        more = f"; {len(rows) - count} more" * (count < len(rows))
+        line = f"{name.capitalize() + ':':{LABEL}}baseline {_by_rival(rows[:count])}{more}"
         if len(line) <= WIDTH:
             break
     return line

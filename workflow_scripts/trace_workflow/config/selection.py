@@ -13,7 +13,6 @@ from tracecal.estimators.estimator import Estimator
 from tracecal.estimators.registry import (
     COLUMNS,
     ESTIMATORS,
-    IDS,
     LOG_RIDGE_ALSO,
     ON_LOGARITHMS,
     REPRESENTATIVE,
@@ -141,9 +140,9 @@ class Selection:
 
     @cached_property
     def compared(self) -> EstimatorList:
-        """The baselines and TRACE, which comparisons of models show."""
+        """The baselines, own scores and TRACE, which comparisons of models show."""
         return self.chosen.where(
-            lambda e: e.role in ("baseline", "trace") and not self.on_subset_alone(e)
+            lambda e: e.role in ("baseline", "own", "trace") and not self.on_subset_alone(e)
         )
 
     @cached_property
@@ -159,7 +158,7 @@ class Selection:
     @cached_property
     def custom(self) -> EstimatorList:
         """The user's own estimators and columns."""
-        return self.main.baselines.where(lambda e: e.id not in IDS)
+        return self.compared.where(lambda e: e.role == "own")
 
     @cached_property
     def representative(self) -> EstimatorList:

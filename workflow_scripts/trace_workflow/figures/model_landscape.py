@@ -42,7 +42,7 @@ def draw(
     study: Mapping,
 ) -> Figure:
     """The figure; `study` names the models and the tasks."""
-    compared = [entry for entry in entries if entry.role in ("baseline", "trace")]
+    compared = [entry for entry in entries if entry.role in ("baseline", "own", "trace")]
     rows = select_models(means, compared, "cross", study)
     averages, measured = by_model(rows), set(rows["model"])
     panels = {model: _points(averages, model, compared) for model in models if model in measured}

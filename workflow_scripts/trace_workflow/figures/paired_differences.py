@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from trace_workflow.figures import figure_style as style
 from trace_workflow.tables.study_results import Labels, rows_by
 from trace_workflow.tables.wording import join_names
-from tracecal.estimators.estimator import Entry
+from tracecal.estimators.estimator import TRACE_PLUS, Entry
 
 METRIC = "auroc"
 ROW = 0.25  # inches
@@ -38,10 +38,11 @@ def draw(
 
     `models` stand in their order, tasks in that of their ids.
     """
-    if "against" not in improvements.columns:  # a run from before comparisons were named
-        improvements = improvements.with_columns(against=pl.lit("oracle"))
     compared = improvements.filter(
-        pl.col("study").is_null(), pl.col("against").is_in(list(RIVALS)), metric=METRIC
+        pl.col("study").is_null(),
+        pl.col("against").is_in(list(RIVALS)),
+        metric=METRIC,
+        estimator=TRACE_PLUS,
     )
     rows = list(difference_rows(compared, accuracy, models, tasks))
     with style.applied():

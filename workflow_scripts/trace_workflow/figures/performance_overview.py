@@ -46,7 +46,7 @@ def draw(
     The lines are intervals of differences to TRACE+, from the analysis `comparisons`, drawn around
     each baseline. Splits share the same answers, so their standard deviation would be none.
     """
-    compared = [entry for entry in entries if entry.role in ("baseline", "trace")]
+    compared = [entry for entry in entries if entry.role in ("baseline", "own", "trace")]
     main, cross = study["main"], study["cross"]
     averages = by_model(select_models(means, compared, "main", main))
     ranking = _rank_by_brier(averages, main["model"], compared)
@@ -120,7 +120,7 @@ def model_points(
         best = max(baselines, key=lambda entry: aurocs[entry].mean, default=None)
         candidates = [ModelPoint(aurocs[best], style.BEST_BASELINE)] if best else []
         candidates += [
-            ModelPoint(aurocs[e], style.style_of(e)) for e in entries if e.role == "trace"
+            ModelPoint(aurocs[e], style.style_of(e)) for e in entries if e.role in ("own", "trace")
         ]
         points[model] = [point for point in candidates if point.average.mean is not None]
     return points

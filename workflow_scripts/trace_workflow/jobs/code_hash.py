@@ -96,6 +96,14 @@ def code_hash(script: Path, *modules: str, root: Path = FOLDER) -> str:
     return hash_of("\n".join([_code(script, root).hash, *lines]))
 
 
+def syntax_hash(tree: ast.Module, root: Path = FOLDER) -> str:
+    """Hash of a syntax tree and of every module of `PACKAGES` that it imports, directly or not."""
+    files = {file for module in _imported(tree, ()) for file in _files(module, root)}
+    return hash_of(
+        "\n".join([_text(tree), *(code_hash(file, root=root) for file in sorted(files))])
+    )
+
+
 @cache
 def import_closure(script: Path, *modules: str, root: Path = FOLDER) -> list[Path]:
     """The files of `PACKAGES` that run where `script` and `modules` are imported; sorted."""

@@ -23,7 +23,7 @@ def comparison_table(
     of_subset: bool = False,
     **more: Any,
 ) -> PlannedTable:
-    """The table `name` of `estimators`, by default of the main study's baselines and TRACE.
+    """The table `name` of `estimators`, by default those that the main study compares.
 
     Its notes also give the number of correct answers, estimators without a score for some answers,
     and a warning where a calibration part is too small for a fit's weights.
@@ -85,6 +85,7 @@ def _analyses(run: Run) -> Iterator[Analysis]:
     named_baseline = {"named_baseline": run.config.study.named_baseline}
     resamples = {"resamples": PerPair("<results>/resamples/{model}/{task}.parquet", "all")}
     intervals = baselines | {"studies": run.studies, "level": run.config.bootstrap.level}
+    own = {"own": run.selection.custom.ids} if run.selection.custom else {}
     yield Analysis(
         "averages", {"measured": "<results>/metrics.parquet"}, {"studies": run.studies}, quick=True
     )
@@ -103,7 +104,7 @@ def _analyses(run: Run) -> Iterator[Analysis]:
             **resamples,
             "picked": PerPair("<results>/picked/{model}/{task}.parquet", "all"),
         },
-        intervals | named_baseline,
+        intervals | named_baseline | own,
         pairs="all",
         quick=True,
     )
@@ -159,7 +160,7 @@ def _tables_of_few_estimators(run: Run) -> Iterator[PlannedTable]:
         ids = estimators_of(name)
         if of_subset and name == "broader_uq":
             ids = ids | BASELINES_ON_SUBSET
-        custom = selection.custom if name == "broader_uq" else ()
+        custom = computed.with_ids(selection.custom.ids) if name == "broader_uq" else ()
         estimators = [*computed.with_ids(ids), *custom]
         if len(estimators) > 1:
             yield comparison_table(

@@ -25,6 +25,7 @@ from trace_workflow.plan.entries import (
 )
 from trace_workflow.tables.wording import count, fill_caption, join_names
 from tracecal.estimators.estimator import Estimator, entries
+from tracecal.estimators.registry import CUSTOM
 
 
 def families(run: Run) -> list[Family]:
@@ -44,9 +45,10 @@ def _family(name: str, run: Run) -> Family:
         learned = f"<results>/work/learned/scores/{name}/{{model}}.parquet"
         return Family(name, scores, {"learned": learned, "task": rows}, by_task=True)
     inputs = _inputs(first, rows, config.sampling.equivalence == "nli")
-    if name == "custom":
+    if name.startswith(CUSTOM):
         file = config.custom_estimators
-        return Family(name, scores, inputs, {"file": file}, custom_code=custom_code(file))
+        settings = {"file": file, "score": first.id}
+        return Family(name, scores, inputs, settings, custom_code=custom_code(file, first.id))
     settings = {
         "samples": {"equivalence": config.sampling.equivalence},
         "meanings": {"same_meaning": config.sampling.same_meaning},

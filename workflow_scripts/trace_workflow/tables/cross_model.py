@@ -31,7 +31,7 @@ def table(study: StudyResults) -> Table:
         columns=_columns(study, metrics),
         section=pl.col("model").is_null().cast(pl.String),
         emphasis=improved.BEST_BOLD,
-        first=_first_columns(metrics),
+        first=_first_columns(study, metrics),
         footnotes=(
             *study.missing_tasks("cross", tasks),
             *footnotes,
@@ -46,14 +46,15 @@ def table(study: StudyResults) -> Table:
     )
 
 
-def _first_columns(metrics: list[str]) -> tuple[str, ...]:
-    """What a wide table prints: TRACE+ against the prespecified and the selected baseline.
+def _first_columns(study: StudyResults, metrics: list[str]) -> tuple[str, ...]:
+    """What a wide table prints: TRACE+ against both baselines one could choose, and own scores.
 
-    One could have chosen these; the best in hindsight, an oracle, is a point.
+    The best in hindsight, an oracle, is a point.
     """
     gains = [f"{m}_{kind}_{IMPROVEMENT}" for kind in ("named", "picked") for m in metrics]
     points = [f"{m}_{side}" for side in (TRACE_PLUS, BEST) for m in METRICS]
-    return ("label", "accuracy", *gains, *points)
+    own = [column.keys[0] for column in improved.own_columns(study)]
+    return ("label", "accuracy", *gains, *points, *own)
 
 
 def _frame(
@@ -85,6 +86,7 @@ def _frame(
             *improved.metric_columns(BEST, TRACE_PLUS, IMPROVEMENT, metrics=metrics),
             *(f"{metric}_{name}" for metric in metrics for name in ("wins", "tasks")),
             *improved.detail_columns(metrics),
+            *improved.own_names(study, metrics),
             *("baselines", "models", "tasks"),
         )
     )
@@ -106,6 +108,7 @@ def _columns(study: StudyResults, metrics: list[str]) -> tuple[Column, ...]:
         Column(("label",), "Model", align="left"),
         Column(("accuracy",), "Avg. Acc."),
         *improved.chosen_columns(study, metrics, supported=True),
+        *improved.own_columns(study, metrics),
         *improved.all_side_columns(metrics, study, "model"),
         *(improved.gain_column(m, f"Δ{METRIC_NAMES[m]}", "Improvement") for m in metrics),
         *(
@@ -125,7 +128,7 @@ def _explain_dashes(averages: pl.DataFrame, study: StudyResults, metrics: list[s
     notes = []
     for metric in metrics:
         undefined = averages.filter(
-            pl.col("difference").is_null(), metric=metric, against="oracle"
+            pl.col("difference").is_null(), metric=metric, against="oracle", estimator=TRACE_PLUS
         ).drop_nulls("model")
         models = [study.models[model] for model in undefined.sort(study.model_order)["model"]]
         if models:

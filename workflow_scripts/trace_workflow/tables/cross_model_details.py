@@ -35,6 +35,7 @@ def cross_model_best_estimators(study: StudyResults) -> Table:
             *(f"{metric}_{name}" for metric in METRICS for name in best),
             *improved.metric_columns(TRACE_PLUS),
             *improved.detail_columns(),
+            *improved.own_names(study),
             *("right", "answers", "tasks"),
         ),
         columns=_columns_of_models(study),
@@ -72,6 +73,7 @@ def _columns_of_models(study: StudyResults) -> tuple[Column, ...]:
         *improved.chosen_columns(study),
         *best,
         *trace_plus,
+        *improved.own_columns(study),
     )
 
 
@@ -92,6 +94,7 @@ def cross_model_task_details(study: StudyResults) -> Table:
             *("model", "model_label", "task", "label"),
             *(f"{metric}_{name}" for metric in METRICS for name in compared),
             *improved.detail_columns(),
+            *improved.own_names(study),
             *("accuracy", "right", "answers"),
         ),
         columns=(
@@ -99,6 +102,7 @@ def cross_model_task_details(study: StudyResults) -> Table:
             Column(("label",), "Task", align="left"),
             *improved.chosen_columns(study),
             *(column for metric in METRICS for column in _columns_of_tasks(metric, study)),
+            *improved.own_columns(study),
             *improved.count_columns(),
         ),
         section=pl.col("model"),

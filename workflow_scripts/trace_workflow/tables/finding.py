@@ -1,28 +1,31 @@
-"""A finding: a sentence on a topic, with the table that has its details and perhaps its numbers.
+"""A finding: a sentence, with the table that has its details; a comparison has its numbers, too."""
 
-A `Topic` holds the sentence with {facts} in braces; `topic.finding(...)` fills them in.
-"""
-
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import polars as pl
 
+from tracecal.estimators.estimator import TRACE_PLUS
+
 Outcome = Literal["won", "tied", "lost"]
 OUTCOMES: tuple[Outcome, ...] = ("won", "tied", "lost")
+METRIC_WORDS = {"auroc": ("AUROC", "higher"), "brier": ("Brier score", "lower")}
+OPPOSITES = {"higher": "lower", "lower": "higher"}
 
 
 class Finding(NamedTuple):
     """A sentence on a `topic`, and the table that has its details.
 
-    A comparison of TRACE+ with a baseline has an `outcome`, None without an interval, and its
-    numbers: a positive `difference` is in TRACE+'s favour.
+    A comparison of an `estimator` has an `outcome`, None without an interval, and its numbers: a
+    positive `difference` is in favour of the estimator.
     """
 
     topic: str
     sentence: str
     table: str
     outcome: Outcome | None = None
+    estimator: str | None = None
+    estimator_label: str | None = None
     model: str | None = None
     task: str | None = None
     task_label: str | None = None
@@ -37,21 +40,6 @@ class Finding(NamedTuple):
     level: float | None = None
 
 
-class Topic(NamedTuple):
-    """What findings are about: an id, the table with the details, and the sentence.
-
-    >>> Topic("run", "main_comparison", "{model} gave {n} answers.").finding(model="Tiny", n=3)[:2]
-    ('run', 'Tiny gave 3 answers.')
-    """
-
-    id: str
-    table: str
-    sentence: str = "{sentence}"
-
-    def finding(self, **facts: object) -> Finding:
-        return Finding(self.id, self.sentence.format(**facts), self.table)
-
-
 NUMBERS = ("value", "reference", "difference", "low", "high", "level")
 SCHEMA = {name: pl.Float64 if name in NUMBERS else pl.String for name in Finding._fields}
 
@@ -59,6 +47,35 @@ SCHEMA = {name: pl.Float64 if name in NUMBERS else pl.String for name in Finding
 def findings_frame(findings: Sequence[Finding]) -> pl.DataFrame:
     """A row per finding, in their order."""
     return pl.DataFrame([finding._asdict() for finding in findings], schema=SCHEMA)
+
+
+def compare(
+    row: Mapping, sides: tuple[str, str], where: str = "", confirming: Mapping | None = None
+) -> Finding:
+    """The finding of a `row` of Finding's fields: how the first of two `sides` compares.
+
+    `where` begins the sentence. `confirming`, the row of another metric, must agree on a win.
+    """
+    (metric, better), (first, second) = METRIC_WORDS[row["metric"]], sides
+    outcome, numbers = None, ""
+    if row["difference"] is not None:
+        outcome = outcome_of(row["low"], row["high"])
+        numbers = f"{row['value']:.3f} and {row['reference']:.3f}, {_difference(row)}"
+    if confirming is not None and outcome and confirming["difference"] is not None:
+        confirmed = outcome_of(confirming["low"], confirming["high"])
+        outcome = _agreed(outcome, confirmed, either=row["against"] != TRACE_PLUS)
+        numbers += f"; of calibrated probabilities {_difference(confirming)}"
+    verdict = {
+        "won": f"{first} has a {better} {metric} than {second} ({numbers}).",
+        "tied": f"{first} ties in {metric} with {second} ({numbers}).",
+        "lost": f"{first} has a {OPPOSITES[better]} {metric} than {second} ({numbers}).",
+        None: f"{first} has no interval, so no verdict, in {metric} against {second} ({numbers}).",
+    }[outcome]
+    if not numbers:
+        verdict = f"{first} cannot be compared with {second}: no {metric} on some task."
+    fields = {name: row[name] for name in Finding._fields if name in row}
+    fields |= {"sentence": f"{where}{verdict}", "outcome": outcome, "estimator_label": first}
+    return Finding("comparison", **fields)
 
 
 def outcome_of(low: float | None, high: float | None) -> Outcome | None:
@@ -72,10 +89,19 @@ def outcome_of(low: float | None, high: float | None) -> Outcome | None:
     return "tied" if low <= 0 <= high else "won" if low > 0 else "lost"
 
 
-def format_interval(level: float, low: float, high: float) -> str:
-    """A difference's interval.
+def _agreed(first: Outcome | None, second: Outcome | None, either: bool) -> Outcome | None:
+    """The outcome by two metrics: a win needs both, and so does a loss unless `either` is one.
 
-    >>> format_interval(0.95, -0.01, 0.03)
-    '95% interval -0.010 to +0.030'
+    Against a baseline either is, and not against TRACE+, as what is one's loss is the other's win.
     """
-    return f"{100 * level:g}% interval {low:+.3f} to {high:+.3f}"
+    if first == second or None in (first, second):
+        return first if first == second else None
+    return "lost" if either and "lost" in (first, second) else "tied"
+
+
+def _difference(row: Mapping) -> str:
+    """The advantage, with its interval where it has one."""
+    difference = f"{abs(row['difference']):.3f} {'better' if row['difference'] > 0 else 'worse'}"
+    if row["low"] is None:
+        return difference
+    return f"{difference}, {100 * row['level']:g}% interval {row['low']:+.3f} to {row['high']:+.3f}"

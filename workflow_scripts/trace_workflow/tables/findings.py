@@ -1,102 +1,99 @@
-"""A run's findings: problems, its guarantee, its answers, TRACE+ beside baselines, and more."""
+"""A run's findings: problems, own scores, the guarantee, its answers, and TRACE+'s comparisons."""
 
 from collections.abc import Mapping
+from itertools import product
 
 import polars as pl
 
-from trace_workflow.tables.answer_findings import (
-    find_localisation,
-    find_position_effect,
-)
-from trace_workflow.tables.baseline_findings import (
-    compare_with_baselines,
-    count_at_once,
-    count_wins_over_models,
-    find_best_in_hindsight,
-    rank_other_methods,
-)
-from trace_workflow.tables.finding import Finding, Topic
+from trace_workflow.tables.finding import Finding, compare
 from trace_workflow.tables.standing_notes import missing_answers, needed_answers
-from trace_workflow.tables.study_results import StudyResults
+from trace_workflow.tables.study_results import StudyResults, rows_by
 from trace_workflow.tables.wording import count, join_names
 from tracecal.calibrator.catalogue import MEAN_OF_THREE
+from tracecal.estimators.estimator import TRACE_PLUS
 
 MAIN = "main_comparison"
-RUN = Topic("run", MAIN, "{models} gave {n:,} answers to {tasks}.")
-ANSWERS = Topic("answers", MAIN, "{model} answers correctly: {counts}.")
-MISSING = Topic("missing", MAIN)
-CUT = Topic(
-    "problem",
-    MAIN,
-    "Answers of {model} were cut at the limit of tokens: {counts}. Raise `max_new_tokens`, or set "
-    "`stop`, before you use these results.",
-)
-UNENDED = Topic(
-    "problem",
-    MAIN,
-    "Most answers of {model} ran to the limit of tokens: {counts}. The token that ends its turns "
-    "may be undeclared: `show_prompt` prints those that are declared, and generation_config.json "
-    "may name more. If answers are meant to be long, raise `max_new_tokens`, or set `stop`.",
-)
-UNTEMPLATED = Topic(
-    "problem",
-    MAIN,
-    "{models} without a chat template: asked in plain text, in which a model that was trained on "
-    "chats answers worse. Set `chat: false` if you mean that.",
-)
-ONE_CLASS = Topic(
-    "problem", MAIN, "All answers of {model} on {tasks} are {verdict}: nothing can be compared."
-)
-TOO_FEW = Topic(
-    "problem", MAIN, "Too few labels of {model} to compare estimators or to guarantee: {counts}."
-)
+RIVALS = {
+    "named": "the prespecified baseline, {label}",
+    "picked": "the baseline selected on the calibration data, most often {label}",
+    TRACE_PLUS: "TRACE+",
+    "oracle": "the best baseline in hindsight, {label}, which nobody can pick in advance",
+}
+# By study, None for its single tasks: what an estimator is compared with, and by which metrics.
+CHOSEN = [*product(("named", "picked", TRACE_PLUS), ("auroc", "brier"))]
+COMPARED = {
+    "main": [*CHOSEN, ("oracle", "auroc")],
+    None: [("picked", "auroc"), (TRACE_PLUS, "auroc")],
+    "cross": CHOSEN,
+}
+# The direction of other raw scores is not fitted, so calibrated probabilities have to win as well.
+CONFIRMED_BY = {"auroc": "auroc_calibrated"}
 # A problem is that more than this share of the answers is cut, or that fewer labels calibrate or
 # fewer answers are of one kind.
 CUT_SHARE, LEAST_LABELS, LEAST_OF_A_CLASS = 0.1, 20, 5
 MOST = 0.5  # a share of answers, above which being cut is no matter of a few long ones
-CAVEAT = Topic(
-    "caveat",
-    MAIN,
-    "Labels are few, so the numbers may change: {n} on {task}, where {advice}.",
-)
-GUARANTEE = Topic(
-    "guarantee", "risk_coverage", "{model} is wrong on {wrong:.0f}% of {task}. {guarantee}"
-)
-GIVEN = "Keep the surest {percent:.0f}%{ranking}: at most {rate} of them are wrong ({terms})."
-REFUSED = "No threshold{ranking} guarantees at most {rate} wrong ({terms}): {reason}."
 
 
 def find_all(study: StudyResults) -> list[Finding]:
-    """The findings from the analyses: first problems, then the guarantee that was fixed beforehand.
+    """The findings from the analyses: first problems, then own scores, then the guarantee that was
+    fixed beforehand.
 
     The study has the run's estimators and labels, and the options of the main comparison.
     """
     frames = {name: frame.fill_nan(None) for name, frame in study.frames.items()}
-    main = study.studies["main"]
-    in_main = pl.col("task").is_in(main["tasks"]), pl.col("model") == main["model"]
-    labels = study.labels | study.models
-    improvements = frames["improvements"]
-    pairs = improvements.filter(pl.col("study").is_null(), *in_main)
-    oracle = improvements.filter(study="main", metric="auroc", against="oracle")
-    broader = [entry.id for entry in study.with_role("broader")]
-    averages = frames["averages"].filter(pl.col("task").is_null(), study="main", metric="auroc")
-    over_models = improvements.filter(pl.col("model").is_null(), study="cross")
-    findings = [find_run(study), *find_answers(study)]
+    findings = find_problems(study)
+    for entry in study.with_role("own"):
+        findings += compare_estimator(frames["improvements"], study, entry.id)
+    findings += find_unscored(study)
     if "risk_coverage" in frames and study.options.get("headline"):
-        findings = [*find_guarantee(frames["risk_coverage"].filter(*in_main), study), *findings]
-    findings = [*find_problems(study), *findings]
-    findings += compare_with_baselines(improvements.filter(study="main"), study.tasks, labels)
-    findings += compare_with_baselines(pairs, study.tasks, labels)
-    if "comparisons" in frames:
-        findings += count_at_once(frames["comparisons"])
-    findings += find_best_in_hindsight(oracle, labels)
-    findings += rank_other_methods(averages.filter(pl.col("estimator").is_in(broader)), labels)
-    if "position_shift" in frames:
-        findings += find_position_effect(frames["position_shift"])
-    if "localisation" in frames:
-        findings += find_localisation(frames["localisation"], study)
-    findings += count_wins_over_models(over_models)
+        findings += find_guarantee(frames["risk_coverage"], study)
+    findings += [find_run(study), *find_answers(study)]
+    return findings + compare_estimator(frames["improvements"], study, TRACE_PLUS)
+
+
+def compare_estimator(
+    improvements: pl.DataFrame, study: StudyResults, estimator: str
+) -> list[Finding]:
+    """What COMPARED says of an estimator: over the main study's tasks, on each, over all models."""
+    main = study.studies["main"]
+    scopes = [("main", main["model"], None)]
+    scopes += [(None, main["model"], task) for task in main["tasks"] if len(main["tasks"]) > 1]
+    scopes += [("cross", None, None)]
+    keys = ("study", "model", "task", "against", "metric")
+    rows = rows_by(improvements.filter(estimator=estimator), *keys)
+    findings = []
+    for scope in scopes:
+        for against, metric in COMPARED[scope[0]]:
+            if row := rows.get((*scope, against, metric)):
+                label = study.labels.get(row["baseline"], row["baseline"])
+                sides = (study.labels.get(estimator, "TRACE+"), RIVALS[against].format(label=label))
+                confirming = rows.get((*scope, against, CONFIRMED_BY.get(metric)))
+                fields = {"table": "cross_model" if scope[0] == "cross" else MAIN}
+                fields |= {"task_label": study.tasks.get(row["task"])}
+                findings.append(compare(row | fields, sides, _where(row, study), confirming))
     return findings
+
+
+def _where(row: Mapping, study: StudyResults) -> str:
+    if row["study"] == "cross":
+        return f"Over {count(row['tasks'], 'pair')} of model and task, "
+    return f"On {study.tasks[row['task']]}, " if row["task"] else ""
+
+
+def find_unscored(study: StudyResults) -> list[Finding]:
+    """How many answers go without an own score, which is compared on the others alone."""
+    own = {entry.id for entry in study.with_role("own")}
+    shares = study.scored_shares.items() if own else ()
+    return [
+        Finding(
+            "unscored",
+            f"{study.labels[estimator]} has no value for {1 - share:.1%} of the answers of "
+            f"{study.models[model]} to {study.tasks[task]}, and is compared on the others.",
+            MAIN,
+        )
+        for (model, task, estimator), share in shares
+        if estimator in own
+    ]
 
 
 def find_run(study: StudyResults) -> Finding:
@@ -104,12 +101,9 @@ def find_run(study: StudyResults) -> Finding:
     parts = list(study.options.get("missing", {}))
     answers = study.frames["accuracy"].filter(~pl.col("task").is_in(parts))
     main, n_more = study.studies["main"]["model"], answers["model"].n_unique() - 1
-    more = f" and {count(n_more, 'other model')}" if n_more else ""
-    return RUN.finding(
-        models=f"{study.models[main]}{more}",
-        n=answers["n"].sum(),
-        tasks=count(answers["task"].n_unique(), "task"),
-    )
+    models = study.models[main] + (f" and {count(n_more, 'other model')}" if n_more else "")
+    tasks = count(answers["task"].n_unique(), "task")
+    return Finding("run", f"{models} gave {answers['n'].sum():,} answers to {tasks}.", MAIN)
 
 
 def find_guarantee(thresholds: pl.DataFrame, study: StudyResults) -> list[Finding]:
@@ -118,49 +112,62 @@ def find_guarantee(thresholds: pl.DataFrame, study: StudyResults) -> list[Findin
     Choosing them here, by what came out, would make the stated confidence too high.
     """
     accuracies = study.frames["accuracy"].select("model", "task", "accuracy")
-    fixed = thresholds.filter(**study.options["headline"])
-    rows = fixed.join(accuracies, on=["model", "task"])
-    return [
-        GUARANTEE.finding(
-            model=study.models[row["model"]],
-            task=study.tasks[row["task"]],
-            wrong=100 * (1 - row["accuracy"]),
-            guarantee=_guarantee(row, study.labels),
-        )
-        for row in rows.iter_rows(named=True)
-    ]
-
-
-def _guarantee(row: Mapping, labels: Mapping[str, str]) -> str:
-    terms = f"{row['confidence']:.0%} confidence"
-    if row.get("most_parts"):
-        terms += f"; parts of answers with more than {row['most_parts']} are never kept"
-    sentence = GIVEN if row["threshold"] is not None else REFUSED
-    rate, percent = f"{100 * row['error_rate']:g}%", 100 * row["coverage"]
-    is_default = row["ranked_by"] == MEAN_OF_THREE
-    ranking = "" if is_default else f" by {labels[row['ranked_by']]}"
-    words = {"terms": terms, "rate": rate, "percent": percent, "ranking": ranking}
-    return sentence.format(**dict(row) | words)
+    fixed = thresholds.filter(model=study.studies["main"]["model"], **study.options["headline"])
+    findings = []
+    for row in fixed.join(accuracies, on=["model", "task"]).iter_rows(named=True):
+        terms = f"{row['confidence']:.0%} confidence"
+        if row.get("most_parts"):
+            terms += f"; parts of answers with more than {row['most_parts']} are never kept"
+        is_default = row["ranked_by"] == MEAN_OF_THREE
+        ranking = "" if is_default else f" by {study.labels[row['ranked_by']]}"
+        rate = f"{100 * row['error_rate']:g}%"
+        if row["threshold"] is not None:
+            guarantee = (
+                f"Keep the surest {100 * row['coverage']:.0f}%{ranking}: at most {rate} of them "
+                f"are wrong ({terms})."
+            )
+        else:
+            guarantee = (
+                f"No threshold{ranking} guarantees at most {rate} wrong ({terms}): {row['reason']}."
+            )
+        wrong = f"{study.models[row['model']]} is wrong on {100 * (1 - row['accuracy']):.0f}%"
+        sentence = f"{wrong} of {study.tasks[row['task']]}. {guarantee}"
+        findings.append(Finding("guarantee", sentence, "risk_coverage"))
+    return findings
 
 
 def find_problems(study: StudyResults) -> list[Finding]:
     """What makes the other findings worthless: cut answers, one class, or too few labels."""
     if not (accuracies := study.accuracies):
         return []
-    parts, findings = study.options.get("missing", {}), []
+    parts, sentences = study.options.get("missing", {}), []
     model = study.models[study.studies["main"]["model"]]
-    answers = [row for row in accuracies if row["task"] not in parts]
     cut = [
         f"{row['cut']} of {row['n']} on {study.tasks[row['task']]}"
-        for row in answers
-        if row["cut"] > CUT_SHARE * row["n"]
+        for row in accuracies
+        if row["task"] not in parts and row["cut"] > CUT_SHARE * row["n"]
     ]
-    if cut:
-        is_most = any(row["cut"] > MOST * row["n"] for row in answers)
-        findings.append((UNENDED if is_most else CUT).finding(model=model, counts=join_names(cut)))
-    plain = {study.models[row["model"]]: None for row in answers if row["asked_without_template"]}
-    if plain:
-        findings.append(UNTEMPLATED.finding(models=join_names([*plain])))
+    if cut and any(row["cut"] > MOST * row["n"] for row in accuracies if row["task"] not in parts):
+        sentences.append(
+            f"Most answers of {model} ran to the limit of tokens: {join_names(cut)}. The token "
+            "that ends its turns may be undeclared: `show_prompt` prints those that are declared, "
+            "and generation_config.json may name more. If answers are meant to be long, raise "
+            "`max_new_tokens`, or set `stop`."
+        )
+    elif cut:
+        sentences.append(
+            f"Answers of {model} were cut at the limit of tokens: {join_names(cut)}. Raise "
+            "`max_new_tokens`, or set `stop`, before you use these results."
+        )
+    untemplated = [
+        study.models[row["model"]] for row in accuracies if row["asked_without_template"]
+    ]
+    if untemplated:
+        sentences.append(
+            f"{join_names([*dict.fromkeys(untemplated)])} without a chat template: asked in plain "
+            "text, in which a model that was trained on chats answers worse. Set `chat: false` if "
+            "you mean that."
+        )
     for verdict in ("right", "wrong"):
         tasks = [
             study.tasks[row["task"]]
@@ -168,11 +175,17 @@ def find_problems(study: StudyResults) -> list[Finding]:
             if row["correct"] == (row["n"] if verdict == "right" else 0)
         ]
         if tasks:
-            findings.append(
-                ONE_CLASS.finding(model=model, tasks=join_names(tasks), verdict=verdict)
+            harder = "harder" if verdict == "right" else "easier"
+            sentences.append(
+                f"All answers of {model} on {join_names(tasks)} are {verdict}: nothing can be "
+                f"compared; ask {harder} questions."
             )
-    few = [text for row in accuracies if (text := _too_few_labels(row, study))]
-    return findings + ([TOO_FEW.finding(model=model, counts=join_names(few))] if few else [])
+    if few := [text for row in accuracies if (text := _too_few_labels(row, study))]:
+        sentences.append(
+            f"Too few labels of {model} to compare estimators or to guarantee: {join_names(few)}; "
+            "label more answers."
+        )
+    return [Finding("problem", sentence, MAIN) for sentence in sentences]
 
 
 def _too_few_labels(row: Mapping, study: StudyResults) -> str | None:
@@ -182,7 +195,7 @@ def _too_few_labels(row: Mapping, study: StudyResults) -> str | None:
     if not min(row["correct"], n_wrong):
         return None
     if n < LEAST_LABELS:
-        return f"{n} calibrate on {task}"
+        return f"{n} of {row['n']} calibrate on {task}"
     n_rarer, verdict = min((row["correct"], "right"), (n_wrong, "wrong"))
     return f"{n_rarer} of {row['n']} {verdict} on {task}" if n_rarer < LEAST_OF_A_CLASS else None
 
@@ -195,8 +208,9 @@ def find_answers(study: StudyResults) -> list[Finding]:
         counts = [
             f"{row['correct']} of {row['n']} on {study.tasks[row['task']]}" for row in accuracies
         ]
-        findings.append(ANSWERS.finding(model=model, counts=join_names(counts)))
-    findings += [MISSING.finding(sentence=note) for note in missing_answers(accuracies, study)]
+        sentence = f"{model} answers correctly: {join_names(counts)}."
+        findings.append(Finding("answers", sentence, MAIN))
+    findings += [Finding("missing", note, MAIN) for note in missing_answers(accuracies, study)]
     return findings + _find_few_labels(study)
 
 
@@ -207,11 +221,15 @@ def _find_few_labels(study: StudyResults) -> list[Finding]:
     for row in study.accuracies:
         rarer = min(row["correct"], row["n"] - row["correct"])
         needed, n = needed_answers(n_weights, rarer / row["n"]), round(share * row["n"])
-        if n < needed:
-            lacking.append((needed / max(n, 1), needed, n, study.tasks[row["task"]]))
+        # Of one class alone, no number of labels is enough: that is a problem of its own.
+        if n < needed < float("inf"):
+            lacking.append((needed / max(n, 1), needed, n, row["n"], study.tasks[row["task"]]))
     if not lacking:
         return []
-    _, needed, n, task = max(lacking)
-    one_class = needed == float("inf")
-    advice = "all are of one class" if one_class else f"{needed:.0f} are advised"
-    return [CAVEAT.finding(n=n, task=task, advice=advice)]
+    _, needed, n, n_labels, task = max(lacking)
+    sentence = (
+        f"Labels are few: {n} of the {n_labels} labels of {task} calibrate, and {needed:.0f} are "
+        f"advised for {count(n_weights, 'weight')}. Label about {needed / share:,.0f} answers, or "
+        "compare scores that fit one weight."
+    )
+    return [Finding("caveat", sentence, MAIN)]

@@ -1,4 +1,4 @@
-"""TRACE+ against baselines: the columns and sentences of tables that print improvements.
+"""TRACE+ and own scores against baselines: columns and sentences of tables with improvements.
 
 TRACE+ is compared with the selected and the prespecified baseline (CHOSEN), either of which a user
 could have chosen, and with the best in hindsight, an oracle.
@@ -50,6 +50,13 @@ CHOSEN_VALUES = {
     "wins": "wins",
     "supported_wins": "supported_wins",
 }
+# What an own score is compared with, and the CSV's names of these comparisons.
+OWN_AGAINST = {"picked": "selected", "named": "prespecified", TRACE_PLUS: "TRACE+"}
+OWN_VALUES = {
+    "difference": IMPROVEMENT,
+    "low": f"{IMPROVEMENT}_low",
+    "high": f"{IMPROVEMENT}_high",
+}
 Improvement = Mapping[str, object]  # a row of the analysis
 
 
@@ -59,6 +66,8 @@ def improvement_frame(
     """A row per `keys`, models in their order: the columns of each metric, and answer counts."""
     order = [study.model_order if key == "model" else pl.col(key) for key in keys]
     frame = improvements.select(keys).unique().sort(order, nulls_last=True)
+    of_own = improvements
+    improvements = improvements.filter(estimator=TRACE_PLUS)
     names_against = {"oracle": ORACLE_VALUES | ORACLE_DETAILS | WIN_COUNTS} | {
         kind: {key: f"{kind}_{name}" for key, name in CHOSEN_VALUES.items()} for kind in CHOSEN
     }
@@ -67,8 +76,53 @@ def improvement_frame(
             *keys, *(pl.col(key).alias(f"{metric}_{name}") for key, name in names.items())
         )
         frame = frame.join(columns, on=keys, how="left", nulls_equal=True, maintain_order="left")
+    for metric, entry, against in product(metrics, study.with_role("own"), OWN_AGAINST):
+        values = {"value": ""} if against == TRACE_PLUS else {}
+        values |= {name: f"_{against}_{OWN_VALUES[name]}" for name in OWN_VALUES}
+        columns = of_own.filter(metric=metric, estimator=entry.id, against=against).select(
+            *keys, *(pl.col(key).alias(f"{metric}_{entry.id}{end}") for key, end in values.items())
+        )
+        frame = frame.join(columns, on=keys, how="left", nulls_equal=True, maintain_order="left")
     counts = study.count_answers(keys)
     return frame.join(counts, on=keys, how="left", nulls_equal=True, maintain_order="left")
+
+
+def own_names(study: StudyResults, metrics: Sequence[str] = METRICS) -> list[str]:
+    """The frame's columns of own scores, score by score."""
+    return [
+        f"{metric}_{entry.id}{end}"
+        for entry in study.with_role("own")
+        for metric in metrics
+        for end in ("", *(f"_{a}_{name}" for a in OWN_AGAINST for name in OWN_VALUES.values()))
+    ]
+
+
+def own_columns(study: StudyResults, metrics: Sequence[str] = METRICS) -> list[Column]:
+    """Each own score's values and its improvements on both baselines and on TRACE+."""
+    columns = []
+    for entry, metric in product(study.with_role("own"), metrics):
+        key, name = f"{metric}_{entry.id}", METRIC_NAMES[metric]
+        columns.append(Column((key,), name, entry.label, better=BETTER[metric], added=True))
+        for against, rival in OWN_AGAINST.items():
+            gain = f"{key}_{against}_{IMPROVEMENT}"
+            columns.append(
+                Column(
+                    (gain,),
+                    f"Δ{name}, {rival}",
+                    entry.label,
+                    better="higher",
+                    signed=True,
+                    added=True,
+                    added_mark=mark_where((_is_unsupported_gain(gain), UNSUPPORTED)),
+                )
+            )
+    return columns
+
+
+def _is_unsupported_gain(gain: str) -> pl.Expr:
+    """Whether a win's interval does not lie above zero."""
+    won, above = pl.col(gain) > 0, pl.col(f"{gain}_low") > 0
+    return won.fill_null(False) & ~above.fill_null(False)
 
 
 def metric_columns(*names: str, metrics: Sequence[str] = METRICS) -> list[str]:
@@ -167,8 +221,6 @@ def chosen_columns(
     for kind, heading in zip(CHOSEN, (selected, f"{prespecified}, prespecified"), strict=True):
         for metric in metrics:
             key = f"{metric}_{kind}_{IMPROVEMENT}"
-            won, above = pl.col(key) > 0, pl.col(f"{key}_low") > 0
-            unsupported = won.fill_null(False) & ~above.fill_null(False)
             columns.append(
                 Column(
                     (key,),
@@ -177,7 +229,7 @@ def chosen_columns(
                     better="higher",
                     signed=True,
                     added=True,
-                    added_mark=mark_where((unsupported, UNSUPPORTED)),
+                    added_mark=mark_where((_is_unsupported_gain(key), UNSUPPORTED)),
                 )
             )
         columns += [
@@ -207,7 +259,7 @@ def count_columns(accuracy: bool = True) -> list[Column]:
 
 
 def is_unsupported(row: Improvement) -> bool:
-    """Whether TRACE+ wins although the interval does not lie above zero."""
+    """Whether a difference is a win although its interval does not lie above zero."""
     return row["difference"] is not None and row["difference"] > 0 and not row["supported"]
 
 
@@ -233,7 +285,7 @@ def explain_improvements(improvements: Iterable[Improvement], study: StudyResult
         "comparisons.",
     ]
     mark = (
-        f"{UNSUPPORTED} TRACE+ is better, but the interval does not lie above zero: this win is "
+        f"{UNSUPPORTED} Better, but the interval does not lie above zero: this win is "
         "not supported."
     )
     return notes + [mark] * any(map(is_unsupported, chosen))
@@ -254,7 +306,9 @@ def explain_undefined(pairs: pl.DataFrame, study: StudyResults) -> list[str]:
     """A note on each metric that is undefined in some splits of some task."""
     notes = []
     for metric in METRICS:
-        undefined = pairs.filter(pl.col("undefined") > 0, metric=metric, against="oracle")
+        undefined = pairs.filter(
+            pl.col("undefined") > 0, metric=metric, against="oracle", estimator=TRACE_PLUS
+        )
         rows = undefined.sort(study.model_order, "task")
         parts = [
             f"{study.models[row['model']]} on {study.tasks[row['task']]} "

@@ -86,7 +86,7 @@ def _frame(
     frame = sizes.join(counts, on=KEYS, how="left")
     frame = frame.sort("task", pl.col("language") != ALL_LANGUAGES, "language")
     for metric in METRICS:
-        best = improvements.filter(metric=metric, against="oracle").select(
+        best = improvements.filter(metric=metric, against="oracle", estimator=TRACE_PLUS).select(
             *KEYS,
             pl.col("reference").alias(f"{BEST}_{metric}"),
             pl.col("baseline").alias(f"{BEST}_{metric}_id"),

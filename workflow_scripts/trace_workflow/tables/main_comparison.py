@@ -1,4 +1,4 @@
-"""The main comparison: every baseline and TRACE estimator on every task of one model.
+"""The main comparison: every baseline, TRACE estimator and own score on every task of one model.
 
 `table(study)` lays out the averages of the main study, a row per estimator and a column per task
 and metric, with the improvements of TRACE+ over three baselines below: the prespecified baseline,
@@ -45,15 +45,21 @@ Key = tuple[str | None, str]  # a task, None for the average, and a metric
 class Comparison:
     """The rows and columns of the table, and the values behind them.
 
-    `means` are averages by task, estimator and metric. `gains` are the improvements of TRACE+ by
-    task, metric and kind of baseline; they are empty if the run has no TRACE+ or no baseline.
+    `means` are averages by task, estimator and metric. `gains` are the improvements of TRACE+ and
+    of own scores by estimator, task, metric and what they are compared with; they are empty if the
+    run has no TRACE+ or no baseline. `compared` are the entries that have gains.
     """
 
     study: StudyResults
     entries: Sequence[Entry]
     keys: Sequence[Key]
     means: Mapping[tuple[str | None, str, str], Mapping]
-    gains: Mapping[tuple[str | None, str, str], Mapping]
+    gains: Mapping[tuple[str, str | None, str, str], Mapping]
+
+    @property
+    def compared(self) -> list[Entry]:
+        compared = {estimator for estimator, *_ in self.gains}
+        return [entry for entry in self.entries if entry.id in compared]
 
     @property
     def ids(self) -> list[str]:
@@ -81,13 +87,11 @@ def table(study: StudyResults) -> Table:
     tasks, measured = tasks_of(averages), set(averages["estimator"])
     metrics = [metric for metric in CLAIMED if metric in set(averages["metric"])]
     added_metrics = [metric for metric in metrics if metric not in METRICS]
+    scopes = (*tasks, None) if len(tasks) > 1 else tasks  # a single task is its average
     keys = [
-        (task, metric)
-        for part in (METRICS, added_metrics)
-        for task in (*tasks, None)
-        for metric in part
+        (task, metric) for part in (METRICS, added_metrics) for task in scopes for metric in part
     ]
-    entries = [e for e in study.with_role("baseline", "trace") if e.id in measured]
+    entries = [e for e in study.with_role("baseline", "trace", "own") if e.id in measured]
     means = rows_by(averages, "task", "estimator", "metric")
     comparison = Comparison(study, entries, keys, means, _gains(study, entries))
     ends = ("", "_sd", "_undefined_splits")
@@ -101,7 +105,7 @@ def table(study: StudyResults) -> Table:
         ],
         infer_schema_length=None,
     ).with_columns(**study.scope(tasks))
-    sections, titles = _sections(entries)
+    sections, titles = _sections(comparison)
     is_estimator = pl.col("estimator").is_in(comparison.ids)
     columns = [_column(key, comparison) for key in keys]
     return Table(
@@ -110,10 +114,10 @@ def table(study: StudyResults) -> Table:
             estimator_column("main_comparison", entries),
             *rank_columns(columns, compared_rows=is_estimator),
         ),
-        section=pl.col("estimator").replace_strict(sections, default=GAINS),
+        section=pl.col("estimator").replace_strict(sections),
         titles=titles,
         emphasis=BEST_OF_COLUMN,
-        added=~is_estimator,
+        added=~is_estimator | pl.col("estimator").is_in([e.id for e in study.with_role("own")]),
         footnotes=(
             *study.missing_tasks("main", tasks),
             *_explain_undefined(comparison),
@@ -130,10 +134,9 @@ def table(study: StudyResults) -> Table:
 
 
 def _gains(study: StudyResults, entries: Sequence[Entry]) -> dict[tuple, dict]:
-    roles = {entry.id if entry.role == "trace" else entry.role for entry in entries}
-    if not {"baseline", TRACE_PLUS} <= roles:
+    if "baseline" not in {entry.role for entry in entries}:
         return {}
-    return rows_by(study.select("improvements"), "task", "metric", "against")
+    return rows_by(study.select("improvements"), "estimator", "task", "metric", "against")
 
 
 def _name(task: str | None, metric: str) -> str:
@@ -151,29 +154,44 @@ def _estimator_rows(comparison: Comparison) -> Iterator[dict]:
 
 
 def _gain_rows(comparison: Comparison) -> Iterator[dict]:
-    """The selected baseline, and the improvements of TRACE+ with the ends of their intervals.
+    """The selected baseline, and the improvements with the ends of their intervals.
 
-    The last row compares with the best of each column and has no interval.
+    The last row of TRACE+ compares with the best of each column and has no interval.
     """
     gains = comparison.gains
-    if not gains:
+    if not comparison.compared:
         return
 
-    def row(estimator: str, label: str, against: str, column: str, sd: str = "") -> dict:
-        values = {_name(*key): gains[*key, against][column] for key in comparison.keys}
-        sds = {f"{_name(*key)}_sd": gains[*key, against][sd] for key in comparison.keys if sd}
-        return {"estimator": estimator, "label": label} | values | sds
+    def row(name: str, label: str, entry: str, against: str, column: str, sd: str = "") -> dict:
+        by_key = {_name(*key): gains.get((entry, *key, against), {}) for key in comparison.keys}
+        values = {key: gain.get(column) for key, gain in by_key.items()}
+        sds = {f"{key}_sd": gain.get(sd) for key, gain in by_key.items() if sd}
+        return {"estimator": name, "label": label} | values | sds
 
     interval = f"{improved.interval_level(gains.values())} interval"
-    headings = improved.chosen_headings(comparison.study)
-    yield row(PICKED, "Selected baseline", "picked", "reference", "reference_sd")
-    for kind, heading in zip(improved.CHOSEN, headings, strict=True):
-        name, label = f"improvement_{kind}", f"TRACE+ {heading[:1].lower()}{heading[1:]}"
-        yield row(name, label, kind, "difference", "difference_sd")
-        yield row(f"{name}_low", f"{interval}, from", kind, "low")
-        yield row(f"{name}_high", f"{interval}, to", kind, "high")
-    best = "TRACE+ against the best of the column"
-    yield row("improvement", best, "oracle", "difference", "difference_sd")
+    rivals = dict(zip(improved.CHOSEN, improved.chosen_headings(comparison.study), strict=True))
+    sides = ("reference", "reference_sd")
+    first = comparison.compared[0]
+    yield row(PICKED, "Selected baseline", first.id, "picked", *sides)
+    for entry in comparison.compared:
+        own = {} if entry.id == TRACE_PLUS else {TRACE_PLUS: "Against TRACE+"}
+        for kind, heading in (rivals | own).items():
+            name, label = (
+                _gain_row(entry, kind),
+                f"{entry.label} {heading[:1].lower()}{heading[1:]}",
+            )
+            yield row(name, label, entry.id, kind, "difference", "difference_sd")
+            yield row(f"{name}_low", f"{interval}, from", entry.id, kind, "low")
+            yield row(f"{name}_high", f"{interval}, to", entry.id, kind, "high")
+        if entry.id == TRACE_PLUS:
+            best = "TRACE+ against the best of the column"
+            yield row("improvement", best, entry.id, "oracle", "difference", "difference_sd")
+
+
+def _gain_row(entry: Entry, against: str) -> str:
+    """The id of the row with an estimator's improvements."""
+    own = "" if entry.id == TRACE_PLUS else f"{entry.id}_"
+    return f"{own}improvement_{against}"
 
 
 def _column(key: Key, comparison: Comparison) -> Column:
@@ -187,9 +205,10 @@ def _column(key: Key, comparison: Comparison) -> Column:
         if task in (scored_task, None)
     ]
     unsupported = [
-        f"improvement_{kind}"
-        for kind in improved.CHOSEN
-        if gains and improved.is_unsupported(gains[*key, kind])
+        _gain_row(entry, kind)
+        for entry in comparison.compared
+        for kind in (*improved.CHOSEN, TRACE_PLUS)
+        if (gain := gains.get((entry.id, *key, kind))) and improved.is_unsupported(gain)
     ]
     estimator, task_label = pl.col("estimator"), study.tasks[task] if task else "Avg."
     in_paper = metric in METRICS
@@ -209,12 +228,13 @@ def _column(key: Key, comparison: Comparison) -> Column:
     )
 
 
-def _sections(entries: Sequence[Entry]) -> tuple[dict[str, str], dict[str, str]]:
-    """The section of each estimator, and the titles of sections; TRACE's own has none."""
+def _sections(comparison: Comparison) -> tuple[dict[str, str], dict[str, str]]:
+    """The section of each row, and the titles of sections; TRACE's own has none."""
+    entries = comparison.entries
 
     def section(entry: Entry) -> str:
-        if entry.role == "trace":
-            return "trace"
+        if entry.role in ("trace", "own"):
+            return entry.role
         return "sequence" if entry.family in SEQUENCE_FAMILIES else "others"
 
     families = dict.fromkeys(
@@ -222,11 +242,21 @@ def _sections(entries: Sequence[Entry]) -> tuple[dict[str, str], dict[str, str]]
         for entry in entries
         if section(entry) == "others"
     )
-    return {entry.id: section(entry) for entry in entries}, {
+    sections = {entry.id: section(entry) for entry in entries}
+    titles = {
         "sequence": "Token- and sequence-level confidence baselines",
         "others": f"{_join_series(list(families)).capitalize()} baselines" if families else "",
+        "own": "Your own scores",
         GAINS: "TRACE+ against a baseline: positive where TRACE+ is better",
     }
+    for row in _gain_rows(comparison):
+        sections.setdefault(row["estimator"], GAINS)
+    for entry in comparison.compared:
+        if entry.role == "own":
+            own = {name for name in sections if name.startswith(f"{entry.id}_improvement_")}
+            sections |= dict.fromkeys(own, f"{GAINS}_{entry.id}")
+            titles[f"{GAINS}_{entry.id}"] = f"{entry.label}: positive where it is better"
+    return sections, titles
 
 
 def _join_series(names: Sequence[str]) -> str:

@@ -160,13 +160,13 @@ class StudyResults:
 def select_study(
     frame: pl.DataFrame, estimators: Sequence[Entry], study: str, members: Mapping
 ) -> pl.DataFrame:
-    """The rows of `estimators` on a study's pairs, and its averages.
+    """The rows of `estimators` on a study's pairs, and its averages; of comparisons, all rows.
 
     Raises `InputError` where there is no such row.
     """
     pairs = pl.col("study").is_null() & in_study(members)
     rows = frame.filter(pairs | (pl.col("study") == study))
-    if "estimator" in frame.columns:
+    if "estimator" in frame.columns and "against" not in frame.columns:
         rows = rows.filter(pl.col("estimator").is_in([entry.id for entry in estimators]))
     if rows.is_empty():
         raise InputError(

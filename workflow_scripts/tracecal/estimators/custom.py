@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracecal.errors import InputError
 from tracecal.estimators.estimator import Estimator
-from tracecal.estimators.registry import OF_FILES
+from tracecal.estimators.registry import CUSTOM, OF_FILES, OWN
 from tracecal.io.input_files import read_python_table, require_names
 from tracecal.io.settings import Strict, parse
 
@@ -25,13 +25,20 @@ class CustomEntry(Strict):
 
 
 def custom_estimators(source: CustomSource) -> list[Estimator]:
-    """Custom estimators as baselines of a run.
+    """Custom estimators, each a family of its own, so that a new one recomputes no other.
 
-    Raises `InputError` where a file does not run, or an id is a built-in estimator's.
+    Raises `InputError` where a file does not run, an id is a built-in estimator's, or a score
+    cannot be computed.
     """
+    entries = custom_entries(source)
+    if entries:
+        from tracecal.estimators.custom_scores import require_computable  # slow to load
+
+        require_computable({name: entry.score for name, entry in entries.items()}, str(source))
+    needs = ("traces", "features")
     return [
-        Estimator(name, entry.label, "custom", "baseline", entry.citation, ("traces", "features"))
-        for name, entry in custom_entries(source).items()
+        Estimator(name, entry.label, f"{CUSTOM}{name}", "own", entry.citation, needs, shown_as=OWN)
+        for name, entry in entries.items()
     ]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-Role = Literal["baseline", "trace", "broader", "variant"]
+Role = Literal["baseline", "own", "trace", "broader", "variant"]  # 'own': the user's
 # Fits that replace the run's method of calibration. 'identity' takes the input as the probability;
 # 'log_odds_mean' averages the log odds of other estimators; 'pooled' fits all other estimators on
 # parts of answers.

@@ -101,8 +101,9 @@ SHARED = {
     **dict.fromkeys(
         ("trace", "beam", "p_true", "verbalized", "internal_probe", "lars"), "families"
     ),
-    "custom": "custom_scores",
 }
+CUSTOM = "custom_"  # begins the family of each custom estimator
+OWN = "own"  # the family under which tables and figures show the user's own estimators
 
 
 def module_of(family: str) -> str:
@@ -111,7 +112,8 @@ def module_of(family: str) -> str:
     >>> module_of("p_true")
     'tracecal.estimators.families'
     """
-    return f"tracecal.estimators.{SHARED.get(family, family)}"
+    name = "custom_scores" if family.startswith(CUSTOM) else SHARED.get(family, family)
+    return f"tracecal.estimators.{name}"
 
 
 def column_estimators(names: Sequence[str]) -> list[Estimator]:
@@ -129,7 +131,9 @@ def column_estimators(names: Sequence[str]) -> list[Estimator]:
             f"study.columns: {clashes[0]!r} is the name of a built-in estimator or feature; choose "
             "another."
         )
-    columns = [Estimator(name, name, COLUMNS, "baseline", "", (COLUMNS,)) for name in names]
+    columns = [
+        Estimator(name, name, COLUMNS, "own", "", (COLUMNS,), shown_as=OWN) for name in names
+    ]
     ridge = next(estimator for estimator in ESTIMATORS if estimator.id == "log_ridge")
     inputs = (*ridge.features, *(f"scores.{name}" for name in names))
     needs = (*LOG_RIDGE_ALSO.needs, COLUMNS)

@@ -21,10 +21,13 @@ from tracecal.features.features import (
     trace_inputs,
 )
 from tracecal.features.kernels import STATISTICS
+from tracecal.io.log import LOGGER
 
 # Custom estimators by id: expressions over TRACE_COLUMNS and all features.
 Custom = Mapping[str, pl.Expr]
 NO_CUSTOM: Custom = {}
+# What an expression of the user's may raise: anything, as it may hold functions.
+FAILURES = (Exception, pl.exceptions.PanicException)
 ENTROPIES = ("entropy", "entropy_lower", "entropy_upper")
 TRACE_COLUMNS = ("example_id", "answer", "finish_reason", "tokens", "surprisal", "entropy")
 TRACE_INPUTS = tuple(INPUTS)
@@ -85,17 +88,49 @@ def _with_others(
 def compute_custom_scores(rows: pl.DataFrame, custom: Custom) -> pl.DataFrame:
     """Compute `example_id` and the Float64 score of each custom estimator.
 
-    `rows` have TRACE_COLUMNS and all features. Raises `InputError` where an expression does not
-    work on these columns.
+    `rows` have TRACE_COLUMNS and all features. A score that fails on some answers is missing for
+    these answers, and a warning counts them. Raises `InputError` where one fails on every answer.
     """
+    scores = {name: _custom_score(rows, name, score) for name, score in custom.items()}
+    return rows.select("example_id", **scores)
+
+
+def _custom_score(rows: pl.DataFrame, name: str, score: pl.Expr) -> pl.Series:
+    number = score.cast(pl.Float64).alias(name)
     try:
-        scores = {name: score.cast(pl.Float64) for name, score in custom.items()}
-        return rows.select("example_id", **scores)
-    except (pl.exceptions.PolarsError, AttributeError) as error:
-        raise InputError(
-            f"the scores of {', '.join(custom)} cannot be computed "
-            f"({str(error).splitlines()[0]}); columns are {', '.join(rows.columns)}."
-        ) from error
+        return rows.select("example_id", number)[name]
+    except FAILURES:
+        values, errors = [], []
+        for row in rows.iter_slices(1):
+            try:
+                values.append(row.select(number).item())
+            except FAILURES as error:
+                values.append(None)
+                errors.append(error)
+        if len(errors) == rows.height:
+            raise uncomputable(name, errors[0], rows.columns) from errors[0]
+        LOGGER.warning(
+            "the score %r fails on %d of %d answers, which go without it (%s)",
+            *(name, len(errors), rows.height, first_line(errors[0])),
+        )
+        return pl.Series(name, values, pl.Float64)
+
+
+def uncomputable(name: str, error: BaseException, columns: Iterable[str]) -> InputError:
+    """The error of a custom score that cannot be computed."""
+    return InputError(
+        f"the score {name!r} cannot be computed ({first_line(error)}); columns are "
+        f"{', '.join(columns)}."
+    )
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message, or the error's name.
+
+    >>> first_line(ValueError("no digit\\nin the answer"))
+    'no digit'
+    """
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def compute_bounded_inputs(
