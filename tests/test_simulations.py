@@ -167,7 +167,8 @@ def test_looking_again_and_again_at_a_test_for_one_look_is_noticed(monkeypatch):
         return False
 
     monkeypatch.setattr(sequential, "passes_test", naive)
-    population = guarantees.POPULATIONS["single answers, rate just missed"]
+    risk = guarantees.constant_risk(0.201)
+    population = guarantees.GroupPopulation(1000, (1,), risk, 0.2)
     _, false = asking.count_broken(population, "further", RUNS, 3)
     assert not Claim("", RUNS, false, 1 - guarantees.CONFIDENCE).holds
 
@@ -195,7 +196,7 @@ def test_a_guarantee_of_the_other_unit_is_noticed(monkeypatch, name, unit, other
     true_rate = guarantees.true_rate
 
     def rate(answers, _):
-        return 1.1 * true_rate(answers, answers.score, -np.inf, unit)
+        return 1.3 * true_rate(answers, answers.score, -np.inf, unit)
 
     monkeypatch.setattr(guarantees, "just_missed", rate)
     monkeypatch.setattr(guarantees, "true_rate", lambda *terms: true_rate(*terms[:3], other))
