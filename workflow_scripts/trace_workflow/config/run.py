@@ -11,12 +11,14 @@ import yaml
 from trace_workflow.config.config import Config, TaskEntry, load_config
 from trace_workflow.config.custom import custom_rules
 from trace_workflow.config.selection import Selection
-from trace_workflow.config.study import require_parts
+from trace_workflow.config.study import Headline, require_parts
 from trace_workflow.config.tasks import TaskSpec, local_source, task_file
 from tracecal.errors import InputError, here
 from tracecal.io.input_files import read_yaml
 from tracecal.io.plain_values import require_visible
 from tracecal.io.settings import parse
+
+USUAL_RATE = 0.2  # a target error rate that a run may fix beforehand
 
 
 @dataclass(frozen=True)
@@ -89,10 +91,20 @@ class Run:
         return {slug: self.tasks[slug].label for slug in sorted(self.tasks)}
 
     @cached_property
+    def headline(self) -> Headline | None:
+        """The guarantee that findings begin with: the study's, or that of its single task, at the
+        error rate nearest to `USUAL_RATE`.
+        """
+        study, rates = self.config.study, self.config.risk_control.error_rates
+        if study.headline or len(study.main.tasks) > 1:
+            return study.headline
+        rate = min(rates, key=lambda rate: (abs(rate - USUAL_RATE), rate))
+        return Headline(task=study.main.tasks[0], error_rate=rate)
+
+    @cached_property
     def explored_tasks(self) -> dict[str, str]:
         """The tasks' labels as the explorer lists them: the headline's first, which it opens on."""
-        headline = self.config.study.headline
-        first = headline.task if headline else None
+        first = self.headline.task if self.headline else None
         return dict(sorted(self.task_labels.items(), key=lambda item: item[0] != first))
 
     @cached_property

@@ -92,7 +92,9 @@ class Study(Strict):
         "result is seen",
     )
     headline: Headline | None = Field(
-        None, description="null: the findings begin without a guarantee; the table has all"
+        None,
+        description="null: of a single task its guarantee at the error rate nearest to 0.2; of "
+        "several tasks none, and the table has all",
     )
 
     def pairs(self) -> list[tuple[str, str]]:

@@ -173,7 +173,7 @@ class Plan:
         guarantee.
         """
         settings = self.table_settings("main_comparison")
-        headline = self.run.config.study.headline
+        headline = self.run.headline
         return settings | {
             "models": self.run.model_labels,
             "tasks": self.run.task_labels,

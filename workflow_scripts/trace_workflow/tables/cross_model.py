@@ -106,7 +106,7 @@ def _mean_accuracies(
 def _columns(study: StudyResults, metrics: list[str]) -> tuple[Column, ...]:
     return (
         Column(("label",), "Model", align="left"),
-        Column(("accuracy",), "Avg. Acc."),
+        Column(("accuracy",), "Avg. Acc." if len(study.studies["cross"]["tasks"]) > 1 else "Acc."),
         *improved.chosen_columns(study, metrics, supported=True),
         *improved.own_columns(study, metrics),
         *improved.all_side_columns(metrics, study, "model"),

@@ -82,6 +82,7 @@ def table(study: StudyResults) -> Table:
         for part in study.studies
         for metric in layout.metrics
     }
+    several_tasks = len(study.studies["main"]["tasks"]) > 1
     defined = averages.drop_nulls("mean")
     rows = study.pivot(defined, keys, ["study", "metric"], entries)
     extra = {
@@ -105,7 +106,7 @@ def table(study: StudyResults) -> Table:
         columns=(
             estimator_column(name, entries, study.scored_shares, layout.heading),
             *layout.extra_columns.values(),
-            *rank_columns([_column(key, *keys[key], layout) for key in keys]),
+            *rank_columns([_column(key, *keys[key], layout, several_tasks) for key in keys]),
         ),
         section=pl.col("estimator").replace_strict(sections),
         emphasis=BEST_OF_COLUMN,
@@ -136,10 +137,12 @@ def _averages(study: StudyResults) -> pl.DataFrame:
     return pl.concat(parts)
 
 
-def _column(key: str, part: str, metric: str, layout: AveragesLayout) -> Column:
+def _column(
+    key: str, part: str, metric: str, layout: AveragesLayout, several_tasks: bool
+) -> Column:
     return Column(
         (key,),
-        layout.auroc_heading or METRIC_NAMES[metric],
+        (layout.auroc_heading if several_tasks else "") or METRIC_NAMES[metric],
         STUDY_HEADINGS[part] if layout.by_study else "",
         better=BETTER.get(metric),
         decimals=layout.decimals,

@@ -212,10 +212,11 @@ def _column(key: Key, comparison: Comparison) -> Column:
     ]
     estimator, task_label = pl.col("estimator"), study.tasks[task] if task else "Avg."
     in_paper = metric in METRICS
+    of_task = in_paper or (None, metric) not in comparison.keys
     return Column(
         (_name(*key),),
-        METRIC_NAMES[metric] if in_paper else task_label,
-        task_label if in_paper else METRIC_NAMES[metric],
+        METRIC_NAMES[metric] if of_task else task_label,
+        task_label if of_task else METRIC_NAMES[metric],
         BETTER[metric],
         signed=~estimator.is_in([*comparison.ids, PICKED]),
         heading_mark=PARTLY if all_partly else "",

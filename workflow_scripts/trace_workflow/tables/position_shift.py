@@ -22,7 +22,8 @@ def table(study: StudyResults) -> Table:
     analysis = study.frames["position_shift"]
     tasks, averages = tasks_of(analysis), rows_by(analysis, "task", "quantity", "over")
     n_draws = averages[None, "shifted", "draw"]["repetitions"]
-    frame = frame_of([_row(task, averages, study) for task in (*tasks, None)])
+    scopes = tasks if len(tasks) == 1 else (*tasks, None)  # a single task is its average
+    frame = frame_of([_row(task, averages, study) for task in scopes])
     return Table(
         frame=frame.with_columns(**study.scope(tasks)),
         columns=_columns(),
