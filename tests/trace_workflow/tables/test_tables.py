@@ -227,8 +227,9 @@ def test_right_answers_are_counted_and_too_few_are_said_to_be():
     _, warning = right_answers(t=500, u=1000)
     assert warning == (
         "Too few calibration answers for 8 weights (Riley et al. 2020, overfitting of at most "
-        "10%): Task <1> has 350 (175 of the rarer class) and needs about 599; Task & 2 has answers "
-        "of one class only."
+        "10%): of Task <1>'s 1000, 350 calibrate (175 of the rarer class), where about 599 are "
+        "needed; Task & 2 has answers of one class only. Label more answers, or compare scores that "
+        "fit one weight."
     )
     assert right_answers(4, 900, t=1000, n=2000)[1:] == [
         "Questions without an answer in the files: Task <1> (4 of 2004).",

@@ -55,8 +55,8 @@ def warn_of_few_answers(
         if math.isfinite(needed):
             sizes = [_part_sizes(shares, number) for number in (row["n"], rarer)]
             warnings.append(
-                f"{name} has {sizes[0]} ({sizes[1]} of the rarer class) and needs about "
-                f"{needed:.0f}"
+                f"of {name}'s {row['n']}, {sizes[0]} calibrate ({sizes[1]} of the rarer class), "
+                f"where about {needed:.0f} are needed"
             )
         else:
             warnings.append(f"{name} has answers of one class only")
@@ -64,7 +64,8 @@ def warn_of_few_answers(
         return []
     return [
         f"Too few calibration answers for {count(n_weights, 'weight')} (Riley et al. 2020, "
-        f"overfitting of at most {1 - SHRINKAGE:.0%}): {'; '.join(warnings)}."
+        f"overfitting of at most {1 - SHRINKAGE:.0%}): {'; '.join(warnings)}. Label more answers, "
+        "or compare scores that fit one weight."
     ]
 
 
