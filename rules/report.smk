@@ -14,7 +14,6 @@
 # What a table or figure reads is data: its entry in trace_workflow/plan names its files.
 
 from trace_workflow.config import paper
-from trace_workflow.tables import columns
 from tracecal.explorer.page import SOURCES
 from tracecal.estimators.estimator import entries
 
@@ -92,7 +91,7 @@ rule compare_with_paper:
 
 
 rule describe_tables:
-    """Describe the columns of all tables."""
+    """Give an overview of all tables, a line a table."""
     input:
         expand("<results>/tables/{name}.csv", name=PLAN.tables),
     output:
@@ -105,10 +104,7 @@ rule describe_tables:
     params:
         **settings(
             "describe_tables.py",
-            meanings=text_hash(columns.COLUMNS),
             titles={name: WORDS[name]["title"] for name in PLAN.tables},
-            tasks=RUN.task_labels,
-            estimators=SELECTION.representative.ids,
         ),
     script:
         "../workflow_scripts/describe_tables.py"

@@ -72,7 +72,6 @@ assert words["token_counts"]["caption"]
         4,
         """
 from tracecal.io.files import write_parquet
-from trace_workflow.tables.columns import COLUMNS, describe_column
 from trace_workflow.analyses.study_files import StudyFiles
 from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.study_results import StudyResults
@@ -84,8 +83,6 @@ frame = import_module(analysis.module).analysis(files)
 study = StudyResults({"error_counts": frame}, [], **made.table_settings("error_counts"))
 table = import_module(entry.module).table(study)
 assert render_csv(table).splitlines()[1] == "arithmetic,2,1,Arithmetic"
-for column in render_csv(table).splitlines()[0].split(","):
-    assert describe_column(column, {}, read_yaml(COLUMNS))
 assert "{" not in made.table_words("error_counts", words["error_counts"], [])["caption"]
 """,
     ),

@@ -18,11 +18,6 @@ def render_csv(table: Table) -> str:
     return text.getvalue()
 
 
-def read_column_names(path: str | Path) -> list[str]:
-    """The names of the columns of a table's CSV."""
-    return next(csv.reader(io.StringIO(read_checked(path), newline="")))
-
-
 def read_rows(path: str | Path) -> list[dict[str, str]]:
     """The lines of a table's CSV as text by column; an undefined value is empty."""
     return list(csv.DictReader(io.StringIO(read_checked(path), newline="")))

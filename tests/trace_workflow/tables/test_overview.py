@@ -1,16 +1,11 @@
-"""The dictionary of the CSVs: something of every column of every table, nothing of others."""
+"""The overview of the tables, and headings that stand over what they name."""
 
 import re
 
-import pytest
-
 from tests.trace_workflow.tables import test_languages, test_risk_coverage
-from tests.trace_workflow.tables.test_paper_tables import NAMES, TASKS, made
-from trace_workflow.tables import columns
-from trace_workflow.tables.paper_comparison import COMPARED
-from tracecal.io.input_files import read_yaml
+from tests.trace_workflow.tables.test_paper_tables import NAMES, made
+from trace_workflow.tables.overview import overview
 
-TOLD = read_yaml(columns.COLUMNS)
 # What a printed heading says, and what the key of its column must then hold.
 HEADINGS = {
     "Brier": "brier",
@@ -67,15 +62,13 @@ def tables():
     return every
 
 
-def test_every_column_of_every_table_has_a_unit_and_a_meaning():
-    headers = {name: table.frame.columns for name, table in tables().items()}
-    page = columns.describe_tables(headers, {name: name.title() for name in headers}, TASKS)
-    for name, header in headers.items():
-        section = page.split(f"## {name}.csv: ")[1].split("\n## ")[0]
-        rows = [line.split(" | ") for line in section.splitlines() if line.startswith("| `")]
-        assert [row[0].strip("| `") for row in rows] == header
-        assert all(len(row) == 3 and all(cell.strip(" |") for cell in row) for row in rows)
-        assert "{" not in section
+def test_every_table_has_one_line():
+    n_rows = {name: table.frame.height for name, table in tables().items()}
+    page = overview({name: name.title() for name in n_rows}, n_rows)
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| [")]
+    assert [row[0] for row in rows] == [f"| [`{name}`]({name}.html)" for name in n_rows]
+    assert [int(row[1]) for row in rows] == [*n_rows.values()]
+    assert len(page.split()) < 400
 
 
 def test_a_heading_stands_over_the_column_that_it_names():
@@ -88,27 +81,3 @@ def test_a_heading_stands_over_the_column_that_it_names():
                     said.add(words)
                     assert of_key.casefold() in key, (name, heading, key)
     assert said == HEADINGS.keys()
-
-
-@pytest.mark.parametrize(
-    ("column", "words"),
-    [
-        ("svamp_brier", "on SVAMP"),
-        ("short_auroc", "of short answers"),
-        ("trace_plus_brier", "`trace_plus`: Brier"),
-        ("brier_sd", "s.d. of `brier`"),
-        ("auroc_calibrated_picked_improvement_low", "`auroc_calibrated_picked_improvement`"),
-        ("enough_0.05", "to guarantee 0.05"),
-    ],
-)
-def test_parts_of_a_name_are_told_apart(column, words):
-    assert words in columns.describe_column(column, TASKS, TOLD)[1]
-
-
-def test_an_unknown_column_is_an_error():
-    with pytest.raises(ValueError, match="does not describe the column 'unheard_of'"):
-        columns.describe_column("unheard_of", TASKS, TOLD)
-
-
-def test_the_columns_beside_the_paper_are_those_that_are_told():
-    assert [name for name, *_ in TOLD["beside"]] == list(COMPARED)
