@@ -26,7 +26,7 @@ from tracecal.calibration.predictions import calibrate_all, pick_baselines, with
 from tracecal.calibration.ranking import single_auroc
 from tracecal.calibration.resampling import RESAMPLED_METRICS, resample_metrics
 from tracecal.calibration.splits import make_splits
-from tracecal.calibrator.quality import measure_quality
+from tracecal.calibrator.recommendation import measure_quality
 from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.training_set import TrainingSet
 from tracecal.estimators.estimator import PICKED, TRACE_PLUS

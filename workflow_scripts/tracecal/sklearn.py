@@ -16,8 +16,7 @@ import numpy as np
 import polars as pl
 
 from tracecal.answers.answers import answers_in
-from tracecal.calibration.fits import fit_all
-from tracecal.calibration.ridge import EITHER_SIGN, RIDGE
+from tracecal.calibration.fits import EITHER_SIGN, RIDGE, fit_all
 from tracecal.errors import InputError
 from tracecal.estimators.registry import ESTIMATORS
 from tracecal.estimators.trace_inputs import TRACE_INPUTS, compute_inputs

@@ -12,10 +12,17 @@ from sklearn.linear_model import LogisticRegression
 
 from support import metrics_one_by_one as one_by_one
 from tracecal.calibration import fits, mixture
-from tracecal.calibration.fits import Constant, LogOddsMean, fit_all, probability_bounds
+from tracecal.calibration.fits import (
+    EITHER_SIGN,
+    Constant,
+    LogOddsMean,
+    fit_all,
+    fit_prior_ridge,
+    fit_ridge,
+    probability_bounds,
+)
 from tracecal.calibration.mixture import MEMBERS, Member, fit_mixtures, mixture_weights
 from tracecal.calibration.predictions import calibrate_all
-from tracecal.calibration.ridge import EITHER_SIGN, fit_prior_ridge, fit_ridge
 from tracecal.calibration.splits import make_splits
 from tracecal.estimators.feature_sets import TRACE_PLUS_FEATURES
 from tracecal.estimators.registry import ESTIMATORS, ON_LOGARITHMS

@@ -8,7 +8,7 @@ from support.labelled_answers import answers, fitted_file
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import QUESTION, Record, as_frame
 from tracecal.answers.row import read_row
-from tracecal.calibration.fingerprints import are_among, fingerprints
+from tracecal.calibration.groups import are_among, fingerprints
 from tracecal.calibrator.predictor import make_predictor
 from tracecal.calibrator.scoring import score_answers
 from tracecal.estimators.registry import ESTIMATORS

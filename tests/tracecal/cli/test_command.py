@@ -30,7 +30,7 @@ from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
 from tracecal.calibrator.guarantee_text import guarantee_lines, guarantee_table
 from tracecal.calibrator.next_commands import next_commands
 from tracecal.calibrator.predictor import load_predictor
-from tracecal.calibrator.quality import measure_quality
+from tracecal.calibrator.recommendation import measure_quality
 from tracecal.calibrator.schema import CalibrationData, ErrorRateControl
 from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.training_set import make_training_set

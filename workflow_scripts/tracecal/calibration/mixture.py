@@ -6,8 +6,14 @@ from typing import Literal
 
 import numpy as np
 
-from tracecal.calibration.fits import Fit, Mixture, constant_fit, fit_all, isotonic_fit
-from tracecal.calibration.ridge import lower_bounds
+from tracecal.calibration.fits import (
+    Fit,
+    Mixture,
+    constant_fit,
+    fit_all,
+    isotonic_fit,
+    lower_bounds,
+)
 from tracecal.estimators.feature_sets import TRACE_PLUS_FEATURES, TRACE_PLUS_ON_LOGARITHMS
 
 FOLDS = 5

@@ -35,9 +35,13 @@ from tracecal.calibrator.guarantee_text import (
     guarantee_table,
 )
 from tracecal.calibrator.next_commands import SCORED_FILE, next_commands
-from tracecal.calibrator.quality import measure_quality
 from tracecal.calibrator.ranking import count_reordered
-from tracecal.calibrator.recommendation import choose_default, describe_labels, describe_log
+from tracecal.calibrator.recommendation import (
+    choose_default,
+    describe_labels,
+    describe_log,
+    measure_quality,
+)
 from tracecal.calibrator.report_pictures import (
     QUARTERS,
     axes,

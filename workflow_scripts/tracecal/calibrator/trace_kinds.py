@@ -9,7 +9,7 @@ import polars as pl
 from tracecal.answers.raw_answer import Known, Reasoning, StopToken
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import ENTROPY_KIND, Record, as_frame
-from tracecal.calibration.fingerprints import KNOWN_ANSWER, are_among
+from tracecal.calibration.groups import KNOWN_ANSWER, are_among
 from tracecal.calibrator.schema import CalibrationData
 from tracecal.errors import InputError
 from tracecal.estimators.trace_inputs import need_entropy

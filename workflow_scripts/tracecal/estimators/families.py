@@ -31,7 +31,7 @@ SHARES = BEAMS.list.eval((pl.element() - pl.element().max()).exp()).list.eval(
 P_A, P_B = pl.col("p_a"), pl.col("p_b")
 
 
-class Family(NamedTuple):
+class FamilyScores(NamedTuple):
     """What a family reads of a task's evaluated answers, and its scores of them by id."""
 
     answers: Callable[..., pl.DataFrame]
@@ -69,7 +69,7 @@ def read_predictions(learned: str, task: str, slug: str) -> pl.DataFrame:
 
 
 FAMILIES = {
-    "trace": Family(
+    "trace": FamilyScores(
         read_features,
         {
             "trace": np.exp(-pl.col("trace_risk")),
@@ -78,7 +78,7 @@ FAMILIES = {
             "operator_l": -pl.col("length_normalised_surprisal"),
         },
     ),
-    "beam": Family(
+    "beam": FamilyScores(
         read_beams,
         {
             "beam_ratio": (BEAMS.list.first() - BEAMS.list.last()).exp(),
@@ -88,8 +88,8 @@ FAMILIES = {
             ),
         },
     ),
-    "p_true": Family(read_replies, {"p_true": P_A / (P_A + P_B)}),
-    "verbalized": Family(read_replies, {"verbalized": pl.col("confidence")}),
-    "internal_probe": Family(read_predictions, {"internal_probe": pl.col("probability")}),
-    "lars": Family(read_predictions, {"lars": pl.col("probability")}),
+    "p_true": FamilyScores(read_replies, {"p_true": P_A / (P_A + P_B)}),
+    "verbalized": FamilyScores(read_replies, {"verbalized": pl.col("confidence")}),
+    "internal_probe": FamilyScores(read_predictions, {"internal_probe": pl.col("probability")}),
+    "lars": FamilyScores(read_predictions, {"lars": pl.col("probability")}),
 }

@@ -21,7 +21,7 @@ from tracecal.answers.reading import Reading
 from tracecal.answers.record import as_frame
 from tracecal.answers.row import read_row
 from tracecal.answers.verdict import parse_verdict
-from tracecal.calibration.fingerprints import KNOWN_ANSWER, are_among
+from tracecal.calibration.groups import KNOWN_ANSWER, are_among
 from tracecal.calibration.probability_metrics import brier, ece
 from tracecal.calibration.ranking import single_auroc
 from tracecal.calibration.settings import Calibration
