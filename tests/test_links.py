@@ -69,12 +69,7 @@ DOCS = sorted((ROOT / "docs").glob("*/*.md"))
 
 
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: page.stem)
-def test_a_page_is_read_in_five_minutes_and_listed(page):
-    read = re.sub(
-        WRITTEN, "", page.read_text(encoding="utf-8"), flags=re.S
-    )  # options are looked up
-    words = re.sub(r"^```.*?^```", "", read, flags=re.M | re.S).split()
-    assert len(words) <= 1000
+def test_a_page_is_listed(page):
     name = page.relative_to(ROOT / "docs").as_posix()
     for listing in ("mkdocs.yml", "docs/README.md"):
         assert name in (ROOT / listing).read_text(encoding="utf-8"), listing

@@ -1,5 +1,6 @@
 """Parts of answers outside the workflow: from a labelled file to a confidence for each of them."""
 
+import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import tracecal
 from support.log_rows import chat, token
 from support.running import ASK, CHAT
+from tests.tracecal.serving.proxy.test_stream_end import Response, confidences
 from tracecal.answers.answers import read_file
 from tracecal.answers.parts.labels import split_part_labels
 from tracecal.answers.parts.parts import Parts, read_parts, requested_parts, schema_leaves
@@ -318,6 +320,7 @@ def streamed(scoring, request):
     """The confidence at the end of the streamed answer."""
     whole = said()["choices"][0]
     stream = ScoredStream(scoring, request, ENDPOINTS[CHAT], 10**6)
+    chunks = []
     for place, one in enumerate(whole["logprobs"]["content"]):
         last = place == len(TOKENS) - 1
         choice = {
@@ -326,10 +329,15 @@ def streamed(scoring, request):
             "logprobs": {"content": [one]},
             "finish_reason": "stop" if last else None,
         }
-        passed = stream.score_event(
-            b"data: " + json.dumps({"model": "m", "choices": [choice]}).encode()
-        )
-    return json.loads(passed.removeprefix(b"data: "))["choices"][0]["confidence"]
+        chunks.append({"model": "m", "choices": [choice]})
+
+    async def events():
+        response = Response(chunks, is_done=True)
+        return [event async for several in stream.events(response) for event in several if event]
+
+    data = [event.decode().removeprefix("data: ").strip() for event in asyncio.run(events())]
+    (confidence,) = confidences(data).values()
+    return confidence
 
 
 def test_so_does_a_streamed_one(here):

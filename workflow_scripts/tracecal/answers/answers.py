@@ -338,11 +338,14 @@ def _read(
     if reading.labels is not None:
         rows = _with_first_kept(rows, first_rows)
     is_run = "schema_version" in metadata
+    reasoning: Any = metadata.get("reasoning", "none")
     if is_run:
         reading = _traces_reading(reading, metadata)
     records: dict[str, Record] = {}
     part_labels: dict[str, PartLabels] = {}
-    wrong_rows, rows_of_records, has_label = [], [], False
+    wrong_rows: list[str] = []
+    rows_of_records: list[Any] = []
+    has_label = False
     if ids is not None:  # examples of a task have one answer each
         reading = reading.model_copy(update={"choices": "first"})
     failed_rows: list[str] = []
@@ -354,7 +357,7 @@ def _read(
             record = read_answer(answer, reading)
             has_label = has_label or answer.has_verdict_at(reading.label)
             if is_run:
-                record = replace(record, reasoning=metadata.get("reasoning", "none"))
+                record = replace(record, reasoning=reasoning)
             example_id = record.example_id
             earlier = part_labels.get(example_id)
             if labels and earlier and (merged := earlier.merge(labels)):

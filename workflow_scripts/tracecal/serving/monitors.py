@@ -172,11 +172,11 @@ class Monitors:
         batch = traffic.batch_of_answers(source.frame, self._fitted, self._error_rate, task)
         ids = source.frame["example_id"].to_list()
         if self._alarm_settings.by_question:
-            asked = source.frame.select(QUESTION, "group_id").rows()
-            keys = [
-                traffic.question_key(*question, request)
-                for question, request in zip(asked, requests, strict=True)
-            ]
+            questions = source.frame.select(QUESTION, "group_id").rows()
+            keys = tuple(
+                traffic.question_key(question, group, request)
+                for (question, group), request in zip(questions, requests, strict=True)
+            )
         keys_or_requests = [key or request for key, request in zip(keys, requests, strict=True)]
         counts = self._database.add_in_batches(ids, batch, keys_or_requests, choices)
         self._answer_counts += counts
