@@ -188,7 +188,7 @@ def _typed(label: str, command: str) -> list[str]:
 
 
 def estimator_table(estimators: pl.DataFrame, recommended: str | None) -> str:
-    """Format all estimators (rows of `recommendation.QUALITY`) in groups, at most 80 columns wide."""
+    """Format all estimators (rows of QUALITY) in groups, at most 80 columns wide."""
     lines = [
         f"{'':28}{'Brier score':>19}{'AUROC':>19}{'mean':>8}{'ECE':>6}",
         f"{'':28}{'':38}{'- right':>8}",
