@@ -159,13 +159,13 @@ def test_the_findings_are_those_of_the_analyses():
     assert [finding["sentence"] for finding in findings] == sentences
     topics = [finding["topic"] for finding in findings]
     assert "problem" not in topics
-    assert topics.index("guarantee") == 0 and {"run", "answers", "localisation"} <= {*topics}
+    assert topics.index("guarantee") == 0 and {"run", "answers", "comparison"} <= {*topics}
     assert {finding["table"] for finding in findings} <= {*PLAN.tables}
     improvements = analysis("improvements")
     compared = [finding for finding in findings if finding["outcome"]]
     assert {finding["outcome"] for finding in compared} <= {*OUTCOMES}
     for finding in compared:
-        keys = {key: finding[key] or None for key in ("task", "metric", "against")}
+        keys = {key: finding[key] or None for key in ("task", "metric", "estimator", "against")}
         alike = improvements.filter(
             *(pl.col(key).eq_missing(value) for key, value in keys.items())
         ).select(IMPROVEMENT)

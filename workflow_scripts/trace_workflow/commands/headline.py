@@ -6,7 +6,6 @@ python workflow_scripts headline [--configfile config/mine.yaml]
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from pathlib import Path
 from textwrap import wrap
 
@@ -67,13 +66,8 @@ def _score(rows: Findings, label: str) -> str:
 
 
 def _by_rival(rows: Findings) -> str:
-    ordered = sorted(rows, key=_rival)
-    groups = [f"{key}: {', '.join(map(_short, group))}" for key, group in groupby(ordered, _rival)]
-    return "; ".join(groups)
-
-
-def _rival(row: Mapping[str, str]) -> str:
-    return RIVALS[row["against"]]
+    members = {name: [row for row in rows if row["against"] == key] for key, name in RIVALS.items()}
+    return "; ".join(f"{name}: {', '.join(map(_short, m))}" for name, m in members.items() if m)
 
 
 def compared(rows: Findings, name: str) -> str:

@@ -82,16 +82,15 @@ def _where(row: Mapping, study: StudyResults) -> str:
 
 def find_unscored(study: StudyResults) -> list[Finding]:
     """How many answers go without an own score, which is compared on the others alone."""
-    own = {entry.id for entry in study.with_role("own")}
-    shares = study.scored_shares.items() if own else ()
+    own = {entry.id: entry.label for entry in study.with_role("own")}
     return [
         Finding(
             "unscored",
-            f"{study.labels[estimator]} has no value for {1 - share:.1%} of the answers of "
+            f"{own[estimator]} has no value for {1 - share:.1%} of the answers of "
             f"{study.models[model]} to {study.tasks[task]}, and is compared on the others.",
             MAIN,
         )
-        for (model, task, estimator), share in shares
+        for (model, task, estimator), share in (study.scored_shares if own else {}).items()
         if estimator in own
     ]
 
@@ -121,15 +120,9 @@ def find_guarantee(thresholds: pl.DataFrame, study: StudyResults) -> list[Findin
         is_default = row["ranked_by"] == MEAN_OF_THREE
         ranking = "" if is_default else f" by {study.labels[row['ranked_by']]}"
         rate = f"{100 * row['error_rate']:g}%"
-        if row["threshold"] is not None:
-            guarantee = (
-                f"Keep the surest {100 * row['coverage']:.0f}%{ranking}: at most {rate} of them "
-                f"are wrong ({terms})."
-            )
-        else:
-            guarantee = (
-                f"No threshold{ranking} guarantees at most {rate} wrong ({terms}): {row['reason']}."
-            )
+        kept = f"Keep the surest {100 * row['coverage']:.0f}%{ranking}: at most {rate} of them are"
+        none = f"No threshold{ranking} guarantees at most {rate} wrong ({terms}): {row['reason']}."
+        guarantee = none if row["threshold"] is None else f"{kept} wrong ({terms})."
         wrong = f"{study.models[row['model']]} is wrong on {100 * (1 - row['accuracy']):.0f}%"
         sentence = f"{wrong} of {study.tasks[row['task']]}. {guarantee}"
         findings.append(Finding("guarantee", sentence, "risk_coverage"))
@@ -168,17 +161,12 @@ def find_problems(study: StudyResults) -> list[Finding]:
             "text, in which a model that was trained on chats answers worse. Set `chat: false` if "
             "you mean that."
         )
-    for verdict in ("right", "wrong"):
-        tasks = [
-            study.tasks[row["task"]]
-            for row in accuracies
-            if row["correct"] == (row["n"] if verdict == "right" else 0)
-        ]
-        if tasks:
-            harder = "harder" if verdict == "right" else "easier"
+    for verdict, advice in (("right", "harder"), ("wrong", "easier")):
+        same = [row for row in accuracies if row["correct"] == row["n"] * (verdict == "right")]
+        if tasks := [study.tasks[row["task"]] for row in same]:
             sentences.append(
                 f"All answers of {model} on {join_names(tasks)} are {verdict}: nothing can be "
-                f"compared; ask {harder} questions."
+                f"compared; ask {advice} questions."
             )
     if few := [text for row in accuracies if (text := _too_few_labels(row, study))]:
         sentences.append(
@@ -202,15 +190,11 @@ def _too_few_labels(row: Mapping, study: StudyResults) -> str | None:
 
 def find_answers(study: StudyResults) -> list[Finding]:
     """How many answers are correct, whether some are missing, and whether labels are few."""
-    accuracies, findings = study.accuracies, []
-    if accuracies:
-        model = study.models[study.studies["main"]["model"]]
-        counts = [
-            f"{row['correct']} of {row['n']} on {study.tasks[row['task']]}" for row in accuracies
-        ]
-        sentence = f"{model} answers correctly: {join_names(counts)}."
-        findings.append(Finding("answers", sentence, MAIN))
-    findings += [Finding("missing", note, MAIN) for note in missing_answers(accuracies, study)]
+    rows, model = study.accuracies, study.models[study.studies["main"]["model"]]
+    counts = [f"{row['correct']} of {row['n']} on {study.tasks[row['task']]}" for row in rows]
+    sentences = [f"{model} answers correctly: {join_names(counts)}."] if counts else []
+    findings = [Finding("answers", sentence, MAIN) for sentence in sentences]
+    findings += [Finding("missing", note, MAIN) for note in missing_answers(rows, study)]
     return findings + _find_few_labels(study)
 
 
