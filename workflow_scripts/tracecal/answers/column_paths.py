@@ -11,8 +11,8 @@ from typing import Any
 
 from tracecal.answers.facts import SENT
 from tracecal.answers.formats.columns import LOGPROBS, PROBABILITIES, TEXTS
-from tracecal.answers.formats.logprobs import read_logprobs
 from tracecal.answers.formats.registry import FORMATS, recognise
+from tracecal.answers.step import read_logprobs
 from tracecal.errors import WrongRow, some_of
 
 MOST_OBJECTS = 1000  # to search in a row

@@ -15,11 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tracecal.answers.formats.format import Row
-from tracecal.answers.option_share import PREFIX, option_share
 from tracecal.answers.raw_answer import RawAnswer
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import without_blanks
-from tracecal.answers.step import Step
+from tracecal.answers.step import PREFIX, Step, option_share
 from tracecal.answers.verdict import WORDS
 from tracecal.errors import WrongRow
 

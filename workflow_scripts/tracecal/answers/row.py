@@ -29,12 +29,12 @@ from tracecal.answers.formats import columns
 from tracecal.answers.formats.format import Format, Row
 from tracecal.answers.formats.layout import Layout
 from tracecal.answers.formats.registry import FORMATS, recognise
-from tracecal.answers.option_share import options_path
 from tracecal.answers.parts.labels import PartLabels, split_part_labels
 from tracecal.answers.raw_answer import Known
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record
 from tracecal.answers.row_file import require_json
+from tracecal.answers.step import options_path
 from tracecal.answers.trace import make_record
 from tracecal.answers.verdict import agreed_verdict, is_unsure
 from tracecal.errors import FailedRequest, WrongRow

@@ -12,9 +12,8 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from tracecal.answers.formats.format import Format, Row
-from tracecal.answers.formats.logprobs import read_logprobs
 from tracecal.answers.raw_answer import Known, RawAnswer, StopToken, infer_stop_token
-from tracecal.answers.step import SLACK, Step, is_same_logprob, token_key
+from tracecal.answers.step import SLACK, Step, is_same_logprob, read_logprobs, token_key
 from tracecal.errors import WrongRow
 
 Floats = list[float | None]

@@ -18,13 +18,17 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.alias_generators import to_camel
 
-from tracecal.answers.formats.format import Row, Tree, wrong_field
-from tracecal.answers.formats.logprobs import read_logprobs
-from tracecal.answers.formats.marks import recogniser, value_below
+from tracecal.answers.formats.format import Row, Tree, recogniser, value_below, wrong_field
 from tracecal.answers.formats.stream import Stream
 from tracecal.answers.raw_answer import RawAnswer, infer_stop_token
 from tracecal.answers.reasoning import Content, counts_reasoning, split_content
-from tracecal.answers.step import Step, require_id_per_step, step_token_ids, token_key
+from tracecal.answers.step import (
+    Step,
+    read_logprobs,
+    require_id_per_step,
+    step_token_ids,
+    token_key,
+)
 from tracecal.errors import WrongRow
 
 TYPES: dict[str, Any] = {

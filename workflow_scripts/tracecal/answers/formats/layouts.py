@@ -13,11 +13,18 @@ from pydantic import BeforeValidator
 
 from tracecal.answers.formats.format import Row
 from tracecal.answers.formats.layout import Layout, TokenList
-from tracecal.answers.formats.logprobs import Token, read_step, read_steps, require_texts
 from tracecal.answers.formats.stream import Stream, has_no_id
 from tracecal.answers.raw_answer import Known, RawAnswer, infer_stop_token
 from tracecal.answers.reasoning import split_content
-from tracecal.answers.step import Step, step_token_ids, token_key
+from tracecal.answers.step import (
+    Step,
+    Token,
+    read_step,
+    read_steps,
+    require_texts,
+    step_token_ids,
+    token_key,
+)
 from tracecal.errors import WrongRow
 
 # A text; anything else is none.

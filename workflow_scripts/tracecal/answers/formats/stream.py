@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from tracecal.answers.formats.format import Row
-from tracecal.answers.formats.marks import recogniser, value_below
+from tracecal.answers.formats.format import Row, recogniser, value_below
 from tracecal.answers.raw_answer import is_finish
 
 STATED_IDS = ("custom_id", "example_id", "id", "doc_id")  # of rows that users write
