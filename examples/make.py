@@ -25,8 +25,8 @@ from trace_workflow.config.tasks import TaskSpec
 from trace_workflow.models.prompts import messages
 from tracecal.answers.answers import read_file
 from tracecal.answers.reading import Reading
+from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.fitting import fit_calibrator
-from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.training_set import make_training_set
 from tracecal.capture.model import load_model, load_tokenizer
 from tracecal.io.input_files import read_yaml

@@ -25,9 +25,9 @@ from tracecal.calibration.metrics import all_metrics
 from tracecal.calibration.predictions import calibrate_all, pick_baselines, with_picked
 from tracecal.calibration.ranking import single_auroc
 from tracecal.calibration.resampling import RESAMPLED_METRICS, resample_metrics
+from tracecal.calibration.settings import FitSettings
 from tracecal.calibration.splits import make_splits
 from tracecal.calibrator.recommendation import measure_quality
-from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.training_set import TrainingSet
 from tracecal.estimators.estimator import PICKED, TRACE_PLUS
 from tracecal.labelling.agree import measure_agreement

@@ -35,8 +35,8 @@ from benchmarks import (
     timing,
 )
 from simulations.guarantees import POPULATIONS
+from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.recommendation import choose_default
-from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.training_set import make_training_set
 from tracecal.errors import InputError
 from tracecal.estimators.registry import ON_LOGARITHMS

@@ -4,10 +4,10 @@ import numpy as np
 import polars as pl
 
 from tracecal.answers.record import Record, as_frame
+from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.fitting import fit_calibrator
 from tracecal.calibrator.predictor import make_predictor
 from tracecal.calibrator.schema import CalibratorFile
-from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.training_set import make_training_set
 
 

@@ -13,11 +13,11 @@ from tracecal.calibration.fits import probabilities
 from tracecal.calibration.forecast import POWER, format_count, questions_needed
 from tracecal.calibration.guarantees.error_rate import find_thresholds
 from tracecal.calibration.guarantees.fixed_score import AMOUNTS, fit_fixed_score
+from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator import population
 from tracecal.calibrator.catalogue import FIXED_SCORE, MEAN_OF_THREE, SURPRISAL_RIDGE
 from tracecal.calibrator.predictor import make_predictor
 from tracecal.calibrator.ranking import choose_ranking
-from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.training_set import make_training_set
 from tracecal.errors import InputError
 from tracecal.estimators.trace_inputs import compute_inputs

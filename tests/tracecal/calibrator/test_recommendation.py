@@ -6,12 +6,12 @@ import pytest
 
 import tracecal
 from support.labelled_answers import answers, fitted_file
+from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.recommendation import (
     choose_default,
     describe_labels,
     describe_log,
 )
-from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.training_set import make_training_set
 
 SETTINGS = FitSettings(splits={"count": 2}, bootstrap={"resamples": 50})

@@ -24,6 +24,7 @@ from support.running import REPOSITORY
 from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.table import Column, Table
 from tracecal.answers.reading import Reading
+from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator import recommendation
 from tracecal.calibrator.catalogue import LABELS
 from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
@@ -32,7 +33,6 @@ from tracecal.calibrator.next_commands import next_commands
 from tracecal.calibrator.predictor import load_predictor
 from tracecal.calibrator.recommendation import measure_quality
 from tracecal.calibrator.schema import CalibrationData, ErrorRateControl
-from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.training_set import make_training_set
 from tracecal.cli import command as command_module
 from tracecal.cli.main import COMMANDS, main

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 from support.labelled_answers import answers, predictor_of, stored
-from tracecal.calibrator.settings import FitSettings
+from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.training_set import make_training_set
 from tracecal.cli.main import main
 from tracecal.errors import InputError

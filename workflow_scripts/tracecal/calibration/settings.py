@@ -1,18 +1,21 @@
-"""Settings of calibration, its evaluation and its guarantees.
+"""Settings of calibration, its evaluation and its guarantees: the configuration's keys.
 
 Each start of a command reads this file: it loads little.
 """
 
-from collections.abc import Mapping
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PositiveInt, field_validator
 
 from tracecal.errors import InputError
-from tracecal.io.settings import Strict
+from tracecal.io.input_files import read_yaml
+from tracecal.io.settings import Strict, parse
 
 # What was drawn at random to be labelled, which each guarantee counts once.
 Unit = Literal["questions", "answers"]
+SEED = 2026
 
 
 class Splits(Strict):
@@ -75,3 +78,32 @@ class Bootstrap(Strict):
         1000, le=1_000_000, description="resamples of each task's groups of examples"
     )
     level: float = Field(0.95, gt=0, lt=1, description="share of the resamples in an interval")
+
+
+class FitSettings(Strict):
+    """How a calibrator is fitted; the keys are the configuration's own."""
+
+    seed: int = Field(default=SEED, description="of splits, resamples and draws")
+    splits: Splits = Splits()
+    calibration: Calibration = Calibration()
+    risk_control: RiskControl = RiskControl()
+    bootstrap: Bootstrap = Bootstrap()
+
+    def with_targets(self, error_rates: Sequence[float]) -> Self:
+        """The settings with these target error rates, where they are given."""
+        for rate in error_rates:
+            require_shares({"--error-rate": rate})
+        if not error_rates:
+            return self
+        rates = {"error_rates": tuple(sorted({*error_rates}))}
+        control = self.risk_control.model_copy(update=rates)
+        return self.model_copy(update={"risk_control": control})
+
+
+def read_fit_settings(config: str | Path | Mapping[str, Any] | None) -> FitSettings:
+    """Read the settings of a file or a mapping, by default all defaults; raises `InputError`."""
+    if config is None:
+        return FitSettings()
+    if isinstance(config, str | Path):
+        return parse(FitSettings, read_yaml(config) or {}, str(config))
+    return parse(FitSettings, config, "config")

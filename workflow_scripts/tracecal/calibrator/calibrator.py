@@ -18,7 +18,7 @@ from tracecal.answers.facts import value_at
 from tracecal.answers.parts.parts import Parts, read_parts
 from tracecal.answers.reading import Reading
 from tracecal.calibration.part_answers import labelled_parts, part_answers
-from tracecal.calibration.settings import Unit, require_shares
+from tracecal.calibration.settings import FitSettings, Unit, read_fit_settings, require_shares
 from tracecal.calibrator.card import Card
 from tracecal.calibrator.confidence import Confidence, read_response, score_answer, score_record
 from tracecal.calibrator.fitting import fit_calibrator
@@ -29,7 +29,6 @@ from tracecal.calibrator.predictor import Predictor, make_predictor, target_of
 from tracecal.calibrator.report import Report, make_report
 from tracecal.calibrator.schema import CalibrationData, CalibratorFile
 from tracecal.calibrator.scoring import score_answers, warn_of_missing
-from tracecal.calibrator.settings import FitSettings, read_fit_settings
 from tracecal.calibrator.trace_kinds import describe_run_on, reading_for, require_parts
 from tracecal.calibrator.training_set import TrainingSet, make_training_set
 from tracecal.errors import InputError

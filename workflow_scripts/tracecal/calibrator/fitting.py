@@ -4,6 +4,7 @@ import polars as pl
 
 from tracecal.answers.parts.parts import Parts
 from tracecal.calibration.estimator_fits import EstimatorFits
+from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.calibration_data import describe_answers
 from tracecal.calibrator.guarantee import AnswerColumn, find_guarantees
 from tracecal.calibrator.population import with_forecasts
@@ -15,7 +16,6 @@ from tracecal.calibrator.schema import (
     HeldOut,
 )
 from tracecal.calibrator.scoring import UNDEFINED
-from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.trace_kinds import describe_other_kinds
 from tracecal.calibrator.training_set import TrainingFits, TrainingSet
 from tracecal.io.log import LOGGER

@@ -16,6 +16,7 @@ from tracecal.calibration.guarantees.error_rate import ErrorRateTest
 from tracecal.calibration.guarantees.parts import RankedParts
 from tracecal.calibration.guarantees.ranked_answers import RankedAnswers
 from tracecal.calibration.guarantees.recall import keep_both, right_answers_needed
+from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.catalogue import describe_dependence
 from tracecal.calibrator.ranking import Ranking, choose_ranking, rank_answers
 from tracecal.calibrator.schema import (
@@ -27,7 +28,6 @@ from tracecal.calibrator.schema import (
     RecallThreshold,
     Reference,
 )
-from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.training_set import TrainingSet
 from tracecal.errors import InputError
 from tracecal.estimators.registry import LOG_RIDGE_ALSO

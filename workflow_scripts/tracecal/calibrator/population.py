@@ -17,13 +17,13 @@ from tracecal.calibration.forecast import (
 )
 from tracecal.calibration.guarantees.parts import PARTS_NEED
 from tracecal.calibration.populations import LabelledPopulation, normal_scores
+from tracecal.calibration.settings import SEED
 from tracecal.calibrator.schema import (
     CalibratedEstimator,
     ErrorRateControl,
     ErrorRateThreshold,
     HeldOut,
 )
-from tracecal.calibrator.settings import SEED
 from tracecal.errors import InputError, require_threads
 
 DRAWS = 25  # of each number of labels, for each error rate that a calibrator does not guarantee

@@ -17,8 +17,8 @@ from tracecal.calibration.estimator_fits import EstimatorFits
 from tracecal.calibration.probability_metrics import bin_index, weighted_brier
 from tracecal.calibration.ranking import auroc_within
 from tracecal.calibration.resampling import draw_counts, interval
+from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.catalogue import LABELS, LOG_RIDGE, MEAN_OF_THREE, SURPRISAL_RIDGE
-from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.training_set import MIN_CHOOSING, TrainingFits, TrainingSet
 from tracecal.estimators.registry import LOG_RIDGE_ALSO
 from tracecal.estimators.trace_inputs import ENTROPY_INPUTS

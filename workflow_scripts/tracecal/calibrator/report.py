@@ -13,6 +13,7 @@ from typing import Any, Self
 import polars as pl
 
 from tracecal.answers.reading import Reading
+from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.catalogue import LABELS, describe_dependence
 from tracecal.calibrator.decision import (
     decided_rate,
@@ -50,7 +51,6 @@ from tracecal.calibrator.report_pictures import (
     up,
 )
 from tracecal.calibrator.schema import CalibratorFile, ErrorRateControl
-from tracecal.calibrator.settings import FitSettings
 from tracecal.calibrator.training_set import TrainingSet
 from tracecal.estimators.registry import LOG_RIDGE_ALSO
 from tracecal.io.files import write_text

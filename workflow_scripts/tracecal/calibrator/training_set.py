@@ -20,9 +20,8 @@ from tracecal.calibration.groups import fingerprints, group_answers, with_unlabe
 from tracecal.calibration.guarantees.sides import MIN_FITTED, place_answers
 from tracecal.calibration.pooled import by_part, part_codes
 from tracecal.calibration.predictions import calibrate_all
-from tracecal.calibration.settings import Unit
+from tracecal.calibration.settings import FitSettings, Unit
 from tracecal.calibrator.catalogue import MIN_LABELS, choose_inputs
-from tracecal.calibrator.settings import FitSettings
 from tracecal.errors import InputError
 from tracecal.estimators.estimator import OwnFit
 from tracecal.estimators.registry import OF_FILES

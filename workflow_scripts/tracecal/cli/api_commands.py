@@ -1,7 +1,7 @@
 """The commands that call a function of the API and print or save what it returns.
 
-`pick`, `agree` and `plan` are about labels, `check` about a guarantee; `explore` makes a page, and
-`replay` traces answers.
+`pick`, `agree` and `plan` are about labels, `check` and `watch` about a guarantee in operation,
+`card` about a calibrator's file; `explore` makes a page, and `replay` traces answers.
 """
 
 from typing import Any
@@ -9,9 +9,13 @@ from typing import Any
 import typer
 
 import tracecal
+from tracecal.answers.reading import Reading
 from tracecal.cli.command import command, require_installed
 from tracecal.cli.options import reading_options
 from tracecal.io.log import LOGGER, printable
+from tracecal.serving.monitoring.settings import MonitorSettings
+
+ALARM = 3  # status after an alarm
 
 
 @command(
@@ -113,3 +117,76 @@ def check(*, answers: str, output: str | None = None, **options: Any) -> None:
     print(printable(f"{result}"))
     if result.exit_code:
         raise typer.Exit(result.exit_code)
+
+
+@command(
+    "know what a calibrator was fitted on, and what it guarantees",
+    "tracecal card C.json --output card.html",
+    arguments=["calibrator"],
+    endings={"output": (".html",)},
+)
+def card(
+    *,
+    calibrator: str,
+    check: bool = False,
+    output: str | None = None,
+) -> None:
+    """Say in plain words what a calibrator's file holds.
+
+    What it was fitted on, what it guarantees, and what it must not be used for. --check ends with
+    1 where the file is no calibrator, or was changed.
+
+    Parameters
+    ----------
+    calibrator : path
+        A calibrator's JSON file.
+    check : bool
+        Only say whether it fits the schema and its checksum.
+    output : path, optional
+        The card as a page, .html.
+    """
+    from tracecal.calibrator.card import verify
+
+    if check:
+        print(printable(verify(calibrator)))
+        return
+    text = tracecal.Calibrator.load(calibrator).card()
+    if output:
+        text.save(output)
+        LOGGER.info("open %s in a browser", output)
+    print(printable(f"{text}"))
+
+
+@command(
+    "know when traffic is no longer like the calibration's",
+    "tracecal watch --answers log.jsonl --calibrator C.json --state state.db",
+    options_of="Monitors",
+    texts_of=["Monitors.watch", "Monitors.judge"],
+    usual=["labels", "error_rate"],
+    panels={"False alarms": tuple(MonitorSettings.model_fields)},
+    models={"reading": reading_options(defaults={"wrong_rows": "skip"})},
+)
+def watch(
+    *,
+    answers: str,
+    calibrator: str,
+    state: str,
+    reading: Reading,
+    labels: str | None = None,
+    task: str | None = None,
+    **options: Any,
+) -> None:
+    """Say when traffic is no longer like the calibration's.
+
+    You may look after every answer; with the same state the next call goes on where this one
+    ended. Alarms hold for answers that are independent of one another: where neighbours are alike,
+    use --one-per or --block. Rows that cannot be read are left out. It ends with 3 after an alarm,
+    and says what changed where.
+    """
+    with tracecal.Monitors(calibrator, state, **options) as monitors:
+        monitors.watch(answers, task=task, reading=reading)
+        if labels:
+            monitors.judge(labels, reading=reading)
+        print(printable(monitors.summary()))
+        if monitors.alarms:
+            raise typer.Exit(ALARM)

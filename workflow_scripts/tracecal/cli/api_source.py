@@ -23,7 +23,7 @@ from tracecal.io.settings import Strict
 # Bars are drawn for programs, and a command line has no object to pass.
 NOT_OPTIONS = {"self", "progress", "record_file"}
 # Modules of the models whose fields are options.
-LIGHT = ("tracecal.answers.reading", "tracecal.calibrator.settings")
+LIGHT = ("tracecal.answers.reading", "tracecal.calibration.settings")
 HEADING = re.compile(r"^(\w+)\n-{3,}$", re.MULTILINE)
 ENTRY = re.compile(r"^\*{0,2}(\w+(?:, \*{0,2}\w+)*)(?: :.*)?$")
 

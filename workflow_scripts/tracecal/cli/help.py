@@ -42,7 +42,7 @@ def settings() -> None:
 
     They are those of a run's configuration: 'splits.count' is the key 'count' below 'splits'.
     """
-    from tracecal.calibrator.settings import FitSettings
+    from tracecal.calibration.settings import FitSettings
 
     for key, default, description in keys_of(FitSettings):
         print(f"{key}: {default}", *textwrap.wrap(description, 92), sep="\n    ")

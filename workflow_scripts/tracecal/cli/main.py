@@ -13,15 +13,13 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import tracecal
-from tracecal.cli.api_commands import agree, check, explore, pick, plan, replay
+from tracecal.cli.api_commands import agree, card, check, explore, pick, plan, replay, watch
 from tracecal.cli.calibrate import calibrate
-from tracecal.cli.card import card
 from tracecal.cli.command import Command
 from tracecal.cli.help import reading, settings
 from tracecal.cli.label import label
 from tracecal.cli.score import score
 from tracecal.cli.serve import serve
-from tracecal.cli.watch import watch
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER, Printable
 

@@ -17,11 +17,11 @@ from tracecal.answers.answers import Answers, Source, answers_in, name_of
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.reading import Reading
 from tracecal.calibration.part_answers import part_answers
+from tracecal.calibration.settings import SEED
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in, parts_in
 from tracecal.calibrator.predictor import Predictor
 from tracecal.calibrator.schema import CalibrationData
 from tracecal.calibrator.scoring import score_answers
-from tracecal.calibrator.settings import SEED
 from tracecal.errors import InputError
 from tracecal.estimators.estimator import entries
 from tracecal.estimators.registry import OF_FILES

@@ -9,7 +9,7 @@ import polars as pl
 from tracecal.answers.answers import Source, answers_in
 from tracecal.answers.reading import Reading
 from tracecal.calibration import resampling
-from tracecal.calibrator.settings import SEED
+from tracecal.calibration.settings import SEED
 from tracecal.errors import InputError
 
 RESAMPLES, CONFIDENCE_LEVEL = 1000, 0.95

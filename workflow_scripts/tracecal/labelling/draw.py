@@ -16,8 +16,7 @@ import polars as pl
 from tracecal.answers.answers import TRACES_READING, Source, answers_in, frame_of
 from tracecal.answers.reading import Reading
 from tracecal.calibration.groups import group_answers
-from tracecal.calibration.settings import Unit
-from tracecal.calibrator.settings import SEED
+from tracecal.calibration.settings import SEED, Unit
 from tracecal.errors import InputError
 from tracecal.io.files import write_text
 from tracecal.io.log import LOGGER

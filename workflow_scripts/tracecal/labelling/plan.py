@@ -22,9 +22,9 @@ from tracecal.calibration.forecast import (
     questions_needed,
 )
 from tracecal.calibration.populations import BinormalPopulation, Population
+from tracecal.calibration.settings import SEED
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in
 from tracecal.calibrator.population import labelled_population
-from tracecal.calibrator.settings import SEED
 from tracecal.errors import InputError
 from tracecal.pages.page import render_page
 

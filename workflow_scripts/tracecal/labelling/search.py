@@ -20,9 +20,8 @@ from tracecal.answers.answers import Source
 from tracecal.answers.reading import Reading
 from tracecal.calibration.bets import significance_level
 from tracecal.calibration.groups import group_answers
-from tracecal.calibration.settings import require_shares
+from tracecal.calibration.settings import SEED, require_shares
 from tracecal.calibrator.calibrator import Calibrator
-from tracecal.calibrator.settings import SEED
 from tracecal.errors import InputError
 from tracecal.explorer.page_answers import PageAnswers, load_page_answers
 from tracecal.io.digests import hash_of
