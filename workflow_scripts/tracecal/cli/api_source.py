@@ -49,9 +49,9 @@ def api_parameters(name: str) -> Iterator[Parameter]:
     texts = read_docstring(ast.get_docstring(documented)).parameters
     if isinstance(documented, ast.ClassDef):
         documented = _member(documented.body, "__init__")
-    given = documented.args
-    arguments = [*given.posonlyargs, *given.args, *given.kwonlyargs]
-    defaults = [*given.defaults, *given.kw_defaults]
+    signature = documented.args
+    arguments = [*signature.posonlyargs, *signature.args, *signature.kwonlyargs]
+    defaults = [*signature.defaults, *signature.kw_defaults]
     defaults = [None] * (len(arguments) - len(defaults)) + defaults
     for argument, default in zip(arguments, defaults, strict=True):
         if argument.arg not in NOT_OPTIONS:
@@ -64,10 +64,10 @@ def api_source(name: str) -> tuple[Any, "Names"]:
     """The source of a name of the API, read and not run: what it imports is slow to load."""
     first, *members = name.split(".")
     module = f"tracecal.{tracecal.MODULES[first]}"
-    found = _member(_module(module).body, first)
+    definition = _member(_module(module).body, first)
     for member in members:
-        found = _member(found.body, member)
-    return found, Names(module)
+        definition = _member(definition.body, member)
+    return definition, Names(module)
 
 
 @cache

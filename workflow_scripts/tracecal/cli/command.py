@@ -68,11 +68,11 @@ class ListTyperCommand(TyperCommand):
         argument = next((p for p in self.params if isinstance(p, TyperArgument)), None)
         flag = f"--{argument.name}" if argument else ""
         values, rest = [], [*args]
-        for place, arg in reversed([*enumerate(args)]):
+        for index, arg in reversed([*enumerate(args)]):
             option, equals, value = arg.partition("=")
-            if option == flag and (equals or place + 1 < len(rest)):
-                values.append(value if equals else rest.pop(place + 1))
-                del rest[place]
+            if option == flag and (equals or index + 1 < len(rest)):
+                values.append(value if equals else rest.pop(index + 1))
+                del rest[index]
         if len(values) > 1:
             raise typer.BadParameter(
                 f"{flag} is given {len(values)} times, and takes one value.", ctx
@@ -219,9 +219,9 @@ class Command:
 
     def _panel(self, parameter: Parameter) -> str:
         """The group of an option in the help."""
-        named = (panel for panel, names in self.panels.items() if parameter.name in names)
+        panels = (panel for panel, names in self.panels.items() if parameter.name in names)
         is_usual = parameter.default is inspect.Parameter.empty or parameter.name in self.usual
-        return next(named, USUALLY if is_usual else MORE)
+        return next(panels, USUALLY if is_usual else MORE)
 
 
 def _order(parameter: inspect.Parameter) -> int:

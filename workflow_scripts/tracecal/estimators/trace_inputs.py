@@ -72,10 +72,10 @@ def _with_others(
     answers: pl.DataFrame, frame: pl.DataFrame, names: Sequence[str], custom: Custom
 ) -> pl.DataFrame:
     """Add `example_id`, own columns and scores of custom estimators to the inputs of traces."""
-    own = [
+    user_columns = [
         own_column(name.removeprefix(ALSO)).alias(name) for name in names if name.startswith(ALSO)
     ]
-    frame = answers.select("example_id", *own).hstack(frame)
+    frame = answers.select("example_id", *user_columns).hstack(frame)
     requested = {name: score for name, score in custom.items() if f"scores.{name}" in names}
     if requested:
         rows = answers.select(TRACE_COLUMNS).hstack(answer_features(answers).select(*FEATURES))
@@ -173,7 +173,7 @@ def bounded_inputs(
     if entropy is None or (low is None and high is None):
         x = trace_inputs(names, surprisal, None if entropy is None else entropy[None])
         return np.repeat(x, 3, axis=0)
-    low, known = entropy if low is None else low, high is not None
+    low, is_bounded = entropy if low is None else low, high is not None
     high = entropy if high is None else high
     half = entropy.shape[1] // 2
     # A slope is steepest where the entropies before the middle are at one bound and those after it
@@ -182,6 +182,6 @@ def bounded_inputs(
     rising = np.concatenate([low[:, :half], high[:, half:]], axis=1)
     x = trace_inputs(names, surprisal, np.stack([entropy, low, high, falling, rising]))
     ends = np.where([name in SLOPES for name in names], x[3:], x[1:3])
-    if known:
+    if is_bounded:
         ends[..., [name in UNBOUNDED for name in names]] = np.nan
     return np.concatenate([x[:1], ends.min(0)[None], ends.max(0)[None]])

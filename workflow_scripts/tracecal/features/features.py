@@ -163,8 +163,8 @@ def trace_inputs(
         if values is None:
             table = np.full(shape, np.nan)
         elif kernel is statistics:
-            for place, values in enumerate(kernel(flat).T):
-                tables[STATISTICS[place]] = values.reshape(shape)
+            for index, values in enumerate(kernel(flat).T):
+                tables[STATISTICS[index]] = values.reshape(shape)
             return tables[name]
         else:
             table = kernel(values) if column == "surprisal" else kernel(values).reshape(shape)
@@ -172,9 +172,9 @@ def trace_inputs(
         return table
 
     x = np.empty((*shape, len(names)))
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         function, arguments = INPUTS[name]
-        x[..., place] = function(*map(measure, arguments))
+        x[..., index] = function(*map(measure, arguments))
     x[~np.isfinite(x)] = np.nan
     return x
 

@@ -83,23 +83,23 @@ def describe_change(name: str, watched: Batch, reference: Reference, begin: int,
     if name == "unknown":
         shares = (percent(np.isnan(part.probability).mean()) for part in (before, since))
         facts.append("{} without confidence, {} since".format(*shares))
-    kept = [part.keep[~np.isnan(part.keep)] for part in (before, since)]
-    if all(map(len, kept)):
-        facts.append("{} kept, {} since".format(*(percent(part.mean()) for part in kept)))
+    decisions = [part.keep[~np.isnan(part.keep)] for part in (before, since)]
+    if all(map(len, decisions)):
+        facts.append("{} kept, {} since".format(*(percent(part.mean()) for part in decisions)))
     return "; ".join(facts)
 
 
 def _mean(values: np.ndarray) -> str:
-    known = values[~np.isnan(values)]
-    return f"{known.mean():.3g}" if len(known) else "none"
+    finite = values[~np.isnan(values)]
+    return f"{finite.mean():.3g}" if len(finite) else "none"
 
 
 def describe_place(example_id: str, file: WatchedFile | None) -> str:
     """The file and the id of an answer, with the dates of the file where its rows have times."""
     if file is None or example_id not in file.ids:
         return f"answer {example_id!r}, watched in an earlier call"
-    place = f"{file.name}, answer {example_id!r}"
+    position = f"{file.name}, answer {example_id!r}"
     when = pl.from_epoch(file.created.cast(pl.Int64)).dt.strftime("%Y-%m-%d %H:%M")
-    if (given := when[[*file.ids].index(example_id)]) is None:
-        return place
-    return f"{place} of {given} UTC; the file is from {when.min()} to {when.max()}"
+    if (date := when[[*file.ids].index(example_id)]) is None:
+        return position
+    return f"{position} of {date} UTC; the file is from {when.min()} to {when.max()}"
