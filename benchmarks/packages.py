@@ -223,7 +223,11 @@ def _template() -> pl.DataFrame:
 
 
 def measure_populations() -> pl.DataFrame:
-    """As `measure_real`; of unequal groups also with one random answer of each group."""
+    """As `measure_real`; of unequal groups also with one random answer of each group.
+
+    What tracecal keeps, and what packages keep from one answer of each group, counts each group
+    once, as their statements do; what packages keep from all answers counts answers.
+    """
     rows = []
     for kind, names in HOSTILE.items():
         for seed, name in enumerate(names):
@@ -232,6 +236,7 @@ def measure_populations() -> pl.DataFrame:
             new, truth = simulation.draw(np.random.default_rng([seed, 0]), REFERENCE)
             new = AnswerSet(name, kind, new).with_inputs
             values = truth["confidence"].to_numpy()
+            group_share = 1 / truth.select(pl.len().over("group")).to_series()
             for n in LABELS:
                 for draw in range(SIMULATED):
                     rng = np.random.default_rng([seed, n, draw])
@@ -249,9 +254,10 @@ def measure_populations() -> pl.DataFrame:
                         for package, find in PACKAGES.items():
                             masks[package + way] = values >= find(*labels, rate)
                     for package, mask in masks.items():
-                        risk = truth["risk"].filter(mask).mean()
-                        failed = risk is not None and risk > rate
-                        rows.append((kind, name, n, draw, package, mask.mean(), failed))
+                        counts_groups = package == TRACECAL or package.endswith(ONE_EACH)
+                        weight = mask * (group_share.to_numpy() if counts_groups else 1)
+                        failed = weight.any() and np.average(truth["risk"], weights=weight) > rate
+                        rows.append((kind, name, n, draw, package, mask.mean(), bool(failed)))
     columns = ["kind", "set", "labels", "draw", "package", "kept", "broken"]
     return pl.DataFrame(rows, schema=columns, orient="row")
 
