@@ -146,7 +146,9 @@ def test_tracecal_is_compared_as_its_commands_keep():
     assert masks[1].any()
 
 
-def test_tracecal_is_broken_by_question_no_more_often_than_stated_where_large_groups_are_worse(monkeypatch):
+def test_tracecal_is_broken_by_question_no_more_often_than_stated_where_large_groups_are_worse(
+    monkeypatch,
+):
     kind = {packages.UNEQUAL: packages.HOSTILE[packages.UNEQUAL]}
     small = {"HOSTILE": kind, "LABELS": (300,), "SIMULATED": 20, "REFERENCE": 500, "PACKAGES": {}}
     for name, value in small.items():

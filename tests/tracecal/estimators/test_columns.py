@@ -6,7 +6,7 @@ import polars as pl
 
 from tracecal.answers.reading import Reading
 from tracecal.answers.task_answers import answers_to
-from tracecal.estimators.columns import SCORES, answers
+from tracecal.estimators.families import FAMILIES
 from tracecal.estimators.scores import family_scores
 from tracecal.io.digests import digest
 from tracecal.io.files import write_parquet
@@ -25,7 +25,10 @@ def read(tmp_path, judge):
     reading = Reading(also={"judge": "scores.judge"}, wrong_rows="skip")
     _, questions = answers_to(str(task), str(path), digest(path), reading)
     write_parquet(questions, tmp_path / "questions.parquet")
-    return family_scores(answers(str(tmp_path / "questions.parquet")), SCORES, ["judge"])
+    columns = FAMILIES["columns"]
+    return family_scores(
+        columns.answers(str(tmp_path / "questions.parquet")), columns.SCORES, ["judge"]
+    )
 
 
 def test_verdicts_and_numbers_are_scores_and_null_where_there_are_none(tmp_path):

@@ -6,6 +6,7 @@ import polars as pl
 
 from tracecal.errors import InputError
 from tracecal.estimators.custom import custom_scores
+from tracecal.estimators.families import ComputedScores
 from tracecal.estimators.trace_inputs import (
     FAILURES,
     TRACE_COLUMNS,
@@ -17,17 +18,7 @@ from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_parquet
 from tracecal.io.traces import read_traces
 
-
-class ComputedScores(dict[str, pl.Expr]):
-    """Scores that `answers` has computed: each is the column of its name."""
-
-    def __missing__(self, name: str) -> pl.Expr:
-        return pl.col(name)
-
-
 SCORES = ComputedScores()
-
-
 # Two answers, to try expressions on.
 TRIAL = pl.DataFrame(
     {

@@ -11,7 +11,8 @@ softmax(b). P(True) (Kadavath et al. 2022) is the probability that a model gives
 true, undefined where it gives none to either option; verbalised confidence (Tian et al. 2023) is
 the number that it states, if any. Supervised estimators were trained on separate labelled rows and
 give a probability: the internal-state probe (Ji et al. 2024) before a token is generated, LARS
-(Yaldiz et al. 2025) from the text and token probabilities of an answer.
+(Yaldiz et al. 2025) from the text and token probabilities of an answer. Columns are numbers of the
+user's own, which files of answers hold beside the trace.
 """
 
 from collections.abc import Callable
@@ -19,7 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
+from tracecal.answers.record import ALSO
 from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_parquet
 from tracecal.io.traces import read_arrow
@@ -29,6 +32,13 @@ SHARES = BEAMS.list.eval((pl.element() - pl.element().max()).exp()).list.eval(
     pl.element() / pl.element().sum()
 )
 P_A, P_B = pl.col("p_a"), pl.col("p_b")
+
+
+class ComputedScores(dict[str, pl.Expr]):
+    """Scores that `answers` has read or computed: each is the column of its name."""
+
+    def __missing__(self, name: str) -> pl.Expr:
+        return pl.col(name)
 
 
 class FamilyScores(NamedTuple):
@@ -68,6 +78,13 @@ def read_predictions(learned: str, task: str, slug: str) -> pl.DataFrame:
     return evaluated(probabilities.filter(task=slug).drop("task"), task)
 
 
+def read_columns(task: str) -> pl.DataFrame:
+    """The user's own columns of answers (study.columns), by name, from the file of the rows."""
+    rows = read_parquet(task, needed=["example_id", "role"]).filter(role="evaluation")
+    columns = cs.starts_with(ALSO).name.map(lambda name: name.removeprefix(ALSO))
+    return rows.select("example_id", columns)
+
+
 FAMILIES = {
     "trace": FamilyScores(
         read_features,
@@ -92,4 +109,5 @@ FAMILIES = {
     "verbalized": FamilyScores(read_replies, {"verbalized": pl.col("confidence")}),
     "internal_probe": FamilyScores(read_predictions, {"internal_probe": pl.col("probability")}),
     "lars": FamilyScores(read_predictions, {"lars": pl.col("probability")}),
+    "columns": FamilyScores(read_columns, ComputedScores()),
 }

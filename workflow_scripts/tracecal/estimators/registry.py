@@ -99,7 +99,7 @@ COLUMNS = "columns"  # the family, and the need that names them
 SHARED = {
     **dict.fromkeys(("likelihood", "entropy", "trajectory", "ces"), "trace_scores"),
     **dict.fromkeys(
-        ("trace", "beam", "p_true", "verbalized", "internal_probe", "lars"), "families"
+        ("trace", "beam", "p_true", "verbalized", "internal_probe", "lars", COLUMNS), "families"
     ),
 }
 CUSTOM = "custom_"  # begins the family of each custom estimator
