@@ -83,7 +83,7 @@ def score(
                 "keeps %d of %d answers, %d of %d questions", n_kept, scores.height, *repeats
             )
         asked = options.get("error_rate")
-        if asked is not None and expected > asked:
+        if asked is not None and round(expected, 2) > asked:
             LOGGER.warning(
                 "that is more than the %s you asked for: these answers may be harder than the "
                 "labelled ones. 'tracecal watch' tests whether they differ, and 'tracecal check' "
