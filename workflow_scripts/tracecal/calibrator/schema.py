@@ -168,11 +168,10 @@ class CalibrationData(Strict):
                 f"Answers whose {name} was made in another way than that of the labelled answers."
                 for name in self.columns
             ),
-            "Parts of answers: it is of whole ones."
+            "Parts of answers: it was fitted on whole answers."
             if self.parts is None
             else "Whole answers, and other parts than those it names.",
-            "Saying of a single answer that it is right: a guarantee is about the share of all "
-            "kept.",
+            "Certifying a single answer: a guarantee is about the share of all kept answers.",
         )
 
     def trace_kinds(self) -> list[str]:

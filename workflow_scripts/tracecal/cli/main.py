@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns 0, or 1 after logging an `InputError` or an error of the system.
 
     Without arguments it says which command is for what. Raises `SystemExit` after help (0), for
-    options that there are not (2), and where the reader of the output, such as `head`, has enough
+    unknown options (2), and where the reader of the output, such as `head`, has enough
     (141, as a shell says of programs that end by SIGPIPE).
     """
     _open_closed_streams()

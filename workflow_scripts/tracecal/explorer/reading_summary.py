@@ -298,10 +298,10 @@ def _missing(answers: pl.DataFrame, n_questions: int, reading: Reading) -> Itera
             f"tokens, such as top_logprobs{remedy}; a fit on log-probabilities alone is used."
         )
     if count := traced.filter(stop_token="unknown").height:
-        yield f"whether traces include the stop token, of {of(count)}: say it with --stop-token."
+        yield f"whether {of(count)} include the stop token: state it with --stop-token."
     if count := traced.filter(processed="unknown").height:
         yield (
-            f"whether temperature or penalties changed the probabilities, of {of(count)}: say it "
+            f"whether temperature or penalties changed the probabilities of {of(count)}: state it "
             "with --processed, or give the requests with --requests."
         )
     if count := answers["model"].null_count():

@@ -136,10 +136,10 @@ def _count_lines(
         )
     if any((counts[USED], counts[WAITING], counts[NOT_KEPT], labels.repeated)):
         yield (
-            f"labels: {counts[USED]:,} of kept answers, {counts[SAME_KEY]:,} of others that share "
-            f"what one judged before has, {counts[NOT_KEPT]:,} of answers that were not kept, "
-            f"{counts[WAITING]:,} of answers not seen yet; {labels.repeated:,} given before, "
-            f"{labels.contradicting:,} that contradict an earlier one, which counts"
+            f"labels: {counts[USED]:,} on kept answers, {counts[SAME_KEY]:,} on answers "
+            f"whose question or group is judged already, {counts[NOT_KEPT]:,} on answers that were "
+            f"not kept, {counts[WAITING]:,} on answers that are still to come; {labels.repeated:,} "
+            f"repeat an earlier label, {labels.contradicting:,} contradict one (the first counts)"
         )
 
 

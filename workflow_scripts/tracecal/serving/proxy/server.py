@@ -55,9 +55,9 @@ def make_scorer(options: ProxyOptions) -> Scorer:
     vocabulary = vocabulary_for(predictor.fitted_on, options.reading.vocabulary)
     if options.reading.processed == "auto":
         LOGGER.warning(
-            "a request that does not say how to decode is taken to decode as those of the labelled "
-            "answers did, and one that changes probabilities otherwise is not kept; where the "
-            "server states raw probabilities whatever the request, as vLLM does, say --processed no"
+            "requests without sampling settings count as decoded like the labelled answers; "
+            "answers to requests with other settings are not kept. Where the server always "
+            "returns raw probabilities, as vLLM does, state --processed no"
         )
     reasoning = predictor.fitted_on.reasoning
     reading = options.reading.model_copy(
