@@ -6,6 +6,7 @@ import inspect
 import os
 import re
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from snakemake.logging import logger
@@ -49,7 +50,9 @@ if set(sys.executable).intersection(" \t\n'\"`\\$&;|<>()*?#"):
 ENVIRONMENT = dict(os.environ)
 sys.path.insert(0, str(SCRIPTS))
 
-import polars
+with suppress(ModuleNotFoundError):  # what needs it says that it is missing
+    import polars
+
 from trace_workflow.config.frozen import config_sources
 from tracecal.errors import InputError
 from tracecal.io.input_files import read_yaml

@@ -163,8 +163,8 @@ def _require_no_code(settings: Path) -> None:
     """Raise `InputError` where a model is defined by code that came with it alone."""
     config = _settings(settings)
     name = config.get("model_type")
-    tables = _architectures()
-    if config.get("auto_map") and tables and f'("{name}", ' not in tables:
+    tables = _architectures() if config.get("auto_map") else ""
+    if tables and f'("{name}", ' not in tables:
         raise InputError(
             f"{settings.parent} needs code that came with it ('auto_map' in config.json), which is "
             f"never run, and Transformers itself does not know the model type {name!r}: give a "
