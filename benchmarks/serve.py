@@ -15,7 +15,7 @@ servers do at least; proxy and server are processes of their own.
 
 import asyncio
 import json
-import multiprocessing
+import multiprocessing.connection
 import random
 import statistics
 import tempfile

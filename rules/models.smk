@@ -10,8 +10,8 @@
 # needs                         metadata of the models   -> work/needs.tsv (only for the target `needs`)
 
 from trace_workflow.config.job_resources import has_gpu
+from trace_workflow.config.prompting import NO_TEMPLATE
 from trace_workflow.config.tasks import local_path
-from trace_workflow.models.folders import NO_TEMPLATE
 from trace_workflow.models.folders import check_model_folder
 from trace_workflow.models.folders import checked_fingerprint
 from trace_workflow.models.folders import has_chat_template

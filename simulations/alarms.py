@@ -74,8 +74,8 @@ def count_alarms(
     for run in runs:
         rng = np.random.default_rng([run, length])
         batch = population.draw(rng, population.reference)
-        defined = batch.probability[~np.isnan(batch.probability)]
-        references.append(Reference(defined, batch.length))
+        defined = ~np.isnan(batch.probability)
+        references.append(Reference(batch.probability[defined], batch.length[defined]))
         streams.append(population.draw(rng, length))
     alarms = first_alarms(references, streams, settings, seed=runs[0])
     return int(np.any([*alarms.values()], axis=0).sum())

@@ -187,7 +187,7 @@ def rankings(runs: int, labels: Sequence[int] = (100, 300)) -> Iterator[Claim]:
                 columns = {"scores.x": score, "rank": rng.permutation(n), "side": sides}
                 frame = frame.with_columns(pl.DataFrame(columns))
                 none = frame.clear()
-                data = TrainingSet(none, frame, {"x": ["scores.x"]}, none, "platt")
+                data = TrainingSet(none, frame, {"x": ["scores.x"]}, none, n, "questions", "platt")
                 settings = FitSettings(seed=run, bootstrap={"resamples": RESAMPLES})
                 (row,) = measure_quality(data, data.cross_fitted(), settings).rows(named=True)
                 broken += not row["auroc_low"] <= truth <= row["auroc_high"]

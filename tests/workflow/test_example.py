@@ -20,7 +20,7 @@ def test_the_example_needs_a_models_folder_and_nothing_else(extended):
     accuracy = pl.read_parquet(extended.root / "results/mine/analyses/accuracy.parquet")
     assert accuracy.select("task", "n").rows() == [("cities", 300)]
     findings = (extended.root / "results/mine/findings.txt").read_text(encoding="utf-8")
-    assert findings.startswith("Answers of My Model were cut at the limit of tokens: 300 of 300")
+    assert findings.startswith("Most answers of My Model ran to the limit of tokens: 300 of 300")
     assert "All answers of My Model on Cities are wrong" in findings.splitlines()[1]
     assert "nan" not in findings.lower()
 

@@ -127,7 +127,7 @@ def test_the_outer_workflow_can_ask_for_all_that_the_module_makes(checkout, tmp_
     outer = outer_workflow(tmp_path / "outer", snakefile, " as trace_*", ALL)
     listed = outer.snakemake("--dry-run", config="config.yaml").stdout
     jobs = dict(re.findall(r"^trace_(\w+) +(\d+)$", listed, re.M))
-    assert (jobs["control_risk"], jobs["write_table"], jobs["draw_figure"]) == ("3", "27", "10")
+    assert (jobs["control_risk"], jobs["write_table"], jobs["draw_figure"]) == ("3", "24", "8")
 
 
 def test_a_file_that_the_outer_workflow_names_is_merged_named_and_can_be_replaced(
@@ -258,7 +258,7 @@ def test_init_writes_a_folder_in_which_the_workflow_runs(
     outer = Checkout(folder)
     snakemake = [sys.executable, "-m", "snakemake", "--cores", "2"]
     listed = outer.call(*snakemake, "--dry-run")
-    assert re.search(r"^write_table +27$", listed.stdout, re.M), listed.stdout
+    assert re.search(r"^write_table +24$", listed.stdout, re.M), listed.stdout
     target = "results/smoke/tables/trace_plus_features.csv"
     process = outer.call(*snakemake, target, "results/smoke/config.yaml")
     assert process.returncode == 0, process.stdout

@@ -342,7 +342,9 @@ def test_a_published_number_reruns_the_comparisons(finished):
 
 def test_the_figures_style_redraws_the_figures(finished):
     with finished.edited(
-        "workflow_scripts/tracecal/pages/figure_style.py", "\nCOLUMN_", "\nUNUSED = 1\nCOLUMN_"
+        "workflow_scripts/trace_workflow/figures/figure_style.py",
+        "\nCOLUMN_",
+        "\nUNUSED = 1\nCOLUMN_",
     ):
         scheduled = finished.scheduled()
     assert scheduled == {rule: 1 for rule in AGGREGATES | OF_MAIN if rule.startswith("draw_")}
@@ -401,7 +403,6 @@ def test_the_import_closure_of_generate_is_pinned(finished):
     files = import_closure(scripts / "generate.py", root=scripts)
     closure = [str(path.relative_to(scripts)) for path in files]
     assert closure == [
-        "trace_workflow/__init__.py",
         "trace_workflow/config/prompting.py",
         "trace_workflow/models/decoding.py",
         "trace_workflow/models/parallel.py",

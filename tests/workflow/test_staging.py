@@ -92,7 +92,13 @@ def test_staged_while_the_hub_is_there_and_run_without_it(tmp_path, monkeypatch)
         staged = checkout.snakemake("stage", config=path)
         said += refused.stdout + staged.stdout
     results = checkout.root / "results/hub"
-    assert {one.name for one in results.iterdir()} == {"encoders", "logs", "models", "work"}
+    assert {one.name for one in results.iterdir()} == {
+        "benchmarks",
+        "encoders",
+        "logs",
+        "models",
+        "work",
+    }
     assert set(checkout.scheduled(path)) & UPSTREAM == {"prepare_task", "generate"}
     said += checkout.snakemake("results/hub/metrics.parquet", config=path).stdout
     assert not set(checkout.scheduled(path)) & {*UPSTREAM, "collect_metrics"}

@@ -9,8 +9,8 @@ import pytest
 
 from support.log_rows import TWO, token, write
 from tracecal.answers.answers import read_file
+from tracecal.answers.log_file import ZSTANDARD
 from tracecal.answers.reading import Reading
-from tracecal.answers.row_file import ZSTANDARD
 from tracecal.errors import InputError
 
 
@@ -231,7 +231,7 @@ def test_a_task_of_lm_eval_that_generates_nothing_is_refused(tmp_path):
 
 
 def test_a_small_log_that_unpacks_to_gigabytes_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("tracecal.answers.row_file.MOST_UNPACKED", 2**20)
+    monkeypatch.setattr("tracecal.answers.log_file.MOST_UNPACKED", 2**20)
     path = tmp_path / "small.eval"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as log:
         log.writestr("samples/a.json", " " * 2**24)

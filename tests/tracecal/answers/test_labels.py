@@ -10,8 +10,8 @@ import tracecal
 from support.log_rows import write
 from tracecal.answers.answers import answers_in
 from tracecal.answers.labels import read_labels
+from tracecal.answers.log_file import open_rows
 from tracecal.answers.reading import Reading
-from tracecal.answers.row_file import open_rows
 from tracecal.errors import InputError
 from tracecal.explorer.page_answers import load_page_answers
 from tracecal.labelling.verdicts import Verdict, VerdictFile

@@ -93,8 +93,8 @@ def test_files_that_cannot_be_read_are_one_sentence(tmp_path, name, content, mes
 
 @pytest.mark.parametrize("pack", [gzip.compress, lambda content: zstd(content.decode())])
 def test_a_small_file_that_unpacks_to_gigabytes_is_refused(tmp_path, monkeypatch, pack):
-    monkeypatch.setattr("tracecal.answers.row_file.MOST_UNPACKED", 2**20)
-    monkeypatch.setattr("tracecal.answers.row_file.LARGEST_RATIO", 1)
+    monkeypatch.setattr("tracecal.answers.log_file.MOST_UNPACKED", 2**20)
+    monkeypatch.setattr("tracecal.answers.log_file.LARGEST_RATIO", 1)
     suffix = "gz" if pack is gzip.compress else "zst"
     path = tmp_path / f"a.jsonl.{suffix}"
     path.write_bytes(pack(b" " * 2**24))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tracecal.answers.verdict import agreed_verdict, is_unsure, parse_verdict
+from tracecal.answers.facts import agreed_verdict, is_unsure, parse_verdict
 from tracecal.errors import WrongRow
 
 PAIRS = "true/false yes/no right/wrong correct/incorrect pass/fail passed/failed C/I 1/0 1.0/0.0"

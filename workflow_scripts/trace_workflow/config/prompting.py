@@ -7,6 +7,10 @@ from pydantic import Field, PositiveInt, field_validator
 from tracecal.io.settings import Strict, require_fields
 
 PROMPT_FIELDS = ("question", "context")
+NO_TEMPLATE = (
+    "{} has no chat template, so it is asked in plain text, in which a model that was trained on "
+    "chats answers worse; set the model's 'chat: false' if you mean that."
+)
 
 
 class Shot(Strict):

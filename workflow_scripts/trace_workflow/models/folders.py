@@ -14,10 +14,6 @@ from tracecal.io.input_files import parsed_json
 
 # How sentence-transformers declares that token states become an embedding.
 POOLING = "1_Pooling/config.json"
-NO_TEMPLATE = (
-    "{} has no chat template, so it is asked in plain text, in which a model that was trained on "
-    "chats answers worse; set the model's 'chat: false' if you mean that."
-)
 ADAPTER = "adapter_model.safetensors"
 POINTER = b"version https://git-lfs.github.com/spec/"  # what a pointer begins with
 MOST_LAYERS = 1000  # several times those of any model; building more would take hours

@@ -16,8 +16,7 @@ from jinja2 import TemplateError
 from transformers import AutoConfig, PreTrainedTokenizerBase
 from transformers.utils import chat_template_utils
 
-from trace_workflow.config.prompting import PromptSettings
-from trace_workflow.models.folders import NO_TEMPLATE
+from trace_workflow.config.prompting import NO_TEMPLATE, PromptSettings
 from tracecal.capture.model import loaded
 from tracecal.errors import InputError
 from tracecal.io.evaluated import evaluation_ids

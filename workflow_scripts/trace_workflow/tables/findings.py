@@ -64,7 +64,8 @@ def compare_estimator(
     findings = []
     for scope in scopes:
         for against, metric in COMPARED[scope[0]]:
-            if row := rows.get((*scope, against, metric)):
+            # Where no baseline has a value, there is none to compare with.
+            if (row := rows.get((*scope, against, metric))) and row["baseline"]:
                 label = study.labels.get(row["baseline"], row["baseline"])
                 sides = (study.labels.get(estimator, "TRACE+"), RIVALS[against].format(label=label))
                 confirming = rows.get((*scope, against, CONFIRMED_BY.get(metric)))

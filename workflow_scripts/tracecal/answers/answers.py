@@ -19,12 +19,12 @@ from tqdm import tqdm
 
 from tracecal.answers.facts import without_values
 from tracecal.answers.labels import MOST_ROWS, read_labels, with_labels
+from tracecal.answers.log_file import numbered, open_rows
 from tracecal.answers.parts.labels import PartLabels
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import RECORDS, Record, as_frame, own_column
 from tracecal.answers.requests import Requests
 from tracecal.answers.row import OneAnswer, answers_of, read_answer
-from tracecal.answers.row_file import numbered, open_rows
 from tracecal.answers.vocabulary import warn_of_assumed
 from tracecal.errors import (
     FailedRequest,

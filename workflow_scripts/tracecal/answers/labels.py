@@ -17,9 +17,8 @@ from typing import Any
 
 import polars as pl
 
-from tracecal.answers.facts import whole_id
-from tracecal.answers.row_file import open_rows, require_json
-from tracecal.answers.verdict import is_unsure, parse_verdict
+from tracecal.answers.facts import is_unsure, parse_verdict, whole_id
+from tracecal.answers.log_file import open_rows, require_json
 from tracecal.errors import InputError, WrongRow, describe_wrong_rows, some_of
 from tracecal.io.input_files import MOST_BYTES, require_regular
 from tracecal.io.log import LOGGER

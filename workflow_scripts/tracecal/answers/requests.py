@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tracecal.answers.facts import IDS
-from tracecal.answers.row_file import open_rows
+from tracecal.answers.log_file import open_rows
 from tracecal.errors import InputError, some_of
 from tracecal.io.input_files import MOST_BYTES, require_regular
 

@@ -9,14 +9,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tracecal.answers.column_paths import describe_unknown
-from tracecal.answers.event_stream import read_stream
 from tracecal.answers.facts import (
     IDS,
     LABELS,
     SENT,
+    agreed_verdict,
     asked,
     created,
     example_id,
+    is_unsure,
     names_response,
     own_columns,
     read_request,
@@ -29,14 +30,13 @@ from tracecal.answers.formats import columns
 from tracecal.answers.formats.format import Format, Row
 from tracecal.answers.formats.layout import Layout
 from tracecal.answers.formats.registry import FORMATS, recognise
+from tracecal.answers.log_file import read_stream, require_json
 from tracecal.answers.parts.labels import PartLabels, split_part_labels
 from tracecal.answers.raw_answer import Known
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record
-from tracecal.answers.row_file import require_json
 from tracecal.answers.step import options_path
 from tracecal.answers.trace import make_record
-from tracecal.answers.verdict import agreed_verdict, is_unsure
 from tracecal.errors import FailedRequest, WrongRow
 from tracecal.io.input_files import parsed_json
 

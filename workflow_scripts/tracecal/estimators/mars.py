@@ -9,7 +9,7 @@ Ybakman/TruthTorchLM (truth_methods/mars.py), whose weights are a softmax, as he
 
 import polars as pl
 
-from tracecal.estimators.trace_scores import require_aligned
+from tracecal.estimators.scores import require_aligned
 from tracecal.io.evaluated import evaluated
 from tracecal.io.traces import read_arrow, read_traces
 

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from tracecal.errors import InputError
+
 
 def family_scores(
     frame: pl.DataFrame, scores: dict[str, pl.Expr], ids: Sequence[str]
@@ -31,3 +33,13 @@ def join_scores(
     for family in families:
         joined = joined.join(family, on="example_id", how="left", validate="1:1")
     return joined.select("example_id", *order).sort("example_id")
+
+
+def require_aligned(weighted: pl.DataFrame, column: str) -> None:
+    """Raise `InputError` unless the list `column` has one entry per token of its answer."""
+    unequal = weighted.filter(pl.col(column).list.len() != pl.col("surprisal").list.len())
+    if unequal.height:
+        raise InputError(
+            f"the weights of example {unequal['example_id'][0]!r} belong to another answer, with "
+            "another number of tokens. Recreate the file under weights/ with snakemake --force."
+        )

@@ -9,7 +9,7 @@ a negative R_t becomes 0, and that all tokens weigh the same where no token is r
 
 import polars as pl
 
-from tracecal.estimators.trace_scores import require_aligned
+from tracecal.estimators.scores import require_aligned
 from tracecal.io.evaluated import evaluated
 from tracecal.io.traces import read_arrow, read_traces
 

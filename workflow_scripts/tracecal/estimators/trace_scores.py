@@ -18,7 +18,6 @@ Heman10x-NGU/hallucination-sentinel.
 
 import polars as pl
 
-from tracecal.errors import InputError
 from tracecal.estimators.families import FAMILIES
 from tracecal.features import operators as op
 from tracecal.features.features import SCORES as TRACE_SCORES
@@ -56,13 +55,3 @@ SCORES: dict[str, pl.Expr] = {
 def answers(traces: str, task: str) -> pl.DataFrame:
     """The evaluated answers of a task, with surprisals and entropies."""
     return evaluated(read_traces(traces, ["example_id", "surprisal", "entropy"]), task)
-
-
-def require_aligned(weighted: pl.DataFrame, column: str) -> None:
-    """Raise `InputError` unless the list `column` has one entry per token of its answer."""
-    unequal = weighted.filter(pl.col(column).list.len() != pl.col("surprisal").list.len())
-    if unequal.height:
-        raise InputError(
-            f"the weights of example {unequal['example_id'][0]!r} belong to another answer, with "
-            "another number of tokens. Recreate the file under weights/ with snakemake --force."
-        )

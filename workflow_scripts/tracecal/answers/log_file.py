@@ -1,11 +1,15 @@
-"""The rows of a file of answers, whatever kind of file it is.
+"""A log file: its rows, whatever kind of file it is, and the answers that streams hold in pieces.
 
-`open_rows(path)` gives the rows, each with its place for messages, and the metadata of the file.
-The suffix decides, and anything else is read as JSON Lines, JSON or a saved stream. Texts may be
-packed (`.gz`, `.zst`), and in UTF-16.
+1. `open_rows(path)` gives the rows, each with its place for messages, and the metadata of the file.
+   The suffix decides, and anything else is read as JSON Lines, JSON or a saved stream. Texts may be
+   packed (`.gz`, `.zst`), and in UTF-16.
+2. `join_rows(rows)` joins the pieces of streams among them, which servers send as server-sent
+   events, as `curl -N` prints them, or as JSON, one a line or in a list.
+3. `read_stream(text)` reads either from a text.
 """
 
 import csv
+import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -17,11 +21,14 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from tracecal.answers.event_stream import is_event_stream, join_rows, read_events, with_id
+from tracecal.answers.formats.format import Row
+from tracecal.answers.formats.layouts import LAYOUTS
 from tracecal.answers.formats.registry import recognise
+from tracecal.answers.formats.stream import IDS, Joined, Stream
 from tracecal.errors import InputError, WrongRow
 from tracecal.io.files import read_sealed
 from tracecal.io.input_files import MOST_BYTES, parsed_json, parsed_json_sequence
+from tracecal.io.log import LOGGER
 from tracecal.io.parquet_files import require_bounded
 from tracecal.io.regular_files import open_regular, read_regular
 
@@ -52,6 +59,10 @@ UNREADABLE = (
 )
 Rows = Iterator[tuple[str, Any]]
 Metadata = dict[str, str]
+DONE = "[DONE]"  # the event that ends an answer
+STREAMS = [layout.stream for layout in LAYOUTS.values() if layout.stream is not None]
+_EVENT_END = re.compile(r"(?:\r\n|\n|\r(?!\n)){2,}")
+_LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 def open_rows(path: Path) -> tuple[Rows, Metadata]:
@@ -325,3 +336,138 @@ def _parse(text: str) -> Any:
         return parsed_json(text)
     except ValueError as error:
         return error
+
+
+def is_event_stream(text: str) -> bool:
+    """Whether a text begins as server-sent events do.
+
+    >>> is_event_stream('data: {"choices": []}')
+    True
+    """
+    return text.lstrip("\r\n ").startswith(("data:", "event:", ":"))  # a comment begins with ':'
+
+
+def read_stream(text: str) -> list[Row] | None:
+    """The answers of a text of events, or of pieces as JSON; None for any other text.
+
+    >>> piece = '{"model": "m", "created_at": "", "response": "Li", "done": false}'
+    >>> read_stream(piece)[0]["response"]
+    'Li'
+    """
+    if is_event_stream(text):
+        return read_events(text)
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    values = parsed_json_sequence(text)
+    values = values[0] if len(values) == 1 and isinstance(values[0], list) else values
+    if not values or _kind_of_piece(values[0]) is None:
+        return None
+    joined = (value for _, value in _join(("", value) for value in values))
+    return [value.answer if isinstance(value, Joined) else value for value in joined]
+
+
+def read_events(text: str) -> list[Row]:
+    """The answers of server-sent events. Raises `WrongRow` where one is not JSON.
+
+    >>> text = 'data: {"choices": [{"text": "Li"}]}\\n\\ndata: {"choices": [{"text": "ma"}]}\\n\\n'
+    >>> read_events(text)[0]["choices"][0]["text"]
+    'Lima'
+    """
+    values: list[Any] = []
+    for number, event in enumerate(filter(str.strip, _EVENT_END.split(text)), 1):
+        lines = [line for line in _LINE_END.split(event) if line.startswith("data:")]
+        data = "\n".join(line[5:].removeprefix(" ") for line in lines)
+        if data.strip() == DONE:
+            values.append(DONE)
+        elif data:
+            try:
+                values.append(parsed_json(data))
+            except ValueError as error:
+                raise WrongRow(f"event {number} is not JSON ({error})") from error
+    return _join_events(values)
+
+
+def join_rows(rows: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Join the pieces of streams among the located rows of a file; other rows stay.
+
+    >>> [*join_rows([("row 1", {"id": "a", "answer": "Lima"})])]
+    [('row 1', {'id': 'a', 'answer': 'Lima'})]
+    """
+    number = 0
+    for location, value in _join(rows):
+        if isinstance(value, Joined):
+            number += 1
+            yield location, with_id(value.answer, number)
+        else:
+            yield location, value
+
+
+def with_id(answer: Row, number: int) -> Row:
+    """A streamed answer with an id: its number, where the server gave it none.
+
+    >>> with_id({"response": "Lima"}, 2)
+    {'response': 'Lima', 'id': 'stream-2'}
+    """
+    return answer if any(map(answer.get, IDS)) else answer | {"id": f"stream-{number}"}
+
+
+def _join(rows: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Yield located rows: whole ones as they are, and a `Joined` for the pieces of an answer."""
+    current: Joined | None = None
+    begin = ""
+    for location, value in rows:
+        if current is not None and _continues(current, value):
+            current.add(value)
+            continue
+        if current is not None:
+            yield begin, current
+        kind = _kind_of_piece(value)
+        current, begin = (None if kind is None else Joined(kind)), location
+        if current is None:
+            yield location, value
+        else:
+            current.add(value)
+    if current is not None:
+        yield begin, current
+
+
+def _kind_of_piece(value: Any) -> Stream | None:
+    """Return the kind of stream that a JSON value is a piece of; None for whole answers."""
+    if not isinstance(value, dict):
+        return None
+    kinds = (stream for stream in STREAMS if stream.recognises(value) and stream.is_piece(value))
+    return next(kinds, None)
+
+
+def _continues(joined: Joined, value: Any) -> bool:
+    is_piece = isinstance(value, dict) and joined.stream.recognises(value)
+    return is_piece and joined.continues(value)
+
+
+def _join_events(values: Iterable[Any]) -> list[Row]:
+    """Join the events of streams that follow one another.
+
+    Raises `WrongRow` where there is no answer among them; says how many events are no pieces.
+    """
+    streams: list[Joined] = []
+    current: Joined | None = None
+    n_others = 0
+    for value in values:
+        if value == DONE:
+            current = None
+            continue
+        if not isinstance(value, dict):
+            raise WrongRow("an event is no JSON object")
+        kind = next((stream for stream in STREAMS if stream.recognises(value)), None)
+        if kind is None:
+            n_others += 1
+            continue
+        if current is None or current.stream is not kind or not current.continues(value):
+            current = Joined(kind)
+            streams.append(current)
+        current.add(value)
+    if not streams:
+        raise WrongRow("its events hold no answer: neither choices nor a completed response")
+    if n_others:
+        LOGGER.warning("left out %d events of streams, which are no pieces of answers", n_others)
+    return [stream.answer for stream in streams]
