@@ -151,7 +151,16 @@ def test_another_estimator_reruns_its_family_and_what_joins_it(finished):
         *(f"estimate_{family}" for family in ("likelihood", "entropy", "trajectory", "ces")),
         "estimate_trace",
     }
-    expensive = ("generate", "search_", "draw_s", "ask_", "weigh_", "learn_", "record_", "audit")
+    expensive = (
+        "generate",
+        "search_",
+        "draw_samples",
+        "ask_",
+        "weigh_",
+        "learn_",
+        "record_",
+        "audit",
+    )
     assert not [rule for rule in scheduled if rule.startswith(expensive)]
     assert "accuracy" not in scheduled
 
