@@ -343,7 +343,7 @@ def probability_bounds(fit: Fit, x: np.ndarray) -> np.ndarray:
     if isinstance(fit, Logistic | Pooled):
         x = np.where(_rises(fit, x[0]), x, x[[0, 2, 1]])
     proba = fit.predict(x.reshape(-1, x.shape[2])).reshape(x.shape[:2])
-    proba[1:].sort(axis=0)
+    proba[1:] = np.minimum(*proba[1:]), np.maximum(*proba[1:])  # unknown where either end is
     return proba
 
 

@@ -54,6 +54,7 @@ def explore(**options: Any) -> None:
     "compute exact log-probabilities of answers that lack them",
     "tracecal replay --answers samples_svamp.jsonl --weights path/to/model --output replayed.arrow",
     options_of="replay",
+    api_only=["batch_size"],
     endings={"output": (".arrow",)},
 )
 def replay(*, answers: str, weights: str, output: str, **options: Any) -> None:
