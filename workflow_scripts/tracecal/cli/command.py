@@ -66,8 +66,9 @@ class ListTyperCommand(TyperCommand):
     def _with_first_argument(self, ctx: typer.Context, args: list[str]) -> list[str]:
         """Put the value of --answers where the argument ANSWERS stands."""
         argument = next((p for p in self.params if isinstance(p, TyperArgument)), None)
-        flag = f"--{argument.name}" if argument else ""
-        values, rest = [], [*args]
+        if argument is None:
+            return args
+        flag, values, rest = f"--{argument.name}", [], [*args]
         for index, arg in reversed([*enumerate(args)]):
             option, equals, value = arg.partition("=")
             if option == flag and (equals or index + 1 < len(rest)):
