@@ -23,7 +23,7 @@ from simulations.guarantees import (
     GroupPopulation,
     SimulatedAnswers,
 )
-from tracecal.calibration.bets import significance_level
+from tracecal.calibration.guarantees.line import significance_level
 from tracecal.labelling.sequential import (
     NoMoreLabels,
     PopulationKind,

@@ -2,7 +2,7 @@
 
 from trace_job import job
 from trace_workflow.analyses.labelled_answers import read_labelled_answers, with_representatives
-from tracecal.calibration.guarantees.control import control_error_rates
+from tracecal.calibration.guarantees.ranked_answers import control_error_rates
 from tracecal.calibration.pooled import PART_FEATURE, part_codes
 from tracecal.calibrator.catalogue import INPUTS
 from tracecal.calibrator.schema import CalibratorFile, ErrorRateControl

@@ -6,7 +6,7 @@ import polars as pl
 
 from support.task_answers import made_up
 from trace_workflow.analyses.risk_coverage import risk_coverage
-from tracecal.calibration.guarantees.control import control_error_rates
+from tracecal.calibration.guarantees.ranked_answers import control_error_rates
 from tracecal.calibration.predictions import calibrate_all
 from tracecal.io.files import write_parquet
 from tracecal.io.traces import TRACES, provenance, write_table

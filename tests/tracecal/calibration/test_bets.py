@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from tracecal.calibration.bets import betting_test
+from tracecal.calibration.guarantees.parts import betting_test
 
 LEVEL = 0.1
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from support.grouped_answers import answers, logistic, make_split
-from tracecal.calibration.guarantees.control import control_error_rates, risk_coverage
+from tracecal.calibration.guarantees.ranked_answers import control_error_rates, risk_coverage
 from tracecal.calibration.splits import make_splits
 from tracecal.calibrator.schema import ErrorRateControl
 

@@ -10,9 +10,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from tracecal.calibration import forecast, populations
-from tracecal.calibration.bets import min_groups
 from tracecal.calibration.forecast import questions_needed
 from tracecal.calibration.guarantees.error_rate import find_thresholds
+from tracecal.calibration.guarantees.line import min_groups
 from tracecal.calibration.populations import (
     BinormalPopulation,
     LabelledAnswers,

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracecal.calibration.bets import betting_test
-from tracecal.calibration.guarantees.parts import PartScores, RankedParts, most_parts
+from tracecal.calibration.guarantees.parts import PartScores, RankedParts, betting_test, most_parts
 
 LEVEL = 0.1
 

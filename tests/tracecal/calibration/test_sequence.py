@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracecal.calibration.guarantees.sequence import START, fitted_sequence
+from tracecal.calibration.guarantees.error_rate import SEQUENCE_START, fitted_sequence
 
 LEVEL = 0.1
 
@@ -21,7 +21,7 @@ def test_thresholds_fall_to_the_lowest_and_the_first_keeps_more_than_suffices(sc
     assert (np.diff(thresholds) < 0).all() and thresholds[-1] == min(score)
     suffice = next(k for k in range(1, 1000) if (1 - rate) ** k <= LEVEL)
     first = np.mean(np.array(score) >= thresholds[0])
-    assert first >= min(START * suffice / max(n, 1), 1) - 1e-9
+    assert first >= min(SEQUENCE_START * suffice / max(n, 1), 1) - 1e-9
 
 
 def test_every_number_of_tested_answers_has_a_sequence():

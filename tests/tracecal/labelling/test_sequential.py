@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from tracecal.calibration.bets import min_groups
+from tracecal.calibration.guarantees.line import min_groups
 from tracecal.labelling import sequential
 from tracecal.labelling.sequential import NoMoreLabels, draw_test_order, search_threshold
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 import polars as pl
 
-from tracecal.calibration.bets import significance_level
+from tracecal.calibration.guarantees.line import significance_level
 from tracecal.calibration.guarantees.parts import PartScores, RankedParts, most_parts
 from tracecal.calibration.guarantees.ranked_answers import RankedAnswers
 from tracecal.calibration.guarantees.sides import FIT_SHARE, MIN_FITTED

@@ -5,16 +5,16 @@ thresholds on the labels that have not fitted it, and returns what the calibrato
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import NamedTuple
 
-from tracecal.calibration.bets import significance_level
+import numpy as np
+from scipy.special import betaincinv
+
 from tracecal.calibration.estimator_fits import EstimatorFits
-from tracecal.calibration.guarantees.by_value import errors_by_value, joint_confidence
-from tracecal.calibration.guarantees.control import describe_tests
 from tracecal.calibration.guarantees.error_rate import ErrorRateTest
+from tracecal.calibration.guarantees.line import significance_level
 from tracecal.calibration.guarantees.parts import RankedParts
-from tracecal.calibration.guarantees.ranked_answers import RankedAnswers
+from tracecal.calibration.guarantees.ranked_answers import RankedAnswers, describe_tests
 from tracecal.calibration.guarantees.recall import keep_both, right_answers_needed
 from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.catalogue import describe_dependence
@@ -27,6 +27,7 @@ from tracecal.calibrator.schema import (
     RecallControl,
     RecallThreshold,
     Reference,
+    ValueErrors,
 )
 from tracecal.calibrator.training_set import TrainingSet
 from tracecal.errors import InputError
@@ -149,11 +150,69 @@ def _errors_by_column(
             f"--by {by.path}: the labelled answers have {len({*values})} values, more than "
             f"{MAX_VALUES}; name a column with few, such as a task or a language."
         )
-    rows = []
-    for test in tests:
-        if test.threshold is None:
-            continue
-        is_kept = answers.score >= test.threshold
-        for row in errors_by_value(values, is_kept, answers.wrong, level):
-            rows.append({"error_rate": test.error_rate} | asdict(row))
+    rows = [
+        row
+        for test in tests
+        if test.threshold is not None
+        for row in errors_by_value(
+            values, answers.score >= test.threshold, answers.wrong, test.error_rate, level
+        )
+    ]
     return ErrorsByColumn(column=by.path, values=rows)
+
+
+def errors_by_value(
+    values: Sequence[str], is_kept: np.ndarray, wrong: np.ndarray, error_rate: float, level: float
+) -> list[ValueErrors]:
+    """Count the answers with each value of a column, most frequent first.
+
+    The labels that chose a pooled threshold are among those counted, so that with few values the
+    intervals are a little too low.
+
+    Parameters
+    ----------
+    values : sequence of str
+        The value of each answer, [n].
+    is_kept, wrong : array [n] of bool
+        Whether each answer is kept, and wrong.
+    error_rate : float
+        The error rate that the threshold guarantees.
+    level : float
+        1 - confidence of the intervals.
+    """
+    values = np.asarray(values)
+    distinct, counts = np.unique(values, return_counts=True)
+    rows = []
+    for value in distinct[np.argsort(-counts, kind="stable")]:
+        mask = values == value
+        n, n_kept = int(mask.sum()), int((mask & is_kept).sum())
+        n_wrong = int((mask & is_kept & wrong).sum())
+        low, high = error_interval(n_wrong, n_kept, level) if n_kept else (None, None)
+        rows.append(
+            ValueErrors(
+                error_rate=error_rate,
+                value=str(value),
+                n=n,
+                kept=n_kept,
+                wrong=n_wrong,
+                low=low,
+                high=high,
+            )
+        )
+    return rows
+
+
+def error_interval(wrong: int, n_kept: int, level: float) -> tuple[float, float]:
+    """The exact interval of an error rate with confidence 1 - level, by Clopper and Pearson."""
+    low = float(betaincinv(wrong, n_kept - wrong + 1, level / 2)) if wrong else 0.0
+    high = float(betaincinv(wrong + 1, n_kept - wrong, 1 - level / 2)) if wrong < n_kept else 1.0
+    return low, high
+
+
+def joint_confidence(level: float, n_guarantees: int) -> float:
+    """Return the joint confidence of `n_guarantees` at `level` each (Bonferroni).
+
+    >>> joint_confidence(0.1, 3)
+    0.7
+    """
+    return max(round(1 - n_guarantees * level, 12), 0.0)

@@ -18,8 +18,8 @@ import polars as pl
 
 from tracecal.answers.answers import Source
 from tracecal.answers.reading import Reading
-from tracecal.calibration.bets import significance_level
 from tracecal.calibration.groups import group_answers
+from tracecal.calibration.guarantees.line import significance_level
 from tracecal.calibration.settings import SEED, require_shares
 from tracecal.calibrator.calibrator import Calibrator
 from tracecal.errors import InputError

@@ -15,11 +15,11 @@ tests of their own (`parts`).
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from scipy.special import bdtr
+from scipy.special import bdtr, xlogy
 
-from tracecal.calibration.bets import min_groups
 from tracecal.calibration.guarantees.fixed_score import MIN_UNLABELLED
 from tracecal.calibration.guarantees.line import (
     MAX_LABELS,
@@ -28,8 +28,8 @@ from tracecal.calibration.guarantees.line import (
     forecast,
     free_of_errors,
     labels_needed,
+    min_groups,
 )
-from tracecal.calibration.guarantees.sequence import fitted_sequence
 
 # Fewer distinct scores than this, of MIN_UNLABELLED answers or more, are tested value by value.
 FEW_VALUES = 20
@@ -40,6 +40,10 @@ START, START_FEW, FEW_LABELS = 3.0, 1.5, 10
 DIGITS = 14
 # Fewest labels for a start that some of them choose, which then keeps more than the line.
 MANY_LABELS = 600
+# The first threshold of a sequence keeps SEQUENCE_START times the answers that suffice without an
+# error; errors count as if PRIOR_LABELS more answers were wrong at the target error rate. Each
+# further one keeps a share STEP more. All were chosen by simulation (`make validate`).
+SEQUENCE_START, PRIOR_LABELS, STEP = 1.5, 2.0, 0.02
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,23 @@ class ErrorRateTest:
     def threshold(self) -> float | None:
         """The lowest guaranteed threshold, which keeps most; None without a guarantee."""
         return self.guaranteed[-1] if self.guaranteed else None
+
+    def as_row(self) -> dict[str, Any]:
+        """Return the JSON values of the test, with counts if it has a threshold."""
+        n_kept, wrong = (self.kept, self.wrong) if self.guaranteed else (0, 0)
+        return {
+            "error_rate": self.error_rate,
+            "tested_rate": self.tested_rate,
+            "threshold": self.threshold,
+            "n": self.n,
+            "kept": n_kept,
+            "wrong": wrong,
+            "allowed": self.allowed if self.guaranteed else None,
+            "coverage": n_kept / self.n if n_kept else 0.0,
+            "error": wrong / n_kept if n_kept else None,
+            "enough": self.enough,
+            "reason": self.reason,
+        }
 
 
 def find_thresholds(
@@ -300,3 +321,44 @@ def without_threshold(
     elif with_forecast:
         reason += "; more labels like these would not be enough"
     return replace(test, enough=enough, reason=reason)
+
+
+def fitted_sequence(
+    score: np.ndarray, wrong: np.ndarray, n_tested: int, error_rate: float, level: float
+) -> np.ndarray:
+    """Choose the thresholds that `n_tested` further answers test, in falling order.
+
+    The first should be the easiest to guarantee: of those that keep enough answers for a test, it
+    has the largest share kept * KL(observed error rate, `error_rate`), the rate at which evidence
+    grows; where all observed error rates exceed the target, it has the lowest one.
+
+    Parameters
+    ----------
+    score, wrong : array [n]
+        Ranking scores and labels of answers that do not test.
+    n_tested : int
+        Number of answers that will test.
+    error_rate, level : float
+        Target error rate, and significance level of each test.
+
+    Examples
+    --------
+    >>> fitted_sequence(np.arange(5.0), np.arange(5) < 2, n_tested=50, error_rate=0.2, level=0.1)
+    array([2., 1., 0.])
+    """
+    start_share = SEQUENCE_START * np.ceil(free_of_errors(error_rate, level)) / max(n_tested, 1)
+    order = np.argsort(-score, kind="stable")
+    ranked = score[order]
+    if not len(ranked):
+        return ranked
+    # Rounding may lift the last step above 1.
+    shares = np.append(np.arange(min(start_share, 1.0), 1.0, STEP), 1.0).clip(max=1)
+    thresholds = ranked[np.ceil(shares * len(ranked)).astype(int) - 1]
+    n_kept = np.searchsorted(-ranked, -thresholds, side="right")
+    n_wrong = np.append(0, np.cumsum(wrong[order]))[n_kept]
+    observed = (n_wrong + PRIOR_LABELS * error_rate) / (n_kept + PRIOR_LABELS)
+    growth = xlogy(observed, observed / error_rate) + xlogy(
+        1 - observed, (1 - observed) / (1 - error_rate)
+    )
+    merit = np.where(observed < error_rate, shares * growth, error_rate - observed)
+    return np.unique(thresholds[int(np.argmax(merit)) :])[::-1]

@@ -235,3 +235,13 @@ def forecast(n: int, is_enough: Callable[[int], bool]) -> int | None:
     numbers = [number for number in numbers if number <= MAX_LABELS]
     index = bisect_left(numbers, True, key=is_enough)
     return numbers[index] if index < len(numbers) else None
+
+
+def significance_level(confidence: float) -> float:
+    """The significance level of a test at a confidence."""
+    return round(1 - confidence, 12)  # 1 - 0.9 is a little less than 0.1
+
+
+def min_groups(error_rate: float, level: float) -> int:
+    """How many groups guarantee an error rate if no answer is wrong."""
+    return math.ceil(math.log(level) / math.log1p(-error_rate))

@@ -1,18 +1,39 @@
-"""Answers with the scores that rank them: the thresholds that are guaranteed on their labels.
+"""Answers with the scores that rank them: the error rates that their labels guarantee.
 
 1. `answers = RankedAnswers(score, wrong, unlabelled, fitted, counted)`, scores of one ranking.
 2. `answers.test(error_rates, level)` finds a threshold for each error rate, and
    `RankedAnswers.find_recall_threshold` one for a recall.
-3. `answers.share_kept(threshold)` is what a threshold keeps.
+3. `describe_tests` gives the JSON values of the tests, with the risk-coverage curve.
+
+`control_error_rates` does this for the labelled answers of a run and their split.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import polars as pl
 
+from tracecal.calibration.estimator_fits import EstimatorFits
+from tracecal.calibration.fits import as_json, probabilities
 from tracecal.calibration.guarantees.error_rate import ErrorRateTest, find_thresholds
+from tracecal.calibration.guarantees.line import find_places, significance_level
+from tracecal.calibration.guarantees.parts import PartScores, RankedParts, most_parts
 from tracecal.calibration.guarantees.recall import recall_threshold
+from tracecal.calibration.settings import Unit
+
+SCOPES: Mapping[Unit, str] = {
+    "questions": "the share of wrong answers among all that are kept, of new questions drawn as "
+    "the labelled ones were, each counted once; each guarantee holds by itself",
+    "answers": "the share of wrong answers among all that are kept, of new answers drawn one by "
+    "one as the labelled ones were; each guarantee holds by itself",
+}
+SCOPE_OF_PARTS = (
+    "the share of wrong parts among all that are kept, of new answers drawn as the labelled ones "
+    "were; parts of answers with more than {most_parts} parts are never kept; each guarantee holds "
+    "by itself"
+)
 
 
 @dataclass(frozen=True)
@@ -74,3 +95,107 @@ class RankedAnswers:
         if threshold is None or not len(self.counted):
             return 0.0
         return float((self.counted >= threshold).mean())
+
+
+def control_error_rates(
+    estimator: str,
+    fits: EstimatorFits,
+    answers: pl.DataFrame,
+    split: pl.DataFrame,
+    error_rates: Sequence[float],
+    confidence: float,
+) -> dict[str, Any]:
+    """Find the thresholds whose error rates one estimator guarantees.
+
+    The calibration part of the split fixes the ranking, and its evaluation part tests thresholds.
+
+    Parameters
+    ----------
+    estimator : str
+        The estimator's id.
+    fits : EstimatorFits
+        The estimator's fits.
+    answers : polars.DataFrame
+        `example_id`, `correct`, the estimator's features and `represents` (`place_answers`), which
+        says which answers of their questions count. Parts of answers have `parent_id`.
+    split : polars.DataFrame
+        `example_id`, `split`, `rank` (the random order of groups) and `part` ('calibration' or
+        'evaluation'). The split with the lowest number is used.
+    error_rates : sequence of float
+        Target error rates.
+    confidence : float
+        Confidence of each guarantee.
+
+    Returns
+    -------
+    dict
+        JSON values. `thresholds` has a row per error rate; without a threshold it says the `reason`
+        and the number of labels that would be `enough`. `groups` is the number of tested questions,
+        `about` the scope of the guarantees and `risk_coverage` the curve of the tested answers.
+        `ranked_by`, `features` and `fit` say what ranks; `split` and `confidence` repeat what was
+        used, and `most_parts` is the limit on parts.
+    """
+    number = int(split["split"].min())
+    rows = split.filter(split=number).join(answers, on="example_id", validate="1:1")
+    rows = rows.filter("represents").sort("rank", "example_id")
+    fit = fits.splits[number]
+    (score,) = probabilities(rows.select(fits.features), [fit])
+    ranked = _ranked_parts if "parent_id" in rows.columns else _ranked_answers
+    tested = ranked(rows, score)
+    tests = tested.test(error_rates, significance_level(confidence), with_forecast=True)
+    return {
+        "ranked_by": estimator,
+        "features": list(fits.features),
+        "fit": as_json(fit),
+        "split": number,
+        "confidence": confidence,
+        **describe_tests(tests, tested, "questions"),
+    }
+
+
+def _ranked_answers(rows: pl.DataFrame, score: np.ndarray) -> RankedAnswers:
+    """The answers of a split with their scores."""
+    is_tested, wrong = (rows["part"] == "evaluation").to_numpy(), ~rows["correct"].to_numpy()
+    tested, others = score[is_tested], score[~is_tested]
+    return RankedAnswers(tested, wrong[is_tested], others, None, tested)
+
+
+def _ranked_parts(rows: pl.DataFrame, score: np.ndarray) -> RankedParts:
+    """The parts of a split with their scores."""
+    size = rows.select(pl.len().over("parent_id")).to_series().to_numpy()
+    is_tested, wrong = (rows["part"] == "evaluation").to_numpy(), ~rows["correct"].to_numpy()
+    scores = PartScores(score, rows["rank"].to_numpy(), size)
+    tested, others = scores.select(is_tested), scores.select(~is_tested)
+    limit = most_parts(rows.group_by("parent_id").len()["len"].to_numpy())
+    return RankedParts(tested, wrong[is_tested], others, tested, limit)
+
+
+def describe_tests(
+    tests: Sequence[ErrorRateTest], answers: RankedAnswers | RankedParts, unit: Unit
+) -> dict[str, Any]:
+    """Return the JSON values of the tests of `answers`, which count each `unit` once."""
+    is_ranked = ~np.isnan(answers.score)
+    parts = {"most_parts": answers.most_parts} if isinstance(answers, RankedParts) else {}
+    return {
+        "groups": answers.n_tested,
+        **parts,
+        "about": SCOPE_OF_PARTS.format(**parts) if parts else SCOPES[unit],
+        "thresholds": [test.as_row() for test in tests],
+        "risk_coverage": risk_coverage(answers.score[is_ranked], answers.wrong[is_ranked]),
+    }
+
+
+def risk_coverage(score: np.ndarray, wrong: np.ndarray) -> list[tuple[float, float]]:
+    """The share of answers kept and the error rate among them, at up to ten thresholds.
+
+    The thresholds keep a tenth of the answers, two tenths, and so on; tied ones are merged.
+    """
+    places = find_places(score, wrong)
+    tenths = np.ceil(places.n * np.arange(1, 11) / 10)
+    chosen = np.unique(np.searchsorted(places.kept, tenths)) if places.n else []
+    n_kept, n_wrong = places.kept[chosen], places.wrong[chosen]
+    return [
+        *zip(
+            (n_kept / places.n).round(4).tolist(), (n_wrong / n_kept).round(4).tolist(), strict=True
+        )
+    ]

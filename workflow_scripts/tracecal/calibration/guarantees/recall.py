@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import bdtr
 
-from tracecal.calibration.bets import min_groups
 from tracecal.calibration.guarantees.error_rate import lowered, rounded
+from tracecal.calibration.guarantees.line import min_groups
 
 
 def recall_threshold(
