@@ -38,11 +38,12 @@ def test_a_decision_is_a_trace_of_one_token(row, answer, probability, options):
         ({"answer": "A", "probs": {"A": 0.9, "B": 0.9}}, "sum to more than 1"),
         ({"answer": "A", "probability": 1.5}, "not above 0 and at most 1"),
         ({"answer": "A", "probs": {"A": 0.0, "B": 1.0}}, "not above 0"),
+        ({"answer": "A"}, "neither a probability of its answer nor those of its options"),
     ],
 )
 def test_numbers_that_are_no_probabilities_are_refused(row, reason):
     with pytest.raises(WrongRow, match=reason):
-        read_row({"id": "a"} | row, Reading())
+        read_row({"id": "a"} | row, Reading(format="decision"))
 
 
 @pytest.mark.parametrize(

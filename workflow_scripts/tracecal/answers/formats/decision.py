@@ -44,7 +44,9 @@ def read(row: Row) -> RawAnswer:
     options = _options(row)
     exact = {}
     if not options:
-        probability = next(row[name] for name in PROBABILITY if _is_number(row.get(name)))
+        probability = next((row[name] for name in PROBABILITY if _is_number(row.get(name))), None)
+        if probability is None:
+            raise WrongRow("it has neither a probability of its answer nor those of its options")
         step = Step(answer, None, _log(probability, answer), (), token_key(text=answer))
     else:
         answer = max(options, key=options.__getitem__) if answer is None else answer
