@@ -10,6 +10,7 @@ import pytest
 from aiohttp import web
 
 import tracecal
+from support.invoices import fields_to_check, invoices
 from support.upstream import Background
 from tracecal.calibrator.scoring import DIGITS
 from tracecal.cli.main import main
@@ -88,6 +89,18 @@ def test_openais_client(server, requests, calibrator, expected):
     found = [create(**request).choices[0].confidence for request in requests]
     assert [(round(one.probability, DIGITS), one.keep) for one in found] == expected
     require_asked(asked)
+
+
+def test_the_fields_of_an_extraction(tmp_path, monkeypatch):
+    """The program of docs/guides/extraction.md."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    with serving(invoices()[1]) as (url, asked):
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        doubted = fields_to_check(tmp_path)
+    require_asked(asked)
+    assert {one["response_format"]["type"] for one in asked} == {"json_schema"}
+    assert {*doubted} == {"number", "total"}
 
 
 def asked_through(callback, url, requests):

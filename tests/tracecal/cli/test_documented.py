@@ -1,16 +1,20 @@
 """What README.md and docs say one can write runs as it stands."""
 
 import json
+import random
 import re
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import tracecal
+from support import invoices
+from support.log_rows import write
 from support.tiny import initialise_model, train_tokenizer
 from tracecal.cli.main import main
 
@@ -107,6 +111,41 @@ def test_programs_score_answers(answered, capsys):
     assert "Confidence(probability" in capsys.readouterr().out
     exec(fitting, names)
     assert names["fitted"].predict([([0.1, 0.2], [0.3, 0.1])]).tolist() == [True]
+
+
+def test_the_fields_of_an_extraction_are_scored(tmp_path, monkeypatch):
+    """With a stub of the client; tests/evaluators runs the page with the real one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "openai", invoices)
+    doubted = invoices.fields_to_check(tmp_path)
+    assert {*doubted} == {"number", "total"}
+    assert all(0 < probability < 0.5 for _, probability, _ in doubted.values())
+    assert {reason for _, _, reason in doubted.values()} == {None}
+
+
+def test_agreeing_samples_are_calibrated(tmp_path, monkeypatch, capsys):
+    """By the page's function and commands."""
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs/guides/without_logprobs.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"^```python\n(.+?)^```", page, re.MULTILINE | re.DOTALL)
+    (typed,) = re.findall(r"^```sh\n(.+?)^```", page, re.MULTILINE | re.DOTALL)
+    names = {}
+    exec(program, names)
+    draws = random.Random(1)
+    for path, n in (("labelled.jsonl", 120), ("new.jsonl", 30)):
+        rows = []
+        for number in range(n):
+            sure = draws.choice([0.4, 0.98])
+            samples = ["Lima" if draws.random() < sure else f"City {k}" for k in range(5)]
+            row = names["row"](f"{path}-{number}", f"Capital {number} of {path}?", samples)
+            assert 0 < row["probability"] <= 1
+            rows.append(row | ({"correct": row["answer"] == "Lima"} if n == 120 else {}))
+        write(tmp_path / path, rows)
+    for command in typed.replace("\\\n", "").splitlines():
+        assert main(shlex.split(command)[1:]) == 0
+    assert "at most 20 % of those kept are wrong" in capsys.readouterr().out
+    scored = pl.read_ndjson("scored.jsonl")
+    assert set(scored["keep"]) == {True, False}
 
 
 def test_the_rest_is_sent_to_a_larger_model(answered):
