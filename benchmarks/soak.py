@@ -7,7 +7,7 @@ that eight clean runs serve all its rounds. Each round changes one or two of the
 one of six things: nothing more; kills the run at a random moment; edits code while it runs and
 puts it back; flips a bit of a result; brings the results before the change back over those after
 it; lets Snakemake touch the results before it. Then the run is brought to its end with --verify and
-by what its messages say, and every result is compared, byte by byte, with those of a clean run of the same state. A result
+by what its messages say, and every result is compared, by its digest, with those of a clean run of the same state. A result
 that differs is wrong or stale, unless it is the flipped one that nothing has read: then a reader
 must refuse it. Before that a decoding step and a proxy under traffic are killed at random moments.
 """
@@ -121,7 +121,7 @@ def soak(folder: Path, minutes: float, rounds: int, seed: int) -> Counter:
     varied = rng.sample(sorted(START), 3)
     print(f"seed {seed} varies {', '.join(varied)}", flush=True)
     small, clean = Small(folder / "own"), Small(folder / "clean")
-    known: dict[str, dict[str, bytes]] = {}
+    known: dict[str, dict[str, str]] = {}
     small.finish()
     end = time.monotonic() + 60 * minutes
     while sum(counts[kind] for kind in ROUNDS) < rounds and time.monotonic() < end:

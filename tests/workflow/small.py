@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 
 import yaml
@@ -127,13 +128,13 @@ class Small:
                 said += self.run("--force", path).stdout
         raise AssertionError(f"it does not end:\n{said[-6000:]}")
 
-    def results(self) -> dict[str, bytes]:
-        """Every result's bytes; what only tells of the making is left out."""
-        told = ("logs", "work", "models")
+    def results(self) -> dict[str, str]:
+        """Every result's digest; what only tells of the making, its time among it, is left out."""
+        making = ("benchmarks", "logs", "work", "models")
         return {
-            str(path.relative_to(self.root / RESULTS)): path.read_bytes()
+            str(path.relative_to(self.root / RESULTS)): sha256(path.read_bytes()).hexdigest()
             for path in sorted((self.root / RESULTS).rglob("*"))
-            if path.is_file() and path.relative_to(self.root / RESULTS).parts[0] not in told
+            if path.is_file() and path.relative_to(self.root / RESULTS).parts[0] not in making
         }
 
     def forget(self) -> None:
