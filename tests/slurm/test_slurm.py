@@ -4,6 +4,7 @@ The tests read what one story left behind; it is told by the fixtures, in their 
 """
 
 import subprocess
+from hashlib import sha256
 from pathlib import Path
 
 import pyarrow as pa
@@ -66,12 +67,12 @@ def completed(jobs) -> set[str]:
     return {job.name for job in jobs if job.state == "COMPLETED"}
 
 
-def rendered(root: Path) -> dict[str, bytes]:
+def rendered(root: Path) -> dict[str, str]:
     files = [
         *(root / "results/smoke/tables").iterdir(),
         *(root / "results/smoke/figures").iterdir(),
     ]
-    return {path.name: path.read_bytes() for path in files}
+    return {path.name: sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def on_gpus(site) -> list[dict]:
