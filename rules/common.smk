@@ -204,8 +204,10 @@ def folders_of_weights(kind, name):
     return [Path(f"{FOLDER}/{kind}/{name}"), *given]
 
 
+# How often a job that was killed starts again; each time it asks for twice the memory. The command line
+# decides where it says so, as it does (0) inside a cluster's job, whose memory stays what it is.
+MEMORY_RETRIES = None if "--retries" in sys.argv else 2
 # The resources that a job requests which runs its model or an encoder.
-MEMORY_RETRIES = 2  # of a job that was killed; each asks for twice the memory
 requests = partial(job_requests, MODELS, CONFIG.encoders, folders_of_weights)
 
 
