@@ -16,9 +16,9 @@ from scipy.special import ndtr
 
 from simulations.claims import Claim
 from tracecal.calibration.fits import Fit, fit
+from tracecal.calibration.groups import FIT_SHARE, place_answers
 from tracecal.calibration.guarantees.error_rate import find_thresholds
 from tracecal.calibration.guarantees.line import significance_level
-from tracecal.calibration.guarantees.sides import FIT_SHARE, place_answers
 from tracecal.calibration.settings import Unit
 
 CONFIDENCE = 0.9

@@ -20,7 +20,7 @@ from trace_workflow.analyses.averages import averages
 from trace_workflow.analyses.comparisons import comparisons
 from trace_workflow.analyses.gains import gains
 from trace_workflow.analyses.improvements import improvements
-from tracecal.calibration.guarantees.sides import FIT_SHARE
+from tracecal.calibration.groups import FIT_SHARE
 from tracecal.calibration.metrics import all_metrics
 from tracecal.calibration.predictions import calibrate_all, pick_baselines, with_picked
 from tracecal.calibration.ranking import single_auroc

@@ -13,9 +13,9 @@ from scipy.special import ndtr
 from simulations.claims import Claim
 from simulations.guarantees import CONFIDENCE, REFERENCE, SimulatedAnswers
 from tracecal.calibration.fits import Fit
+from tracecal.calibration.groups import FIT_SHARE
 from tracecal.calibration.guarantees.line import significance_level
 from tracecal.calibration.guarantees.parts import PartScores, RankedParts, most_parts
-from tracecal.calibration.guarantees.sides import FIT_SHARE
 from tracecal.calibration.pooled import fit_pooled
 
 

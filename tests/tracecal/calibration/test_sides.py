@@ -7,8 +7,7 @@ import polars as pl
 import pytest
 from scipy.stats import binomtest
 
-from tracecal.calibration.groups import group_answers
-from tracecal.calibration.guarantees.sides import place_answers
+from tracecal.calibration.groups import group_answers, place_answers
 
 
 def make_answers(n, seed=0, group_size=1):

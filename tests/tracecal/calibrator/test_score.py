@@ -16,8 +16,7 @@ from tracecal.answers.imported_traces import entropy_metadata
 from tracecal.answers.reading import Reading
 from tracecal.calibration.estimator_fits import EstimatorFits
 from tracecal.calibration.fits import Identity
-from tracecal.calibration.groups import group_answers
-from tracecal.calibration.guarantees.sides import place_answers
+from tracecal.calibration.groups import group_answers, place_answers
 from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibrator import catalogue, recommendation
 from tracecal.calibrator.calibration_data import describe_traces

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 import numpy as np
 import polars as pl
 
+from tracecal.calibration.groups import FIT_SHARE, MIN_FITTED
 from tracecal.calibration.guarantees.line import significance_level
 from tracecal.calibration.guarantees.parts import PartScores, RankedParts, most_parts
 from tracecal.calibration.guarantees.ranked_answers import RankedAnswers
-from tracecal.calibration.guarantees.sides import FIT_SHARE, MIN_FITTED
 from tracecal.calibration.populations import LabelledAnswers, Population
 from tracecal.calibration.settings import require_shares
 from tracecal.errors import InputError

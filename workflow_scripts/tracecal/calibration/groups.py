@@ -3,15 +3,27 @@
 1. `group_answers` names the group of each answer, by question, distinctive trace or group id.
 2. `fingerprints` are short digests of question, answer and trace, which show no text and tell
    whether an answer is the same.
+3. `place_answers` puts each group on a side: a fifth of the groups may fit a ranking, and of each
+   of the others one answer tests thresholds. It decides by a hash of each answer's question, text
+   and trace, so that neither a name, a seed nor the order of rows matters.
+
+The hash is BLAKE2b with a digest of 8 bytes, read as a big-endian number, over
+
+- the length in bytes (8 bytes, little-endian) and the UTF-8 of the question, without blanks at its
+  ends and before the ends of lines; of an unknown question as of an empty one;
+- the same of the answer;
+- the surprisals as 32-bit floats, little-endian;
+- where the answers of several questions are equal in all of that: the same of the id.
 """
 
 import hashlib
 from collections.abc import Iterable
+from typing import Literal
 
 import numpy as np
 import polars as pl
 
-from tracecal.answers.record import FLOATS, QUESTION
+from tracecal.answers.record import FLOATS, QUESTION, without_blanks
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 
@@ -20,6 +32,9 @@ from tracecal.io.log import LOGGER
 MIN_DISTINCT_VALUES, MAX_CHANCE_DIGITS = 3, 2
 TRACE_COLUMNS = ("answer", "surprisal", "entropy")
 KNOWN_ANSWER = "the calibrator was fitted on this very answer: its probability is not out-of-sample"
+Side = Literal["fit", "test"]
+FIT_SHARE = 0.2
+MIN_FITTED = 100  # with fewer groups all labelled answers test, and no label fits a ranking
 
 
 def group_answers(answers: pl.DataFrame) -> pl.DataFrame:
@@ -125,3 +140,97 @@ def are_among(answers: pl.DataFrame, labelled: Iterable[str]) -> pl.Series:
     """
     is_certain = answers.select(QUESTION.is_not_null()).to_series() | has_distinctive_trace(answers)
     return fingerprints(answers).is_in(list(labelled)).fill_null(False) & is_certain
+
+
+def place_answers(answers: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
+    """Order answers by content, and choose which of them test.
+
+    The answers of a group are on one side, by its smallest hash. The hash of the first of several
+    is hashed once more, as the smallest of several is smaller than that of a single answer.
+
+    Parameters
+    ----------
+    answers : polars.DataFrame
+        `example_id`, the question (`QUESTION`; None: unknown), `answer` and `surprisal` (None:
+        without a trace). Parts of answers name theirs in `parent_id`.
+    groups : polars.DataFrame
+        `example_id` and `group_id`, as `group_answers` returns them.
+
+    Returns
+    -------
+    polars.DataFrame
+        `example_id`; `rank`, the place of the group in an order that is random but fixed by its
+        answers; `represents`: whether the answer, or the answer that a part is of, is the one of
+        its group with the smallest hash; and `side` ('fit' or 'test'). Sorted by `rank` and hash.
+
+    Examples
+    --------
+    >>> ids = ["a", "b", "c"]
+    >>> answers = pl.DataFrame({"example_id": ids, "answer": "yes", "surprisal": [[0.5]] * 3})
+    >>> groups = pl.DataFrame({"example_id": ids, "group_id": ["a", "a", "c"]})
+    >>> unknown = pl.lit(None, pl.String)
+    >>> place_answers(answers.with_columns(asked=unknown, prompt=unknown), groups)["rank"].to_list()
+    [0, 1, 1]
+    """
+    whole = "parent_id" if "parent_id" in answers.columns else "example_id"
+    rows = groups.select("example_id", "group_id").join(
+        answers.select("example_id", whole=whole, hash=_hashes(answers, groups)), on="example_id"
+    )
+    wholes = _smallest(rows, "group_id", "whole").sort("hash", "whole")
+    first = wholes.unique("group_id", keep="first", maintain_order=True)
+    questions = _smallest(wholes, "group_id").with_columns(
+        rank=pl.col("hash").rank("dense").cast(pl.Int64) - 1,
+        side=pl.when(pl.col("hash") < int(FIT_SHARE * 2**64))
+        .then(pl.lit("fit"))
+        .otherwise(pl.lit("test")),
+    )
+    return (
+        rows.join(questions.drop("hash"), on="group_id")
+        .join(
+            first.select("group_id", "whole", represents=True), on=["group_id", "whole"], how="left"
+        )
+        .sort("rank", "hash", "example_id")
+        .select("example_id", "rank", "side", represents=pl.col("represents").fill_null(False))
+    )
+
+
+def _smallest(rows: pl.DataFrame, *keys: str) -> pl.DataFrame:
+    """The smallest `hash` of the rows with the same keys, hashed once more where several differ."""
+    smallest = rows.group_by(keys).agg(pl.col("hash").min(), several=pl.col("hash").n_unique() > 1)
+    hashes = [
+        _hash(value.to_bytes(8, "little")) if several else value
+        for value, several in smallest.select("hash", "several").iter_rows()
+    ]
+    return smallest.select(*keys, hash=pl.Series(hashes, dtype=pl.UInt64))
+
+
+def _hashes(answers: pl.DataFrame, groups: pl.DataFrame) -> pl.Series:
+    """The hash of each answer, which its id enters where another group has an equal answer."""
+    contents = [
+        _content(*row) for row in answers.select(QUESTION, "answer", "surprisal").iter_rows()
+    ]
+    rows = answers.select("example_id", content=pl.Series(contents, dtype=pl.Binary)).join(
+        groups, on="example_id", how="left", maintain_order="left"
+    )
+    is_shared = pl.col("group_id").n_unique().over("content") > 1
+    hashes = [
+        _hash(content + _sized(example_id) if shared else content)
+        for content, example_id, shared in rows.select(
+            "content", "example_id", is_shared
+        ).iter_rows()
+    ]
+    return pl.Series(hashes, dtype=pl.UInt64)
+
+
+def _content(question: str | None, answer: str | None, surprisal: list[float] | None) -> bytes:
+    trace = b"" if surprisal is None else np.asarray(surprisal, dtype="<f4").tobytes()
+    return _sized(without_blanks(question or "")) + _sized(without_blanks(answer or "")) + trace
+
+
+def _sized(text: str) -> bytes:
+    content = text.encode()
+    return len(content).to_bytes(8, "little") + content
+
+
+def _hash(content: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "big")

@@ -13,6 +13,7 @@ import polars as pl
 
 from tracecal.calibration.estimator_fits import EstimatorFits
 from tracecal.calibration.fits import Fit, probabilities
+from tracecal.calibration.groups import MIN_FITTED
 from tracecal.calibration.guarantees.fixed_score import (
     AMOUNTS,
     MEAN_SURPRISAL,
@@ -21,7 +22,6 @@ from tracecal.calibration.guarantees.fixed_score import (
 )
 from tracecal.calibration.guarantees.parts import PartScores, RankedParts, most_parts
 from tracecal.calibration.guarantees.ranked_answers import RankedAnswers
-from tracecal.calibration.guarantees.sides import MIN_FITTED
 from tracecal.calibrator.catalogue import FIXED_SCORE, MEAN_OF_THREE, SURPRISAL_RIDGE
 from tracecal.calibrator.recommendation import count_smaller_class
 from tracecal.calibrator.schema import (

@@ -16,8 +16,13 @@ from tracecal.answers.record import ALSO, own_column_paths
 from tracecal.answers.tasks import answers_of_task, of_their_tasks, task_names
 from tracecal.calibration.estimator_fits import EstimatorFits
 from tracecal.calibration.fits import Method
-from tracecal.calibration.groups import fingerprints, group_answers, with_unlabelled
-from tracecal.calibration.guarantees.sides import MIN_FITTED, place_answers
+from tracecal.calibration.groups import (
+    MIN_FITTED,
+    fingerprints,
+    group_answers,
+    place_answers,
+    with_unlabelled,
+)
 from tracecal.calibration.pooled import by_part, part_codes
 from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.settings import FitSettings, Unit

@@ -16,8 +16,7 @@ import polars as pl
 
 from tracecal.answers.answers import Source, answers_in
 from tracecal.answers.reading import Reading
-from tracecal.calibration.groups import group_answers
-from tracecal.calibration.guarantees.sides import place_answers
+from tracecal.calibration.groups import group_answers, place_answers
 from tracecal.calibration.rate_test import KeptAnswers, enough_answers
 from tracecal.calibration.settings import require_shares
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in
