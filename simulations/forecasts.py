@@ -17,17 +17,15 @@ from simulations.guarantees import CONFIDENCE, GroupPopulation, falling_risk
 from tracecal.calibration.fits import fit
 from tracecal.calibration.forecast import (
     POWER,
-    doubling_sizes,
-    questions_needed,
-    simulate_draws,
-    summarise_draws,
-)
-from tracecal.calibration.populations import (
     BinormalPopulation,
     LabelledAnswers,
     LabelledPopulation,
     Population,
+    doubling_sizes,
     normal_scores,
+    questions_needed,
+    simulate_draws,
+    summarise_draws,
 )
 
 SIZES, LABELLED, FOLDS = doubling_sizes(50, 3200), 250, 5

@@ -9,16 +9,16 @@ from scipy.special import expit, ndtri
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from tracecal.calibration import forecast, populations
-from tracecal.calibration.forecast import questions_needed
-from tracecal.calibration.guarantees.error_rate import find_thresholds
-from tracecal.calibration.guarantees.line import min_groups
-from tracecal.calibration.populations import (
+from tracecal.calibration import forecast
+from tracecal.calibration.forecast import (
     BinormalPopulation,
     LabelledAnswers,
     LabelledPopulation,
     normal_scores,
+    questions_needed,
 )
+from tracecal.calibration.guarantees.error_rate import find_thresholds
+from tracecal.calibration.guarantees.line import min_groups
 from tracecal.errors import InputError
 
 SETTINGS = {"draws": 5, "confidence": 0.9, "seed": 1}
@@ -50,7 +50,7 @@ def test_the_curve_is_scikit_learns_and_its_spread_that_of_other_samples():
         correct = rng.random(250) < expit(1 + 1.5 * score)
         fitted.append(LabelledPopulation.from_labels(np.arange(250), score, correct))
     # scikit-learn has one penalty for all weights: 1, of features that are scaled accordingly.
-    scales = populations.PRECISION**-0.5
+    scales = forecast.PRECISION**-0.5
     x = np.column_stack([np.ones(250), score]) * scales
     penalised = LogisticRegression(fit_intercept=False, tol=1e-10).fit(x, correct)
     assert fitted[-1].coefficients == pytest.approx(penalised.coef_[0] * scales, abs=1e-5)
@@ -75,9 +75,9 @@ def test_how_alike_the_answers_of_a_group_are():
     """Three groups of two with residuals 1 and 1, -1 and -1, 2 and -1, and one by itself, in any
     order: the mean of their products 1, 1 and -2 is 0; without the last 1, bounded at 0.9."""
     group, residual = np.array([2, 0, 1, 3, 0, 1, 2]), np.array([2.0, 1, -1, 7, 1, -1, -1])
-    assert populations._group_correlation(group, residual) == pytest.approx(0)
-    assert populations._group_correlation(group[group < 2], residual[group < 2]) == 0.9
-    assert populations._group_correlation(np.arange(3), np.ones(3)) == 0
+    assert forecast._group_correlation(group, residual) == pytest.approx(0)
+    assert forecast._group_correlation(group[group < 2], residual[group < 2]) == 0.9
+    assert forecast._group_correlation(np.arange(3), np.ones(3)) == 0
 
 
 def test_groups_that_are_right_or_wrong_as_a_whole_are_drawn_so_and_leave_more_open():

@@ -14,7 +14,7 @@ from tracecal.calibration.forecast import POWER, format_count, questions_needed
 from tracecal.calibration.guarantees.error_rate import find_thresholds
 from tracecal.calibration.guarantees.fixed_score import AMOUNTS, fit_fixed_score
 from tracecal.calibration.settings import FitSettings
-from tracecal.calibrator import population
+from tracecal.calibrator import guarantee
 from tracecal.calibrator.catalogue import FIXED_SCORE, MEAN_OF_THREE, SURPRISAL_RIDGE
 from tracecal.calibrator.predictor import make_predictor
 from tracecal.calibrator.ranking import choose_ranking
@@ -116,7 +116,7 @@ def test_the_forecast_of_labels_is_that_of_the_plan():
     calibrator = tracecal.calibrate(answers(300), "t", error_rates=[0.3])
     (entry,) = calibrator.report().control.thresholds
     assert entry.threshold is None and 300 < entry.enough < 3200
-    plan = tracecal.plan(0.3, calibrator=calibrator, draws=population.DRAWS)
+    plan = tracecal.plan(0.3, calibrator=calibrator, draws=guarantee.DRAWS)
     assert format_count(questions_needed(POWER, plan.table)) == f"{entry.enough:,}"
     assert f"about {entry.enough:,} may be enough" in " ".join(calibrator.report().text.split())
     (reason,) = set(calibrator.score(as_new(answers(5, seed=3)), error_rate=0.3)["reason"])

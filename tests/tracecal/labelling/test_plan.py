@@ -11,7 +11,7 @@ from support.labelled_answers import answers
 from tracecal.calibration import forecast
 from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
-from tracecal.calibrator.population import labelled_population
+from tracecal.calibrator.guarantee import labelled_population
 from tracecal.calibrator.schema import CalibratorFile
 from tracecal.calibrator.training_set import make_training_set
 from tracecal.cli.main import main

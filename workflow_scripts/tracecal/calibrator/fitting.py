@@ -6,8 +6,7 @@ from tracecal.answers.parts.parts import Parts
 from tracecal.calibration.estimator_fits import EstimatorFits
 from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.calibration_data import describe_answers
-from tracecal.calibrator.guarantee import AnswerColumn, find_guarantees
-from tracecal.calibrator.population import with_forecasts
+from tracecal.calibrator.guarantee import AnswerColumn, find_guarantees, with_forecasts
 from tracecal.calibrator.recommendation import DIGITS, recommend
 from tracecal.calibrator.schema import (
     CalibratedEstimator,

@@ -16,15 +16,16 @@ from tracecal.calibration.forecast import (
     DRAWS,
     MOST,
     POWER,
+    BinormalPopulation,
+    Population,
     describe_forecast,
     forecast_table,
     format_count,
     questions_needed,
 )
-from tracecal.calibration.populations import BinormalPopulation, Population
 from tracecal.calibration.settings import SEED
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in
-from tracecal.calibrator.population import labelled_population
+from tracecal.calibrator.guarantee import labelled_population
 from tracecal.errors import InputError
 from tracecal.pages.page import render_page
 
