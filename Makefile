@@ -48,7 +48,7 @@ test: .venv/installed ## run the tests, five minutes on two cores
 
 # Whole runs, and what a finished one plans after changes: minutes; CI runs all these targets.
 test-runs: .venv/installed ## run the workflow; kill, damage and restart it, and plan it after changes
-	$(BIN)/python -m pytest -m runs -n 3 --dist loadfile --no-loadscope-reorder tests/workflow
+	$(BIN)/python -m pytest -m runs -n 3 --dist loadfile --no-loadscope-reorder --tb=short tests/workflow
 
 # Without Chromium and LaTeX, which .ci/run installs, they skip.
 test-pages: .venv/installed ## open pages in Chromium, and set tables with LaTeX
@@ -66,7 +66,7 @@ test-real: .venv/installed ## run config/laptop.yaml's four benchmarks with a re
 
 # Starts a SLURM of one node on this machine, as root with Debian's packages; skips elsewhere.
 test-slurm: .venv-slurm/installed ## submit the workflow to a SLURM on this machine
-	.venv-slurm/bin/python -m pytest -m slurm tests/slurm
+	.venv-slurm/bin/python -m pytest -m slurm --tb=short tests/slurm
 
 # Plans the smoke run, and makes a part of it, with its results in an S3 server on this machine.
 test-cloud: .venv-cloud/installed ## plan the workflow for Kubernetes and AWS Batch
