@@ -27,6 +27,10 @@ class WrongRow(ValueError):
     """An invalid row of a file; the message says why, without naming the row."""
 
 
+class WrongVerdict(WrongRow):
+    """A row whose verdict is neither right nor wrong; it is not skipped."""
+
+
 class FailedRequest(WrongRow):
     """A row without an answer, as its request failed."""
 

@@ -83,7 +83,7 @@ def test_a_link_to_an_input_is_that_input(link, caplog):
 def test_every_option_that_may_name_a_file_is_known_as_one():
     """A new option of text is an input, an output or listed here."""
     texts = "address task revision model id group label columns filter host upstream"
-    texts += " estimator question allow_host allow_origin one_per also by"
+    texts += " estimator question who allow_host allow_origin one_per also by"
     known = {*READ, *WRITTEN, *texts.split()}
     for name, command in BY_NAME.items():
         for option in command.build().params:

@@ -21,7 +21,7 @@ from tracecal.answers.facts import without_values
 from tracecal.answers.labels import MOST_ROWS, read_labels, with_labels
 from tracecal.answers.log_file import numbered, open_rows
 from tracecal.answers.parts.labels import PartLabels
-from tracecal.answers.reading import Reading
+from tracecal.answers.reading import OF_VERDICTS, Reading
 from tracecal.answers.record import RECORDS, Record, as_frame, own_column
 from tracecal.answers.requests import Requests
 from tracecal.answers.row import OneAnswer, answers_of, read_answer
@@ -30,6 +30,7 @@ from tracecal.errors import (
     FailedRequest,
     InputError,
     WrongRow,
+    WrongVerdict,
     describe_wrong_rows,
     require_threads,
 )
@@ -41,7 +42,7 @@ SCHEMA = pl.Schema(RECORDS)  # type: ignore[arg-type]
 # What a file states about all its answers, and a frame in a column for each answer.
 STATED = ("task", "revision")
 # Options of reading that a frame takes which has been read.
-OF_FRAMES = {"vocabulary", "also", "labels", "right_from", "question", "wrong_rows"}
+OF_FRAMES = {"vocabulary", "also", *OF_VERDICTS, "wrong_rows"}
 PART_LABELS = pl.Struct(
     {
         "correct": pl.List(pl.Struct({"name": pl.String, "correct": pl.Boolean})),
@@ -181,8 +182,7 @@ def answers_in(
 
 def _labelled(answers: Answers, reading: Reading) -> Answers:
     """Replace the verdicts by those in the file that `labels` names."""
-    skip = reading.wrong_rows == "skip"
-    labels = read_labels(str(reading.labels), reading.right_from, reading.question, skip)
+    labels = read_labels(str(reading.labels), reading)
     frame, matched = with_labels(answers.frame, labels, answers.first_rows)
     LOGGER.info("%s", matched)
     return replace(answers, frame=frame)
@@ -344,6 +344,7 @@ def _read(
     records: dict[str, Record] = {}
     part_labels: dict[str, PartLabels] = {}
     wrong_rows: list[str] = []
+    wrong_verdicts: list[str] = []  # for which no row is skipped
     rows_of_records: list[Any] = []
     has_label = False
     if ids is not None:  # examples of a task have one answer each
@@ -372,15 +373,15 @@ def _read(
         except WrongRow as error:
             is_failed = isinstance(error, FailedRequest)
             (failed_rows if is_failed else wrong_rows).append(f"{location}: {error}")
-    stopping = wrong_rows if reading.wrong_rows == "stop" else []
+            if isinstance(error, WrongVerdict):
+                wrong_verdicts.append(f"{location}: {error}")
+    stopping = wrong_rows if reading.wrong_rows == "stop" else wrong_verdicts
     if reading.failed == "stop" and reading.wrong_rows == "stop":
         stopping = stopping + failed_rows
     if stopping:
         remedy = " Requests that failed: --failed skip or incorrect." if failed_rows else ""
-        raise InputError(
-            f"{source}: {describe_wrong_rows(stopping)}. Correct them, or leave them out with "
-            f"--wrong-rows skip.{remedy}"
-        )
+        skip = "" if stopping == wrong_verdicts else ", or leave them out with --wrong-rows skip"
+        raise InputError(f"{source}: {describe_wrong_rows(stopping)}. Correct them{skip}.{remedy}")
     if empty_paths:
         name, path = next(iter(empty_paths.items()))
         raise InputError(

@@ -1,9 +1,7 @@
 """Facts of an answer beside its trace: id, verdict, task, time, question, request, own columns.
 
 1. `example_id`, `task_name`, `created` and `asked` find one fact each in a row and its answer.
-2. `verdicts` gives what a row says of its answer, which must agree. `parse_verdict` reads one, in
-   the words and numbers that files use: all readers share its list. *Unsure* counts as wrong, as an
-   answer that nobody can confirm must not help a guarantee.
+2. `verdicts` gives what a row says of its answer, which must agree.
 3. `read_request` finds the settings of the request, and which of them change probabilities.
 """
 
@@ -21,6 +19,7 @@ from tracecal.answers.raw_answer import RawAnswer
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import without_blanks
 from tracecal.answers.step import PREFIX, Step, option_share
+from tracecal.answers.verdict import WORDS
 from tracecal.errors import WrongRow
 
 LABELS = ("correct", "label")
@@ -41,18 +40,6 @@ OTHER_IDS = (
 )
 TIMES = ("created", "created_at", "completed_at", "timestamp", "startTime")
 CENTURY = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
-# In any case.
-RIGHT = (
-    *("right", "correct", "true", "yes", "pass", "passed", "good", "ok", "accepted", "approved"),
-    *("c", "y", "t", "1", "👍"),
-)
-WRONG = (
-    *("wrong", "incorrect", "false", "no", "fail", "failed", "bad", "not ok", "rejected"),
-    *("i", "n", "f", "0", "👎"),
-)
-UNSURE = ("unsure", "unknown", "unclear", "skip", "skipped", "?")
-NONE = ("", "nan", "none", "null", "n/a", "na", "-")
-WORDS = dict.fromkeys(RIGHT, True) | dict.fromkeys((*WRONG, *UNSURE), False)
 
 
 def example_id(row: Row, body: Row, reading: Reading) -> str:
@@ -173,12 +160,12 @@ def verdicts(row: Row, body: Row, reading: Reading, raw: RawAnswer) -> dict[str,
         return {"labelled": "unsure" if "correct" in labelled and verdict is None else verdict}
     of_format = {"answer": raw.correct, **raw.stated}
     if reading.label is not None:
-        at_path = {
-            name: value
-            for name, source in (("row", row), ("answer", body))
-            if (value := value_at(source, reading.label)) is not None
+        at_path = {"row": value_at(row, reading.label), "answer": value_at(body, reading.label)}
+        return {
+            name: value[0] if isinstance(value, list) and len(value) == 1 else value
+            for name, value in at_path.items()
+            if value is not None
         }
-        return at_path
     if raw.verdicts:
         of_format |= _harness_verdict(raw.verdicts)
     # Columns that are named, and a harness's own metrics, are not second-guessed.
@@ -349,82 +336,22 @@ def names_response(row: Row, reading: Reading) -> bool:
 def value_at(row: Any, path: str) -> Any:
     """The value at a path in nested mappings and lists; None where there is none.
 
-    >>> value_at({"scores": {"match": {"value": "C"}}}, "scores.match.value")
+    A name may hold dots.
+
+    >>> value_at({"scores": {"match.value": "C"}}, "scores.match.value")
     'C'
     >>> value_at({"replies": [{"text": "Lima"}]}, "replies.0.text")
     'Lima'
     """
-    for key in path.split("."):
-        if isinstance(row, list) and key in INDICES:
-            row = row[int(key)] if int(key) < len(row) else None
-        else:
-            row = row.get(key) if isinstance(row, dict) else None
-    return row
-
-
-def parse_verdict(value: Any, right_from: float | None = None) -> bool | None:
-    """Parse whether an answer is correct; None if `value` is empty or NaN.
-
-    `right_from` is the smallest number of a correct answer, where verdicts are scores. Raises
-    `WrongRow` for any other value.
-
-    >>> parse_verdict("C"), parse_verdict("FALSE"), parse_verdict("unsure"), parse_verdict("")
-    (True, False, False, None)
-    >>> parse_verdict(0.7, right_from=0.5)
-    True
-    """
-    word = _word(value)
-    if word in NONE:
-        return None
-    number = None if isinstance(value, bool) else _number(word)
-    if number is not None and right_from is not None:
-        return number >= right_from
-    if number in (0.0, 1.0):
-        return number == 1
-    if number is not None:
-        raise WrongRow(
-            f"its verdict is the number {number:g}, neither 1 nor 0: give a threshold, such as "
-            "--right-from 0.5"
-        )
-    if word not in WORDS:
-        raise WrongRow(
-            f"its verdict {value!r} is neither right (correct, true, yes, pass, good, C, 1) nor "
-            "wrong (incorrect, false, no, fail, bad, I, 0) nor unsure; write it as one of these"
-        )
-    return WORDS[word]
-
-
-def is_unsure(value: Any) -> bool:
-    """Whether a verdict says that nobody could tell.
-
-    >>> is_unsure("Unsure"), is_unsure("wrong")
-    (True, False)
-    """
-    return _word(value) in UNSURE
-
-
-def agreed_verdict(right_from: float | None = None, /, **values: Any) -> bool | None:
-    """Return the verdict that all `values` agree on; None if all are empty. Raises `WrongRow`."""
-    verdicts = {name: parse_verdict(value, right_from) for name, value in values.items()}
-    verdicts = {name: verdict for name, verdict in verdicts.items() if verdict is not None}
-    if len(set(verdicts.values())) > 1:
-        contradiction = " beside ".join(f"{name}: {values[name]!r}" for name in verdicts)
-        raise WrongRow(f"its verdicts contradict each other ({contradiction}); leave one out")
-    return next(iter(verdicts.values()), None)
-
-
-def _word(value: Any) -> str | None:
-    """A value in small letters, '' for None; None for what is no text, number or truth value."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None:
-        return ""
-    return str(value).strip().casefold() if isinstance(value, bool | int | float | str) else None
-
-
-def _number(word: str | None) -> float | None:
-    try:
-        number = float(word or "")
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
+    if isinstance(row, Mapping) and path in row:
+        return row[path]
+    names = path.split(".")
+    for n in range(len(names) - 1, 0, -1):
+        name, below = ".".join(names[:n]), ".".join(names[n:])
+        if isinstance(row, Mapping) and name in row:
+            return value_at(row[name], below)
+        if isinstance(row, list) and name in INDICES and int(name) < len(row):
+            return value_at(row[int(name)], below)
+    if isinstance(row, list) and path in INDICES and int(path) < len(row):
+        return row[int(path)]
+    return None

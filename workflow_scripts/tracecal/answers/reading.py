@@ -1,9 +1,9 @@
 """Options for reading files of answers, where the files do not say it themselves."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, NonNegativeFloat, PositiveInt
+from pydantic import AfterValidator, Field, NonNegativeFloat, PositiveInt
 
 from tracecal.answers.formats.registry import FORMATS
 from tracecal.io.settings import Strict, with_parameters
@@ -14,8 +14,12 @@ else:
     FormatName = Literal["auto", *FORMATS]
 LARGEST_VOCABULARY = 10**9  # tokens
 
-OF_LABELLED = ("label", "labels", "question", "right_from", "requests")
+OF_VERDICTS = ("labels", "question", "right_from", "right", "wrong", "who", "contested")
+OF_LABELLED = ("label", *OF_VERDICTS, "requests")
 UNTYPED = ("greedy", "rounding")  # keys that commands have no option for
+Words = Annotated[  # a list, or texts with commas between words
+    list[str], AfterValidator(lambda texts: [word for text in texts for word in text.split(",")])
+]
 
 
 @with_parameters
@@ -74,6 +78,16 @@ class Reading(Strict):
     )
     right_from: float | None = Field(
         default=None, description="smallest number of a right answer, where verdicts are scores"
+    )
+    right: Words = Field(default=[], description="further words for right, such as ok,great")
+    wrong: Words = Field(default=[], description="further words for wrong, such as poor")
+    who: str | None = Field(
+        default=None, description="path of who judged, in a table of several people's verdicts"
+    )
+    contested: Literal["majority", "wrong", "leave-out"] = Field(
+        default="majority",
+        description="answers on which people disagree: take the majority of three or more, and "
+        "wrong where there is none; count all as wrong; or leave them out",
     )
     requests: str | Path | None = Field(
         default=None, description="the file that was sent as a batch: its prompts and settings"

@@ -13,11 +13,9 @@ from tracecal.answers.facts import (
     IDS,
     LABELS,
     SENT,
-    agreed_verdict,
     asked,
     created,
     example_id,
-    is_unsure,
     names_response,
     own_columns,
     read_request,
@@ -37,6 +35,7 @@ from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record
 from tracecal.answers.step import options_path
 from tracecal.answers.trace import make_record
+from tracecal.answers.verdict import agreed_verdict, is_unsure
 from tracecal.errors import FailedRequest, WrongRow
 from tracecal.io.input_files import parsed_json
 
@@ -107,7 +106,7 @@ def read_answer(answer: OneAnswer, reading: Reading) -> Record:
     raw = answer_format.read(body)
     values = verdicts(row, body, reading, raw)
     stated: dict[str, Any] = {
-        "correct": agreed_verdict(reading.right_from, **values),
+        "correct": agreed_verdict(reading, **values),
         "unsure": any(map(is_unsure, values.values())),
         "row_task": task_name(row, body),
         "created": created(row, body),

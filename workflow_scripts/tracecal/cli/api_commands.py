@@ -99,7 +99,7 @@ def plan(
     options_of="check",
     endings={"output": (".xml", ".json")},
     usual=["output"],
-    models={"reading": reading_options("labels", "right_from")},
+    models={"reading": reading_options("labels")},
 )
 def check(*, answers: str, output: str | None = None, **options: Any) -> None:
     """Say whether a guarantee fits the labels of new answers, in three lines.

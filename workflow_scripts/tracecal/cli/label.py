@@ -7,7 +7,6 @@ import tracecal
 from tracecal.answers.reading import Reading
 from tracecal.cli.command import command, require_installed
 from tracecal.cli.files import require_apart
-from tracecal.cli.options import reading_options
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 
@@ -23,7 +22,6 @@ SEARCH = ("error_rate", "confidence", "population", "estimator", "seed")
     options_of="LabelSearch",
     usual=["output"],
     panels={"As few labels as a guarantee needs": SEARCH},
-    models={"reading": reading_options("requests")},
 )
 def label(
     *,
@@ -99,8 +97,7 @@ def take_verdicts(verdicts: "VerdictFile", labels: str, reading: Reading) -> Non
     """Write the verdicts of another file, in the order of the answers."""
     from tracecal.answers.labels import read_labels
 
-    skip = reading.wrong_rows == "skip"
-    labelled = read_labels(labels, reading.right_from, reading.question, skip)
+    labelled = read_labels(labels, reading)
     n_unknown = verdicts.import_labels(labelled.by_id)
     if n_unknown:
         LOGGER.warning("%s: %d verdict(s) are on other answers", labels, n_unknown)

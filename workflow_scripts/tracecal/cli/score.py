@@ -30,7 +30,7 @@ UNDECIDED = 4  # status where no answer has a decision
     options_of="Calibrator.score",
     texts_of=["Calibrator.load"],
     usual=["error_rate", "output", "beside"],
-    models={"reading": reading_options("id", "columns", "also", "wrong_rows")},
+    models={"reading": reading_options("id", "columns", "wrong_rows")},
 )
 def score(
     *,

@@ -158,8 +158,7 @@ def explain_reading(answers: Any, *, reading: Reading | None = None) -> ReadingS
     if requests is not None:
         notes.append(requests.describe(frame.height))
     if reading.labels is not None:
-        options = reading.right_from, reading.question, reading.wrong_rows == "skip"
-        frame, matched = with_labels(frame, read_labels(reading.labels, *options))
+        frame, matched = with_labels(frame, read_labels(reading.labels, reading))
         notes.append(matched)
     if example:
         example.append(("verdict", _verdict_of(frame.row(0, named=True))))

@@ -17,10 +17,10 @@ from inspect_ai.log import transcript
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
 from inspect_ai.solver import TaskState
 
-from tracecal.answers.facts import parse_verdict
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import as_frame
 from tracecal.answers.row import read_row
+from tracecal.answers.verdict import parse_verdict
 from tracecal.calibration.groups import KNOWN_ANSWER, are_among
 from tracecal.calibration.probability_metrics import brier, ece
 from tracecal.calibration.ranking import single_auroc

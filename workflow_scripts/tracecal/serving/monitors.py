@@ -194,7 +194,7 @@ class Monitors:
             A file of verdicts by id (see docs/guides/labels.md; ``FILE:custom_id:verdict`` names
             the columns), or whether the answer of an id is correct. Unsure, None, counts as wrong.
         reading : Reading, optional
-            How scores are read as verdicts (``right_from``), and whether invalid rows are skipped.
+            How verdicts are read (``right_from``), and whether rows that cannot be are skipped.
 
         Returns
         -------
@@ -215,9 +215,7 @@ class Monitors:
         1
         """
         if not isinstance(labels, Mapping):
-            options = reading or Reading()
-            skip = options.wrong_rows == "skip"
-            verdicts = read_labels(labels, options.right_from, options.question, skip)
+            verdicts = read_labels(labels, reading or Reading())
             self._require_some_answer(verdicts)
             labels = verdicts.by_id
         pairs = [(example_id, correct is True) for example_id, correct in labels.items()]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from tracecal.answers.facts import parse_verdict
+from tracecal.answers.verdict import parse_verdict
 from tracecal.errors import WrongRow
 
 
