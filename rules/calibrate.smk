@@ -153,6 +153,7 @@ use rule join_scores as join_scores_of_subset with:
         "<results>/subset/scores/{model}/{task}.parquet",
     log:
         "<logs>/join_scores_of_subset/{model}/{task}.log",
+    localrule: True
     params:
         **settings("join_scores.py", order=SELECTION.on_subset.scored.ids),
 
@@ -218,6 +219,7 @@ use rule collect_metrics as collect_metrics_of_subset with:
         languages="<results>/subset/languages.parquet",
     log:
         "<logs>/collect_metrics_of_subset.log",
+    localrule: True
 
 
 use rule accuracy as accuracy_of_subset with:
@@ -231,3 +233,4 @@ use rule accuracy as accuracy_of_subset with:
         languages="<results>/analyses/subset_language_accuracy.parquet",
     log:
         "<logs>/accuracy_of_subset.log",
+    localrule: True

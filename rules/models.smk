@@ -95,6 +95,7 @@ use rule link_model as link_encoder with:
         "<logs>/link_encoder/{encoder}.log",
     wildcard_constraints:
         encoder=one_of([name for name, source in ENCODER_SOURCES.items() if source.path]),
+    localrule: True
     params:
         **settings(
             "link_model.py",
@@ -267,6 +268,7 @@ use rule stage_model as stage_encoder with:
         "<benchmarks>/stage_encoder/{encoder}.tsv"
     wildcard_constraints:
         encoder=one_of(STAGED_ENCODERS),
+    localrule: True
     params:
         **settings(
             "stage_model.py",
