@@ -17,6 +17,7 @@ from typing import Any
 import polars as pl
 from tqdm import tqdm
 
+from tracecal.answers.entropy_bounds import warn_of_assumed
 from tracecal.answers.facts import without_values
 from tracecal.answers.labels import MOST_ROWS, read_labels, with_labels
 from tracecal.answers.log_file import numbered, open_rows
@@ -25,7 +26,6 @@ from tracecal.answers.reading import OF_VERDICTS, Reading
 from tracecal.answers.record import RECORDS, Record, as_frame, own_column
 from tracecal.answers.requests import Requests
 from tracecal.answers.row import OneAnswer, answers_of, read_answer
-from tracecal.answers.vocabulary import warn_of_assumed
 from tracecal.errors import (
     FailedRequest,
     InputError,

@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tracecal.answers.formats.format import Row
-from tracecal.answers.raw_answer import RawAnswer
+from tracecal.answers.raw_answer import PREFIX, RawAnswer, Step, option_share
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import without_blanks
-from tracecal.answers.step import PREFIX, Step, option_share
 from tracecal.answers.verdict import WORDS
 from tracecal.errors import WrongRow
 

@@ -30,10 +30,9 @@ from tracecal.answers.formats.layout import Layout
 from tracecal.answers.formats.registry import FORMATS, recognise
 from tracecal.answers.log_file import read_stream, require_json
 from tracecal.answers.parts.labels import PartLabels, split_part_labels
-from tracecal.answers.raw_answer import Known
+from tracecal.answers.raw_answer import Known, options_path
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record
-from tracecal.answers.step import options_path
 from tracecal.answers.trace import make_record
 from tracecal.answers.verdict import agreed_verdict, is_unsure
 from tracecal.errors import FailedRequest, WrongRow

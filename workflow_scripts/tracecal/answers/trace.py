@@ -10,13 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from tracecal.answers.entropy_bounds import bound_entropies, largest_top_k
-from tracecal.answers.raw_answer import Details, RawAnswer, is_finish
+from tracecal.answers.entropy_bounds import ASSUMED, bound_entropies, largest_top_k, vocabulary_of
+from tracecal.answers.raw_answer import (
+    SLACK,
+    UNLISTED,
+    Details,
+    RawAnswer,
+    Step,
+    generated_entries,
+    is_finish,
+)
 from tracecal.answers.reading import LARGEST_VOCABULARY, Reading
 from tracecal.answers.reasoning import with_traced_tokens
 from tracecal.answers.record import TRACE, Record
-from tracecal.answers.step import SLACK, UNLISTED, Step, generated_entries
-from tracecal.answers.vocabulary import ASSUMED, vocabulary_of
 from tracecal.errors import WrongRow
 
 DETAILS = tuple(field.name for field in fields(Details))

@@ -20,11 +20,11 @@ from tracecal.answers.facts import IDS, LABELS, OTHER_IDS, TIMES, without_values
 from tracecal.answers.formats.format import Tree
 from tracecal.answers.labels import read_labels, with_labels
 from tracecal.answers.log_file import numbered, open_rows
+from tracecal.answers.raw_answer import Step, is_same_token
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record, as_frame
 from tracecal.answers.requests import Requests
 from tracecal.answers.row import OneAnswer, read_answer
-from tracecal.answers.step import Step, is_same_token
 from tracecal.errors import InputError, WrongRow, describe_wrong_rows, some_of
 from tracecal.explorer.questions import CONTEXT, QUESTION, REFERENCES, find_question
 from tracecal.io.input_files import MOST_BYTES, require_regular

@@ -12,8 +12,17 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from tracecal.answers.formats.format import Format, Row
-from tracecal.answers.raw_answer import Known, RawAnswer, StopToken, infer_stop_token
-from tracecal.answers.step import SLACK, Step, is_same_logprob, read_logprobs, token_key
+from tracecal.answers.raw_answer import (
+    SLACK,
+    Known,
+    RawAnswer,
+    Step,
+    StopToken,
+    infer_stop_token,
+    is_same_logprob,
+    read_logprobs,
+    token_key,
+)
 from tracecal.errors import WrongRow
 
 Floats = list[float | None]

@@ -11,8 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from tracecal.answers.formats.format import Format, Row
-from tracecal.answers.raw_answer import RawAnswer
-from tracecal.answers.step import SLACK, Step, token_key
+from tracecal.answers.raw_answer import SLACK, RawAnswer, Step, token_key
 from tracecal.errors import WrongRow
 
 ANSWERS = ("answer", "prediction", "predicted", "choice", "decision", "predicted_label")

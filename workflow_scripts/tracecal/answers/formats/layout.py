@@ -18,17 +18,17 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.alias_generators import to_camel
 
-from tracecal.answers.formats.format import Row, Tree, recogniser, value_below, wrong_field
-from tracecal.answers.formats.stream import Stream
-from tracecal.answers.raw_answer import RawAnswer, infer_stop_token
-from tracecal.answers.reasoning import Content, counts_reasoning, split_content
-from tracecal.answers.step import (
+from tracecal.answers.formats.format import Row, Stream, Tree, recogniser, value_below, wrong_field
+from tracecal.answers.raw_answer import (
+    RawAnswer,
     Step,
+    infer_stop_token,
     read_logprobs,
     require_id_per_step,
     step_token_ids,
     token_key,
 )
+from tracecal.answers.reasoning import Content, counts_reasoning, split_content
 from tracecal.errors import WrongRow
 
 TYPES: dict[str, Any] = {

@@ -11,20 +11,21 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from tracecal.answers.formats.format import Row
+from tracecal.answers.formats.format import Row, Stream, has_no_id
 from tracecal.answers.formats.layout import Layout, TokenList
-from tracecal.answers.formats.stream import Stream, has_no_id
-from tracecal.answers.raw_answer import Known, RawAnswer, infer_stop_token
-from tracecal.answers.reasoning import split_content
-from tracecal.answers.step import (
+from tracecal.answers.raw_answer import (
+    Known,
+    RawAnswer,
     Step,
     Token,
+    infer_stop_token,
     read_step,
     read_steps,
     require_texts,
     step_token_ids,
     token_key,
 )
+from tracecal.answers.reasoning import split_content
 from tracecal.errors import WrongRow
 
 # A text; anything else is none.

@@ -7,8 +7,8 @@ from typing import Any
 
 from aiohttp import ClientResponse
 
+from tracecal.answers.formats.format import Joined
 from tracecal.answers.formats.layouts import CHAT_STREAM, END_EVENTS
-from tracecal.answers.formats.stream import Joined
 from tracecal.answers.log_file import DONE as LAST_EVENT
 from tracecal.answers.raw_answer import is_finish
 from tracecal.serving.proxy.endpoints import Endpoint, drop_confidence, require_opaque, trim
