@@ -17,7 +17,7 @@ from support.checkout import Checkout
 from trace_workflow.commands.run import frozen
 
 IMPATIENT = Path(__file__).with_name("impatient.py")
-PATIENCE = 1800  # seconds: a machine may be busy with other things
+PATIENCE = 1800  # seconds for all that a run does: a machine may be busy with other things
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,7 @@ class Submission:
 
     def __init__(self, checkout: Checkout, config: Path, *arguments: str) -> None:
         self.log = checkout.root / "snakemake.log"
+        self.deadline = time.monotonic() + PATIENCE
         with chdir(checkout.root):
             given, *_ = frozen([*arguments, "--configfile", str(config)])
         self.process = subprocess.Popen(
@@ -96,9 +97,8 @@ class Submission:
 
     def wait_for(self, happened: Callable[[], bool]) -> None:
         """Until something has happened; fails where the run ends before."""
-        end = time.monotonic() + PATIENCE
         while not happened():
-            if self.process.poll() is not None or time.monotonic() > end:
+            if self.process.poll() is not None or time.monotonic() > self.deadline:
                 pytest.fail(f"it did not happen:\n{self.output()[-6000:]}")
             time.sleep(0.5)
 
@@ -108,7 +108,10 @@ class Submission:
 
     def end(self) -> int:
         """The exit status, once the run has ended."""
-        return self.process.wait(timeout=PATIENCE)
+        try:
+            return self.process.wait(timeout=max(0, self.deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            pytest.fail(f"it does not end:\n{self.output()[-6000:]}")
 
     def output(self) -> str:
         return self.log.read_text(encoding="utf-8", errors="replace")

@@ -14,7 +14,8 @@ from slurm.conftest import SCRIPT, STATUS
 from slurm.submission import Submission, submitted
 from support.checkout import copied_smoke_run
 
-pytestmark = pytest.mark.slurm
+# A fixture brings a whole run to its end: ten minutes on two cores, twice that beside other work.
+pytestmark = [pytest.mark.slurm, pytest.mark.timeout(2400)]
 
 ON_GPUS = {
     *("generate", "search_beams", "draw_samples", "audit_traces", "capture_hidden"),
