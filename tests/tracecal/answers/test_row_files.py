@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import sys
+import zipfile
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -262,3 +264,89 @@ def test_labels_without_a_verdict_are_counted(tmp_path):
     (tmp_path / "l.csv").write_text("id,correct\na,NaN\nb,\n")
     with pytest.raises(InputError, match=r"l\.csv holds no verdict\. It has 2 rows without one\."):
         read_labels(tmp_path / "l.csv")
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("id;verdict;prüfer\nq1;yes;Prüferin A\nq2;no;\n".encode("cp1252"), "read as cp1252"),
+        ("id,verdict,prüfer\rq1,yes,Jörg\rq2,no,\r".encode("mac_roman"), "read as mac_roman"),
+        (b"id,verdict\rq1,yes\rq2,no", ""),
+        (b"id,verdict\r\nq1,yes\r\nq2,no\r\n", ""),
+        (b"sep=;\r\nid;verdict\r\nq1;yes\r\nq2;no\r\n", ""),
+        (b'"sep=|"\nid|verdict\nq1|yes\nq2|no\n', ""),
+        (b"Review of March,,\n,,\nid,verdict,note\nq1,yes,\nq2,no,\n", ""),
+        (b"Labels by Ada\n\nid;verdict\nq1;yes\nq2;no\n", ""),
+        (b"id,verdict,,\nq1,yes,,\nq2,no,,\n,,,\n", ""),
+        (f"id,verdict,text\nq1,yes,{'x' * 200_000}\nq2,no,\n".encode(), ""),
+    ],
+)
+def test_tables_of_old_programs_and_with_titles(tmp_path, caplog, content, told):
+    (tmp_path / "l.csv").write_bytes(content)
+    assert read_labels(tmp_path / "l.csv").by_id == {"q1": True, "q2": False}
+    assert told in caplog.text
+
+
+def test_a_table_that_is_no_text_is_refused(tmp_path):
+    (tmp_path / "l.csv").write_bytes(b"id,verdict\n\x00\xff\xfe\x01,yes\n")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_labels(tmp_path / "l.csv")
+
+
+CELLS = {
+    "titled": [["Review of March"], [], ["id", "verdict"], [1, True], [2, False]],
+    "plain": [["id", "verdict", "at"], ["1", "yes", 45000.5], ["2", "❌ wrong", None]],
+    "gaps": [[None, "id", "verdict"], [None, 1.0, 1], [None, None, None], [None, 2.0, 0]],
+}
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_workbooks_of_excel(tmp_path, name):
+    pytest.importorskip("python_calamine", reason="the extra 'excel' is not installed")
+    path = workbook(tmp_path / "l.xlsx", CELLS[name])
+    assert read_labels(path).by_id == {"1": True, "2": False}
+
+
+def test_workbooks_need_a_library(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "python_calamine", None)
+    path = workbook(tmp_path / "l.xlsx", CELLS["plain"])
+    with pytest.raises(
+        InputError, match=r"Excel workbook.*pip install 'tracecal\[excel\]', or save"
+    ):
+        read_labels(path)
+
+
+def workbook(path, rows):
+    """A workbook of one sheet, by hand."""
+    cells = [
+        f"<row>{''.join(cell(value, f'{chr(65 + x)}{y}') for x, value in enumerate(row))}</row>"
+        for y, row in enumerate(rows, 1)
+    ]
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    package = "http://schemas.openxmlformats.org/package/2006"
+
+    def relationship(kind, target):
+        place = f'Id="r1" Type="{office}/{kind}" Target="{target}"'
+        return f'<Relationships xmlns="{package}/relationships"><Relationship {place}/></Relationships>'
+
+    sheets = '<sheets><sheet name="S" sheetId="1" r:id="r1"/></sheets>'
+    content = {
+        "[Content_Types].xml": f'<Types xmlns="{package}/content-types"/>',
+        "_rels/.rels": relationship("officeDocument", "xl/workbook.xml"),
+        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{office}">{sheets}</workbook>',
+        "xl/_rels/workbook.xml.rels": relationship("worksheet", "worksheets/sheet1.xml"),
+        "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{main}"><sheetData>{"".join(cells)}'
+        "</sheetData></worksheet>",
+    }
+    with zipfile.ZipFile(path, "w") as parts:
+        for name, text in content.items():
+            parts.writestr(name, text)
+    return path
+
+
+def cell(value, place):
+    if isinstance(value, str):
+        return f'<c r="{place}" t="inlineStr"><is><t>{value}</t></is></c>'
+    kind = "b" if isinstance(value, bool) else "n"
+    return "" if value is None else f'<c r="{place}" t="{kind}"><v>{value + 0}</v></c>'

@@ -8,6 +8,7 @@ import pytest
 import tracecal
 from tracecal.answers.labels import read_labels
 from tracecal.answers.reading import Reading
+from tracecal.cli.main import main
 from tracecal.errors import InputError
 
 VOTES = "q1 yes yes yes\nq2 no no no\nq3 yes yes no\nq4 yes no no\nq5 yes no\nq6 yes no yes no\n"
@@ -170,3 +171,12 @@ def damaged(row):
         ]
         place[name] = draw.choice(values)
         yield copied
+
+
+def test_people_of_one_table_are_compared(votes, capsys):
+    assert main(["agree", str(votes), "--who", "annotator"]) == 0
+    printed = capsys.readouterr().out
+    assert "6 answers judged by two or more" in printed
+    assert "equal verdicts: 52.6% [" in printed  # 10 of 19 pairs
+    assert "q5: right by 0, wrong by 1" in printed
+    assert main(["agree", str(votes)]) == 1

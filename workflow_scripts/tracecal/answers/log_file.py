@@ -2,7 +2,7 @@
 
 1. `open_rows(path)` gives the rows, each with its place for messages, and the metadata of the file.
    The suffix decides, and anything else is read as JSON Lines, JSON or a saved stream. Texts may be
-   packed (`.gz`, `.zst`), and in UTF-16.
+   packed (`.gz`, `.zst`), and in UTF-16. Tables may have a title, or be an Excel workbook.
 2. `join_rows(rows)` joins the pieces of streams among them, which servers send as server-sent
    events, as `curl -N` prints them, or as JSON, one a line or in a list.
 3. `read_stream(text)` reads either from a text.
@@ -12,9 +12,10 @@ import csv
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from io import BytesIO, StringIO
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ ENCODINGS = {
 }
 SHARED = ("model", "request")  # what a document may state once for all its rows
 SEPARATORS = ",;\t"  # of the columns of a table
+MOST_TITLES = 20  # lines in which the head of a table is looked for
 ZSTANDARD = 93  # zip's code of this compression method
 UNREADABLE = (
     OSError,
@@ -60,6 +62,8 @@ Rows = Iterator[tuple[str, Any]]
 Metadata = dict[str, str]
 DONE = "[DONE]"  # the event that ends an answer
 STREAMS = [layout.stream for layout in LAYOUTS.values() if layout.stream is not None]
+_SEPARATOR_LINE = re.compile(r'"?sep=(.)"?(?:\r\n|\n|\r)', re.I)  # Excel's, above the head
+_CONTROLS = {chr(code) for code in range(9)}  # which no text has
 _EVENT_END = re.compile(r"(?:\r\n|\n|\r(?!\n)){2,}")
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
@@ -75,6 +79,7 @@ def open_rows(path: Path) -> tuple[Rows, Metadata]:
         ".parquet": _read_parquet,
         ".csv": _read_csv,
         ".tsv": _read_csv,
+        ".xlsx": _read_excel,
         ".eval": _read_inspect_log,
     }
     suffix = path.with_suffix("").suffix if path.suffix in PACKED else path.suffix
@@ -94,8 +99,8 @@ def open_rows(path: Path) -> tuple[Rows, Metadata]:
 def _unreadable(path: Path, error: BaseException) -> InputError:
     reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
     return InputError(
-        f"{path} cannot be read ({reason}); expected JSON Lines, JSON, CSV, TSV, Arrow, Parquet "
-        "or an Inspect log."
+        f"{path} cannot be read ({reason}); expected JSON Lines, JSON, CSV, TSV, Excel, Arrow, "
+        "Parquet or an Inspect log."
     )
 
 
@@ -144,48 +149,112 @@ def _rows_of_frame(frame: pl.DataFrame, path: Path) -> Iterator[dict[str, Any]]:
 
 def _read_csv(path: Path) -> tuple[Rows, Metadata]:
     """Rows of text, where a cell that holds a JSON list or object counts as that."""
-    text = _read_text(path)
-    separator = _separator(text.partition("\n")[0])
-    reader = csv.DictReader(StringIO(text, newline=""), delimiter=separator, strict=True)
-    head = reader.fieldnames or ()
-    if twice := [name for name in dict.fromkeys(head) if head.count(name) > 1]:
+    text = _table_text(path)
+    named = _SEPARATOR_LINE.match(text)
+    text = text[named.end() :] if named else text
+    csv.field_size_limit(MOST_BYTES)  # else cells of more than 131,072 characters are an error
+    marks = named[1] if named else SEPARATORS
+    separator = max(marks, key=lambda mark: len(_head_of(text, mark)))
+    rows = list(csv.reader(StringIO(text, newline=""), delimiter=separator, strict=True))
+    return numbered(_rows_of_cells(rows, path)), {}
+
+
+def _head_of(text: str, separator: str) -> list[str]:
+    """The head of a table with this separator."""
+    rows = list(islice(csv.reader(StringIO(text, newline=""), delimiter=separator), MOST_TITLES))
+    return rows[_title_rows(rows)] if rows else []
+
+
+def _title_rows(rows: Sequence[Sequence[Any]]) -> int:
+    """How many lines are above the head of a table: a title in the first cell, or nothing.
+
+    >>> _title_rows([["Review of March", ""], ["", ""], ["id", "verdict"], ["q1", "yes"]])
+    2
+    """
+    is_title = [not any(cell not in ("", None) for cell in row[1:]) for row in rows[:MOST_TITLES]]
+    return is_title.index(False) if False in is_title else 0
+
+
+def _read_excel(path: Path) -> tuple[Rows, Metadata]:
+    """The rows of the first sheet of a workbook."""
+    try:
+        from python_calamine import CalamineError, CalamineWorkbook
+    except ImportError:
+        raise InputError(
+            f"{path} is an Excel workbook, and python-calamine, which reads it, is not installed: "
+            "pip install 'tracecal[excel]', or save it as CSV."
+        ) from None
+    content = read_regular(path, MOST_BYTES)
+    with zipfile.ZipFile(BytesIO(content)) as parts:
+        _require_bounded(parts, path)
+    try:
+        workbook = CalamineWorkbook.from_object(BytesIO(content))
+        sheet = workbook.get_sheet_by_index(0)
+    except CalamineError as error:
+        raise _unreadable(path, error) from error
+    if len(workbook.sheet_names) > 1:
+        LOGGER.info("%s: of its sheets the first is read, %r", path, sheet.name)
+    return numbered(_rows_of_cells(sheet.to_python(), path)), {}
+
+
+def _rows_of_cells(
+    rows: Sequence[Sequence[Any]], path: Path
+) -> Iterator[dict[str, Any] | WrongRow]:
+    """The rows of a table by the names in its head; an error for one with more cells than that.
+
+    Columns without a name are left out.
+    """
+    head, *others = rows[_title_rows(rows) :] or [[]]
+    names = [str(name).strip() if name is not None else "" for name in head]
+    if twice := [name for name in dict.fromkeys(names) if name and names.count(name) > 1]:
         raise InputError(
             f"{path} has several columns named {', '.join(map(repr, twice))}, of which one alone "
             "would be read; rename the others."
         )
-    return numbered(_row_of_cells(row, len(head)) for row in list(reader)), {}
+    for row in others:
+        if not any(cell not in ("", None) for cell in row):
+            continue
+        if any(cell not in ("", None) for cell in row[len(names) :]):
+            yield WrongRow(f"it has {len(row)} cells, and the head names {len(names)} columns")
+        else:
+            cells = zip_longest(names, row[: len(names)])
+            yield {name: _cell_value(cell) for name, cell in cells if name}
 
 
-def _row_of_cells(row: dict[str | None, Any], n_columns: int) -> dict[str, Any] | WrongRow:
-    """A row with the values of its cells; an error for one with more cells than columns."""
-    if None in row:
-        n_cells = n_columns + len(row[None])
-        return WrongRow(f"it has {n_cells} cells, and the head names {n_columns} columns")
-    return {name: _cell_value(text) for name, text in row.items()}
-
-
-def _separator(header: str) -> str:
-    """The separator that makes most columns of a table's first line.
-
-    >>> _separator('id;"answer, if any";correct')
-    ';'
-    """
-    return max(SEPARATORS, key=lambda mark: len(next(csv.reader([header], delimiter=mark), ())))
-
-
-def _cell_value(text: Any) -> Any:
+def _cell_value(cell: Any) -> Any:
     """The value of a cell; None where it is empty or missing."""
-    if isinstance(text, str) and text[:1] in ("[", "{"):
-        value = _parse(text)
-        return text if isinstance(value, ValueError) else value
-    return text or None
+    if isinstance(cell, str) and cell[:1] in ("[", "{"):
+        value = _parse(cell)
+        return cell if isinstance(value, ValueError) else value
+    return None if cell == "" else cell
+
+
+def _table_text(path: Path) -> str:
+    """The text of a table, which may be in the encoding of an old program, with its line ends."""
+    content = _content(path)
+    try:
+        text = _decoded(content)
+    except UnicodeDecodeError:
+        is_of_mac = b"\r" in content and b"\n" not in content
+        encoding = "mac_roman" if is_of_mac else "cp1252"
+        text = content.decode(encoding, errors="replace")
+        if not set(text).isdisjoint(_CONTROLS):
+            raise
+        LOGGER.warning("%s: it is no UTF-8, and is read as %s", path, encoding)
+    return text
 
 
 def _read_text(path: Path) -> str:
     """The text of a file, unpacked and decoded. Raises `InputError` for one that is too large."""
+    return _decoded(_content(path))
+
+
+def _content(path: Path) -> bytes:
     content = read_regular(path, MOST_BYTES)
-    if path.suffix in PACKED:
-        content = _unpacked(content, path)
+    return _unpacked(content, path) if path.suffix in PACKED else content
+
+
+def _decoded(content: bytes) -> str:
     encoding = next((name for mark, name in ENCODINGS.items() if content.startswith(mark)), None)
     return content.decode(encoding or "utf-8-sig")
 
@@ -291,12 +360,7 @@ def _read_inspect_log(path: Path) -> tuple[Rows, Metadata]:
     with open_regular(path, MOST_BYTES) as file, zipfile.ZipFile(file) as log:
         # Where a sample was written twice, the later one counts.
         files = {file.filename: file for file in log.infolist()}
-        unpacked = sum(file.file_size for file in files.values())
-        if unpacked > max(MOST_UNPACKED, LARGEST_RATIO * path.stat().st_size):
-            raise InputError(
-                f"{path} would unpack to {unpacked:,} bytes, far more than a log of its size "
-                "holds; give the log as Inspect wrote it."
-            )
+        _require_bounded(log, path)
         header = _parse(_unpack(log, files[HEADER])) if HEADER in files else {}
         if not isinstance(header, dict):
             raise zipfile.BadZipFile(f"its {HEADER} is not a JSON object")
@@ -306,6 +370,16 @@ def _read_inspect_log(path: Path) -> tuple[Rows, Metadata]:
             if name.startswith("samples/")
         ]
     return iter(rows), {}
+
+
+def _require_bounded(packed: zipfile.ZipFile, path: Path) -> None:
+    """Raise `InputError` for a small zip that holds very much."""
+    unpacked = sum(file.file_size for file in packed.infolist())
+    if unpacked > max(MOST_UNPACKED, LARGEST_RATIO * path.stat().st_size):
+        raise InputError(
+            f"{path} would unpack to {unpacked:,} bytes, far more than a file of its size holds; "
+            "give it as the program wrote it."
+        )
 
 
 def _with_request(sample: Any, log: dict[str, Any]) -> Any:

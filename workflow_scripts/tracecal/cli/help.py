@@ -22,8 +22,8 @@ from tracecal.io.log import printable
 def reading(*, answers: str, reading: Reading) -> None:
     """Say how a file of answers is read, and what it lacks.
 
-    It may be JSON Lines, JSON, CSV, TSV, Arrow, Parquet or an Inspect log. All commands that read
-    answers take these options; a file mostly says itself what they do (docs/reference/formats.md).
+    It may be JSON Lines, JSON, CSV, TSV, Excel, Arrow, Parquet or an Inspect log. All commands that
+    read answers take these options; a file mostly says what they do (docs/reference/formats.md).
 
     Parameters
     ----------

@@ -1,13 +1,15 @@
-"""The agreement of two people's labels of the same answers: share of equal verdicts and kappa."""
+"""The agreement of people's labels of the same answers: share of equal verdicts and kappa."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from tracecal.answers.answers import Source, answers_in
 from tracecal.answers.reading import Reading
+from tracecal.answers.votes import read_votes
 from tracecal.calibration import resampling
 from tracecal.calibration.settings import SEED
 from tracecal.errors import InputError
@@ -22,19 +24,20 @@ Interval = tuple[float, float, float] | tuple[None, None, None]
 
 @dataclass(frozen=True)
 class Agreement:
-    """The agreement of two people on the `n` answers that both judged.
+    """The agreement of people on the `n` answers that two or more judged.
 
     Attributes
     ----------
     n : int
-        Answers with a verdict by both.
+        Answers with verdicts by two people or more.
     share, kappa : tuple of float
-        The share of equal verdicts and Cohen's kappa, each with the ends of its interval; None
-        where undefined.
+        The share of equal verdicts and Cohen's kappa, over all pairs of people (Conger 1980), each
+        with the ends of its interval; None where undefined.
     n_unpaired : int
         Answers with a verdict by one person or by none.
     disagreements : polars.DataFrame
-        `example_id` and both verdicts of the answers with different verdicts.
+        `example_id` and both verdicts of the answers with different verdicts; of a table of
+        several people also who gave them.
     """
 
     n: int
@@ -48,16 +51,23 @@ class Agreement:
 
 
 def agree(
-    answers: Source, second: Source, *, seed: int = SEED, reading: Reading | None = None
+    answers: Source,
+    second: Source | None = None,
+    *,
+    seed: int = SEED,
+    reading: Reading | None = None,
 ) -> Agreement:
-    """Compare two people's labels of the same answers.
+    """Compare people's labels of the same answers.
+
+    They are in two files, or in one table of several people's verdicts, whose column of people
+    --who names.
 
     Parameters
     ----------
     answers : path, frame or rows
         Answers with the first person's labels (``correct``), in any format that `read_answers`
-        reads.
-    second : path, frame or rows
+        reads; or the path of a table of verdicts.
+    second : path, frame or rows, optional
         The same answers, matched by id, with the second person's labels.
     seed : int
         Seed of the resampled questions, for the intervals.
@@ -68,12 +78,12 @@ def agree(
     -------
     Agreement
         The share of equal verdicts and Cohen's kappa with their intervals, and the answers on which
-        the two disagree. Its text is what ``tracecal agree`` prints.
+        people disagree. Its text is what ``tracecal agree`` prints.
 
     Raises
     ------
     InputError
-        If no answer has a label by both.
+        If no answer has labels by two people.
 
     Examples
     --------
@@ -81,8 +91,26 @@ def agree(
     >>> tracecal.agree("labelled.jsonl", "labelled.jsonl").share[0]
     1.0
     """
-    first_frame, second_frame = (answers_in(file, reading).frame for file in (answers, second))
-    return measure_agreement(first_frame, second_frame, seed)
+    reading = reading or Reading()
+    if second is not None:
+        return measure_agreement(
+            *(answers_in(file, reading).frame for file in (answers, second)), seed
+        )
+    if reading.who is None or not isinstance(answers, str | Path):
+        raise InputError(
+            "one person's labels agree with nobody's: give a second file, or a table of several "
+            "people's verdicts with the name of the column that says who judged (--who COLUMN)."
+        )
+    votes = read_votes(answers, reading).votes
+    verdicts = pl.DataFrame(
+        {
+            "example_id": [vote.example_id for vote in votes],
+            "correct": [vote.correct is True for vote in votes],
+            "group": [vote.example_id for vote in votes],
+            "who": [vote.who for vote in votes],
+        }
+    )
+    return _agreement(verdicts.unique(["example_id", "who"], keep="last"), seed)
 
 
 def measure_agreement(first: pl.DataFrame, second: pl.DataFrame, seed: int) -> Agreement:
@@ -90,37 +118,55 @@ def measure_agreement(first: pl.DataFrame, second: pl.DataFrame, seed: int) -> A
 
     Intervals resample questions. Raises `InputError` where no answer has a label in both.
     """
-    columns = ["example_id", "correct"]
     group = pl.coalesce("group_id", "prompt", "example_id").alias("group")
-    pairs = first.select(*columns, group).join(
-        second.select(columns), on="example_id", suffix="_second", how="full", coalesce=True
-    )
-    judged = pairs.drop_nulls(["correct", "correct_second"]).sort("example_id")
-    if not judged.height:
-        raise InputError("no answer has a verdict in both files: their ids or labels differ.")
-    a, b = judged["correct"].to_numpy(), judged["correct_second"].to_numpy()
-    observed = _share_and_kappa(a, b, np.ones((1, judged.height)))
-    share, kappa = _intervals(observed, _resampled(a, b, judged["group"], seed))
+    frames = [
+        frame.select("example_id", "correct", group, who=pl.lit(place))
+        for place, frame in enumerate((first, second))
+    ]
+    agreement = _agreement(pl.concat(frames), seed)
+    return replace(agreement, disagreements=agreement.disagreements.drop("who", "who_second"))
+
+
+def _agreement(verdicts: pl.DataFrame, seed: int) -> Agreement:
+    """The agreement of all pairs of people: `example_id`, `correct`, `group` and `who` in a row."""
+    given = verdicts.drop_nulls("correct")
+    pairs = given.join(given.drop("group"), on="example_id", suffix="_second")
+    pairs = pairs.filter(pl.col("who") < pl.col("who_second"))
+    pairs = pairs.sort("example_id", "who", "who_second")
+    if not pairs.height:
+        raise InputError("no answer has a verdict in both files, or by two people.")
+    a, b = pairs["correct"].to_numpy(), pairs["correct_second"].to_numpy()
+    people = pairs.select(pl.struct("who", "who_second").rank("dense")).to_series().to_numpy() - 1
+    observed = _share_and_kappa(a, b, people, np.ones((1, pairs.height)))
+    share, kappa = _intervals(observed, _resampled(a, b, people, pairs["group"], seed))
+    n = pairs["example_id"].n_unique()
+    columns = ["example_id", "correct", "correct_second", "who", "who_second"]
     return Agreement(
-        judged.height,
+        n,
         share,
         kappa,
-        pairs.height - judged.height,
-        judged.filter(pl.col("correct") != pl.col("correct_second")).drop("group"),
+        verdicts["example_id"].n_unique() - n,
+        pairs.filter(pl.col("correct") != pl.col("correct_second")).select(columns),
     )
 
 
 def _resampled(
-    a: np.ndarray, b: np.ndarray, group: pl.Series, seed: int
+    a: np.ndarray, b: np.ndarray, people: np.ndarray, group: pl.Series, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """`_share_and_kappa` of resampled questions, with the pseudo-questions among them."""
+    n_pairs = people.max() + 1
     pseudo_a, pseudo_b = [False, False, True, True], [False, True, False, True]
     counts = resampling.draw_counts(group.to_list(), seed, RESAMPLES)
     pseudo_groups = [f"unseen {number}" for number in range(4)]
     pseudo_counts = resampling.draw_counts(pseudo_groups, seed, RESAMPLES)
-    weight = PSEUDO_COUNT * len(group) / group.n_unique()
-    counts = np.hstack([counts, weight * pseudo_counts])
-    return _share_and_kappa(np.append(a, pseudo_a), np.append(b, pseudo_b), counts)
+    weight = PSEUDO_COUNT * len(group) / group.n_unique() / n_pairs
+    counts = np.hstack([counts, np.tile(weight * pseudo_counts, n_pairs)])
+    return _share_and_kappa(
+        np.append(a, pseudo_a * n_pairs),
+        np.append(b, pseudo_b * n_pairs),
+        np.append(people, np.repeat(np.arange(n_pairs), 4)),
+        counts,
+    )
 
 
 def _intervals(
@@ -136,39 +182,47 @@ def _intervals(
 
 
 def _share_and_kappa(
-    a: np.ndarray, b: np.ndarray, counts: np.ndarray
+    a: np.ndarray, b: np.ndarray, people: np.ndarray, counts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The share of equal verdicts and kappa by `counts` [resamples, n]; NaN if undefined.
 
     Kappa is (share - chance) / (1 - chance), where chance is the agreement of two people who give
-    the same shares of verdicts independently (Cohen 1960).
+    the same shares of verdicts independently (Cohen 1960), for each of the pairs in `people`.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         total = counts.sum(axis=1)
         share = counts @ (a == b) / total
-        right_a, right_b = counts @ a / total, counts @ b / total
-        chance = right_a * right_b + (1 - right_a) * (1 - right_b)
+        chance = np.zeros(len(counts))
+        for pair in np.unique(people):
+            of_pair = counts[:, people == pair]
+            n = of_pair.sum(axis=1)
+            right_a, right_b = of_pair @ a[people == pair], of_pair @ b[people == pair]
+            equal = right_a * right_b + (n - right_a) * (n - right_b)
+            chance += np.where(n > 0, equal / n, 0) / total
         kappa = np.where(chance < 1, (share - chance) / (1 - chance), np.nan)
     return share, kappa
 
 
 def format_agreement(agreement: Agreement) -> str:
     """Format the agreement and the disagreements as lines of text."""
+    rows = agreement.disagreements.rows(named=True)
+    has_names = "who" in agreement.disagreements.columns
+    judges = "two or more" if has_names else "both"
     lines = [
-        f"{agreement.n} answers judged by both ({agreement.n_unpaired} others by one or none)",
+        f"{agreement.n} answers judged by {judges} ({agreement.n_unpaired} others by one or none)",
         f"equal verdicts: {_format_interval(agreement.share, '.1%')}",
         f"Cohen's kappa: {_format_interval(agreement.kappa, '.3f')}",
     ]
-    words = {True: "right", False: "wrong"}
-    lines += [
-        f"  {example_id}: {words[first]}, {words[second]}"
-        for example_id, first, second in agreement.disagreements.iter_rows()
-    ]
+    for row in rows:
+        by = (f" by {row['who']}", f" by {row['who_second']}") if has_names else ("", "")
+        verdicts = ("right" if row[name] else "wrong" for name in ("correct", "correct_second"))
+        judged = ", ".join(map("".join, zip(verdicts, by, strict=True)))
+        lines.append(f"  {row['example_id']}: {judged}")
     return "\n".join(lines)
 
 
 def _format_interval(interval: Interval, form: str) -> str:
     value, low, high = interval
     if value is None:
-        return "undefined: both gave one verdict to all"
+        return "undefined: all verdicts are equal"
     return f"{value:{form}} [{low:{form}}, {high:{form}}]"
