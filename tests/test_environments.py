@@ -93,7 +93,7 @@ def test_what_is_used_directly_agrees_with_the_lock():
 
 
 def test_the_package_s_extra_names_what_the_workflow_uses_directly():
-    """What the library needs by itself, a development tool and the proxy's parts aside."""
+    """What the library needs by itself, a development tool, the proxy's parts and Excel aside."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     text = (ROOT / "envs/requirements.in").read_text()
     used = pins(text.partition("# Development")[0].split("\n"))
@@ -104,7 +104,7 @@ def test_the_package_s_extra_names_what_the_workflow_uses_directly():
         return {name.lower().replace("_", "-") for name in found}
 
     assert names(extras["workflow"]) == used.keys() - names(project["dependencies"]) - (
-        names(extras["serve"]) | {"multidict", "yarl"}
+        names(extras["serve"]) | names(extras["excel"]) | {"multidict", "yarl"}
     )
     lowest = re.search(r'min_version\("(.+?)\.0"\)', (ROOT / "Snakefile").read_text())[1]
     assert f"snakemake>={lowest},<10" in extras["workflow"]
