@@ -1,4 +1,4 @@
-"""Snakemake's logger plugin `trace`: a line of progress every ten seconds, and errors at once.
+"""Snakemake's logger plugin `trace`: a line of progress every minute, and errors at once.
 
 `python workflow_scripts run` uses it; Snakemake finds it by its name below PYTHONPATH. The plugin
 `rich` (0.5.1) shows the steps done and the time that passed, and no time left.
@@ -17,15 +17,19 @@ from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
 
 from trace_workflow.jobs.run_progress import RunProgress
 
-SECONDS_BETWEEN_LINES = 10.0
+SECONDS_BETWEEN_LINES, TICK = 60.0, 0.5
 
 
 @dataclass
 class LogHandlerSettings(LogHandlerSettingsBase):
-    """The options --logger-trace-descriptor and --logger-trace-model of Snakemake."""
+    """The options of Snakemake that begin with --logger-trace-."""
 
     descriptor: int = field(
         default=2, metadata={"help": "The open file descriptor that lines go to", "type": int}
+    )
+    columns: int = field(
+        default=0,
+        metadata={"help": "Columns of a terminal, where one line renews itself", "type": int},
     )
     model: str = field(
         default="",
@@ -51,10 +55,13 @@ class LogHandler(LogHandlerBase):
             self.lines.write(f"{error}\n")
 
     def show(self) -> None:
-        """Print lines of progress until the run ends."""
-        while not self.closed.wait(SECONDS_BETWEEN_LINES):
-            if self.progress.jobs:
-                self.lines.write(f"{self.progress.line(time.monotonic())}\n")
+        """Print lines of progress until the run ends; those of a terminal end in a return."""
+        columns, due = self.settings.columns, 0.0
+        while not self.closed.wait(TICK):
+            now = time.monotonic()
+            if self.progress.jobs and (columns or now >= due):
+                line, due = self.progress.line(now), now + SECONDS_BETWEEN_LINES
+                self.lines.write(f"{line[: columns - 1]}\r" if columns else f"{line}\n")
             while self.progress.first_labels:
                 self.describe(self.progress.first_labels.pop())
 

@@ -1,13 +1,17 @@
 """A run's progress, from the events that Snakemake logs."""
 
 import csv
+import fcntl
 import heapq
 import logging
 import os
 import re
+import struct
 import subprocess
 import sys
+import termios
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -203,6 +207,30 @@ def test_snakemake_finds_the_plugin_and_its_lines_are_of_the_run(tmp_path, statu
     output = (tmp_path / "progress").read_text()
     assert re.search(r"^0:00:0\d +0 of 1 steps \(0 %\)  estimating time left  a$", output, re.M)
     assert ("a failed: error: no disk\n" in output) is bool(status)
+
+
+def test_a_terminal_has_one_line_that_renews_itself(tmp_path):
+    (tmp_path / "Snakefile").write_text(
+        SNAKEFILE.replace("touch", "sleep 4; touch").replace("STATUS", "1")
+    )
+    (tmp_path / "mine.yaml").write_bytes((ROOT / "config/smoke.yaml").read_bytes())
+    controlling, terminal = os.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 30, 0, 0))
+    start = [sys.executable, ROOT / "workflow_scripts", "run", "--cores", "1"]
+    command = [*start, "--configfile", "mine.yaml"]
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    with subprocess.Popen(command, cwd=tmp_path, stdout=terminal, env=environment) as process:
+        os.close(terminal)
+        output = b""
+        with suppress(OSError):  # the end of a terminal
+            while piece := os.read(controlling, 1024):
+                output += piece
+    assert process.returncode == 1
+    renewed, *later = output.decode().split("\r\n")
+    lines = renewed.split("\r\x1b[K")
+    assert len(lines) > 3 and all(len(line) < 30 for line in lines[:-1])
+    assert lines[-1] == "a failed: error: no disk"
+    assert "The run did not finish" in later[0]
 
 
 @pytest.mark.parametrize("status", [0, 1])

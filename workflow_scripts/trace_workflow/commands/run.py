@@ -1,4 +1,5 @@
-"""Run the workflow with a line of progress every ten seconds; its output goes to the run's log.
+"""Run the workflow with a line of progress, one every minute where that is no terminal; its output
+goes to the run's log.
 
 python workflow_scripts run [--verify] [--configfile config/mine.yaml] [arguments of snakemake]
 
@@ -13,6 +14,7 @@ import errno
 import fcntl
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -44,6 +46,7 @@ EXECUTOR.add_argument("--executor", "-e")
 EXECUTOR.add_argument("--profile", action="append")
 EXECUTOR.add_argument("--workflow-profile", action="append")
 EXECUTOR.add_argument("--resources", "--res", nargs="+")
+CLEARED = "\r\x1b[K"  # back to the start of a terminal's line, which is emptied
 LOCKED = "Directory cannot be locked"  # what Snakemake says after a kill
 
 
@@ -181,6 +184,9 @@ def run(arguments: Sequence[str], log: Path, model: str) -> int:
     reading_end, writing_end = os.pipe()
     logger = ["--logger", "trace", "--logger-trace-descriptor", str(writing_end)]
     logger += ["--logger-trace-model", model]
+    on_terminal = sys.stdout.isatty()
+    if on_terminal:
+        logger += ["--logger-trace-columns", str(shutil.get_terminal_size().columns)]
     with opened_log(log) as output:
         process = subprocess.Popen(
             [*SNAKEMAKE, *arguments, *logger],
@@ -194,10 +200,13 @@ def run(arguments: Sequence[str], log: Path, model: str) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     printed = False
-    with os.fdopen(reading_end, encoding="utf-8") as lines:
+    with os.fdopen(reading_end, encoding="utf-8", newline="") as lines:
         for line in lines:
             printed = True
-            print(printable(line), end="", flush=True)
+            text, end = printable(line.rstrip("\r\n")), "" if line.endswith("\r") else "\n"
+            print(f"{CLEARED}{text}" if on_terminal else text, end=end, flush=True)
+    if printed and on_terminal:
+        print(CLEARED, end="")
     process.wait()
     said = log.read_text(encoding="utf-8")
     # It failed at once, had nothing to do, or was to list something.
