@@ -64,8 +64,7 @@ class Model(JobResources):
     @property
     def known_as(self) -> list[str]:
         """Other names that a server may give the model."""
-        names = [self.name, self.source.hub, self.source.path]
-        return sorted({name for name in names if name} - {self.slug})
+        return sorted({*filter(None, (self.source.hub, self.source.path))} - {self.slug})
 
     @property
     def loading(self) -> dict[str, str | None]:
