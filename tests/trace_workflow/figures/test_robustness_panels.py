@@ -100,7 +100,7 @@ def curves():
 
 
 INTERVALS = synthetic.intervals(
-    *((None, MODEL, task, "brier", low, 0.9) for task, low in (("svamp", 0.001), ("mlqa", -0.1)))
+    *((None, MODEL, task, "brier", low, 0.4) for task, low in (("svamp", 0.001), ("mlqa", -0.1)))
 )
 SIZES, LENGTHS = in_parts("calibration_share", SHARES), in_parts("stratum", STRATA)
 TABLES = {

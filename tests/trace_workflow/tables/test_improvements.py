@@ -125,6 +125,34 @@ def test_the_main_comparison_ends_with_improvements_and_their_bounds():
     assert gain["model"] == low["model"] == "m"
 
 
+def test_a_difference_is_not_printed_where_its_interval_is_wider_than_one_half():
+    wide = synthetic.intervals(
+        (None, "m", "t", "brier", -0.3, 0.3),
+        (None, "m", "u", "brier", -0.2, 0.2),
+        ("cross", "m", None, "brier", -0.3, 0.3),
+        ("cross", "n", None, "brier", -0.2, 0.2),
+    )
+    note = "– Not printed where its interval is wider than 0.5: too few answers."
+    table = main(intervals=wide)
+    rows = dict(zip(table.frame["estimator"], table.rows, strict=True))
+    keys = [column.keys[0] for column in table.columns]
+    of_t, of_u = (keys.index(f"{task}_brier") for task in "tu")
+    for end in ("", "_low", "_high"):
+        assert rows[f"improvement_picked{end}"][of_t].text == "–"
+    assert [rows[f"improvement_picked{end}"][of_u].text for end in ("", "_low")] == [
+        "+0.110",
+        "−0.200",
+    ]
+    assert rows["improvement"][of_t].text == "+0.080", "a point"
+    csv = {row["estimator"]: row for row in lines(table)}
+    assert number(csv["improvement_picked"], "t_brier") == pytest.approx(0.08)
+    across = cross(cross_model, intervals=wide)
+    index = [column.keys[0] for column in across.columns].index("brier_picked_improvement")
+    assert [row[index].text == "–" for row in across.rows[:2]] == [True, False]
+    assert note in table.legend and note in across.legend
+    assert note not in main().legend
+
+
 OWN = Entry("gap", "My gap", "own", "own", "")
 WITH_OWN = {
     pair: values | {"gap": tuple(value + 0.05 for value in values["trace_plus"])}

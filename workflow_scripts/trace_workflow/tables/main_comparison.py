@@ -29,7 +29,7 @@ from trace_workflow.tables.metric_names import (
 from trace_workflow.tables.ranking import BEST_OF_COLUMN, rank_columns
 from trace_workflow.tables.standing_notes import beam_notes, count_notes
 from trace_workflow.tables.study_results import StudyResults, rows_by, summary_columns, tasks_of
-from trace_workflow.tables.table import ABSENT, Column, Table
+from trace_workflow.tables.table import ABSENT, ENDS, WIDEST, Column, Table
 from trace_workflow.tables.wording import count, join_names, note
 from tracecal.estimators.estimator import PICKED, TRACE_PLUS, Entry
 
@@ -204,6 +204,14 @@ def _column(key: Key, comparison: Comparison) -> Column:
         for _, scored_task, estimator in study.scored_shares
         if task in (scored_task, None)
     ]
+    too_wide = [
+        _gain_row(entry, kind) + end
+        for entry in comparison.compared
+        for kind in (*improved.CHOSEN, TRACE_PLUS)
+        if (gain := gains.get((entry.id, *key, kind))) and gain["low"] is not None
+        if gain["high"] - gain["low"] > WIDEST
+        for end in ("", *ENDS)
+    ]
     unsupported = [
         _gain_row(entry, kind)
         for entry in comparison.compared
@@ -226,6 +234,7 @@ def _column(key: Key, comparison: Comparison) -> Column:
         ),
         added_mark=mark_where((estimator.is_in(unsupported), UNSUPPORTED)),
         added=not in_paper,
+        too_wide=estimator.is_in(too_wide),
     )
 
 
@@ -271,7 +280,8 @@ def _explain_fits_beyond_paper(study: StudyResults) -> list[str]:
     labels = study.options.get("beyond_paper", {})
     if not labels:
         return []
-    rows = study.frames["beyond_paper"].filter(pl.col("task").is_null(), study="main")
+    model = study.studies["main"]["model"]
+    rows = study.frames["beyond_paper"].filter(pl.col("task").is_null(), study="main", model=model)
     fits, supported = [], []
     for (fit,), fit_rows in rows.group_by("baseline", maintain_order=True):
         by_metric = rows_by(fit_rows, "metric")

@@ -24,6 +24,9 @@ Emphasis = Literal["best", "second"]
 ARROWS: dict[Better, str] = {"lower": "↓", "higher": "↑"}
 ABSENT = "–"
 MINUS = "−"
+# Ends of an interval by the end of a column's name, and the width beyond which nothing is printed.
+ENDS, WIDEST = ("_low", "_high"), 0.5
+WIDE_NOTE = f"{ABSENT} Not printed where its interval is wider than {WIDEST}: too few answers."
 # A table with more printed columns prints only the paper's, so that added ones do not hide them.
 WIDE = 12
 
@@ -35,7 +38,8 @@ class Column:
     Row by row, `emphasis` is 'best' (bold), 'second' (underlined) or None, `mark` a footnote mark
     or None, `cite` citation keys or None; `decimals` and `signed` may be expressions. `printed`
     replaces the values in print. The paper's table lacks an `added` column and an `added_mark`.
-    Text breaks into lines at a width of `wrap` points.
+    Text breaks into lines at a width of `wrap` points. A dash stands where the interval of a value
+    is too wide, in the frame's columns or as `too_wide` says.
     """
 
     keys: tuple[str, ...]
@@ -54,6 +58,7 @@ class Column:
     added: bool = False
     added_mark: pl.Expr | None = None
     wrap: int = 0
+    too_wide: pl.Expr | None = None
 
     @property
     def heading(self) -> str:
@@ -146,7 +151,8 @@ class Table:
     @property
     def legend(self) -> tuple[str, ...]:
         """The text below the table: arrows and emphasis, then footnotes and notes."""
-        return (*filter(None, [self._reading()]), *self.footnotes, *self.notes)
+        wide = [WIDE_NOTE] * any(any(_are_too_wide(c, self.frame)) for c in self.columns)
+        return (*filter(None, [self._reading()]), *self.footnotes, *wide, *self.notes)
 
     def _reading(self) -> str:
         directions = {column.better for column in self.columns} - {None}
@@ -212,15 +218,18 @@ def _cells(column: Column, frame: pl.DataFrame) -> list[Cell]:
         *(column.mark, column.added_mark, column.cite),
     )
     return [
-        Cell(
+        Cell(ABSENT)
+        if too_wide
+        else Cell(
             _text(column, row, decimals, signed),
             emphasis,
             (mark or "") + (added_mark or ""),
             citation or "",
             _text(column, sds, decimals, False) if sds else "",
         )
-        for row, sds, decimals, signed, emphasis, mark, added_mark, citation in zip(
+        for row, too_wide, sds, decimals, signed, emphasis, mark, added_mark, citation in zip(
             rows,
+            _are_too_wide(column, frame),
             _deviations(column, frame),
             *(_values(frame, style) for style in styles),
             strict=True,
@@ -234,6 +243,14 @@ def _deviations(column: Column, frame: pl.DataFrame) -> list[tuple[Value, ...] |
     if column.printed is not None or not {*names} <= {*frame.columns}:
         return [None] * frame.height
     return [None if None in row else row for row in frame.select(names).rows()]
+
+
+def _are_too_wide(column: Column, frame: pl.DataFrame) -> list[bool]:
+    """Whether the interval of the column's value is wider than WIDEST, row by row."""
+    low, high = (column.keys[0] + end for end in ENDS)
+    if column.too_wide is None and {low, high} <= {*frame.columns} and len(column.keys) == 1:
+        return _values(frame, (pl.col(high) - pl.col(low) > WIDEST).fill_null(False))
+    return _values(frame, False if column.too_wide is None else column.too_wide)
 
 
 def _values(frame: pl.DataFrame, setting: object) -> list:
