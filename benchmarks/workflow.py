@@ -26,8 +26,9 @@ def enlarged(models: int, tasks: int) -> dict:
         "models": [first | {"slug": name, "label": name} for name in names],
         "tasks": [{"slug": slug, "file": "config/tasks/svamp.yaml"} for slug in slugs],
         "study": {
-            "main": {"model": names[0], "tasks": slugs},
+            "main": {"models": names[:1], "tasks": slugs},
             "cross": {"models": names[1:], "tasks": slugs, "broader": False},
+            "broader": {"models": names},
         },
     }
 

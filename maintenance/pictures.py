@@ -93,7 +93,7 @@ def picture(run: Path, name: str) -> bytes:
 def _headline(run: Path) -> tuple[str, str]:
     """The model and the task of a finished run's headline."""
     study = read_yaml(run / "config.yaml")["study"]
-    return study["main"]["model"], study["headline"]["task"]
+    return study["main"]["models"][0], study["headline"]["task"]
 
 
 def _screenshot(page: Path, shot: Screenshot) -> bytes:

@@ -144,9 +144,9 @@ rule control_risk:
 use rule join_scores as join_scores_of_subset with:
     """Join the scores of all families on a subset."""
     input:
-        families=expand(
+        families=lambda wildcards: expand(
             "<results>/estimates/{family}/{{model}}/{{task}}.parquet",
-            family=SELECTION.on_subset.families,
+            family=SELECTION.on_subset(wildcards.model).families,
         ),
         task=rows_of_subset,
     output:
@@ -155,7 +155,10 @@ use rule join_scores as join_scores_of_subset with:
         "<logs>/join_scores_of_subset/{model}/{task}.log",
     localrule: True
     params:
-        **settings("join_scores.py", order=SELECTION.on_subset.scored.ids),
+        **settings(
+            "join_scores.py",
+            order=lambda wildcards: SELECTION.on_subset(wildcards.model).scored.ids,
+        ),
 
 
 use rule calibrate as calibrate_on_subset with:
@@ -180,9 +183,9 @@ use rule calibrate as calibrate_on_subset with:
         **settings(
             "calibrate.py",
             **CALIBRATION,
-            estimators=SELECTION.on_subset.inputs,
-            own_fits=SELECTION.on_subset.own_fits,
-            baselines=SELECTION.on_subset.baselines.ids,
+            estimators=lambda wildcards: SELECTION.on_subset(wildcards.model).inputs,
+            own_fits=lambda wildcards: SELECTION.on_subset(wildcards.model).own_fits,
+            baselines=lambda wildcards: SELECTION.on_subset(wildcards.model).baselines.ids,
         ),
 
 
@@ -204,7 +207,7 @@ use rule measure as measure_on_subset with:
     params:
         **settings(
             "measure.py",
-            estimators=SELECTION.on_subset.ids,
+            estimators=lambda wildcards: SELECTION.on_subset(wildcards.model).ids,
             ece_bins=CONFIG.calibration.ece_bins,
         ),
 
@@ -212,8 +215,8 @@ use rule measure as measure_on_subset with:
 use rule collect_metrics as collect_metrics_of_subset with:
     """Collect the metrics of all subsets."""
     input:
-        metrics=files_of_pairs("<results>/subset/metrics/{model}/{task}.parquet", "main"),
-        languages=files_of_pairs("<results>/subset/languages/{model}/{task}.parquet", "main"),
+        metrics=files_of_pairs("<results>/subset/metrics/{model}/{task}.parquet", "broader"),
+        languages=files_of_pairs("<results>/subset/languages/{model}/{task}.parquet", "broader"),
     output:
         metrics="<results>/subset/metrics.parquet",
         languages="<results>/subset/languages.parquet",
@@ -225,9 +228,9 @@ use rule collect_metrics as collect_metrics_of_subset with:
 use rule accuracy as accuracy_of_subset with:
     """Count the correct answers to the subsets."""
     input:
-        labels=files_of_pairs("<results>/labels/{model}/{task}.parquet", "main"),
-        traces=files_of_pairs("<results>/traces/{model}/{task}.arrow", "main"),
-        tasks=files_of_pairs(f"<results>/{SUBSETS}/{{task}}.parquet", "main"),
+        labels=files_of_pairs("<results>/labels/{model}/{task}.parquet", "broader"),
+        traces=files_of_pairs("<results>/traces/{model}/{task}.arrow", "broader"),
+        tasks=files_of_pairs(f"<results>/{SUBSETS}/{{task}}.parquet", "broader"),
     output:
         accuracy="<results>/analyses/subset_accuracy.parquet",
         languages="<results>/analyses/subset_language_accuracy.parquet",

@@ -1,10 +1,11 @@
-# What rules of several stages share. Functions give rules plain values only, so that a rule's
+# The plan, and what rules of several stages share. Functions give rules plain values only, so that a rule's
 # parameters change exactly when what it uses changes.
 #
 # An input function is named for the files that it gives:
 #   rows_of_task               tasks/{task}.parquet; of answers from files, and of parts,
 #                              work/answered/{model}/{task}.parquet, which marks missing answers
-#   rows_of_subset             work/subsets/{task}.parquet; without `study.broader` tasks/{task}.parquet
+#   rows_of_subset             work/subsets/{task}.parquet; without `study.broader.answers`
+#                              tasks/{task}.parquet
 #   audit_of_traces            audits/{model}/{task}.json; of answers from files none
 #   answers_file               the user's file with the answers of a model to a task
 #   traces_of_whole_answers    traces/{model}/{parent}.arrow, of the task that parts are cut from
@@ -27,6 +28,23 @@ from tracecal.io.digests import text_hash
 from trace_workflow.plan.entries import QUESTIONS
 from trace_workflow.plan.entries import SUBSETS
 from trace_workflow.config.prompting import PromptSettings
+from trace_workflow.config.task_digests import count_questions
+
+# The linter, which may run where only Snakemake is installed, reads no rows.
+QUESTIONS_OF_TASKS = [
+    shared_digest(count_questions, TASKS[slug], ROOT)
+    for slug in CONFIG.study.main.tasks
+    if "--lint" not in sys.argv
+]
+is_counted = QUESTIONS_OF_TASKS and None not in QUESTIONS_OF_TASKS
+PLAN = or_stop(plan, RUN, max(QUESTIONS_OF_TASKS) if is_counted else None)
+
+for sentence in [*SELECTION.warnings, *filter(None, [RUN.unused, PLAN.left_out])]:
+    logger.warning(sentence)
+
+# The report's pages, and how a rule's output is shown there.
+PAGES = ReportPages(read_yaml(ROOT / "report/contents.yaml"), PLAN.tables_of_models)
+WORDS, shown = PAGES.words, PAGES.report_arguments
 
 PAIRS = CONFIG.study.pairs()
 MODELS = {model.slug: model for model in CONFIG.models}
@@ -83,10 +101,10 @@ def rows_of_task(wildcards):
 
 
 def rows_of_subset(wildcards):
-    """The rows for the steps that cost most: work/subsets/{task}.parquet; without `study.broader`
-    tasks/{task}.parquet.
+    """The rows for the steps that cost most: work/subsets/{task}.parquet; without
+    `study.broader.answers` tasks/{task}.parquet.
     """
-    folder = SUBSETS if CONFIG.study.broader else "tasks"
+    folder = SUBSETS if CONFIG.study.broader.answers else "tasks"
     return f"<results>/{folder}/{wildcards.task}.parquet"
 
 

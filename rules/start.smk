@@ -1,5 +1,4 @@
-# What every process of a run does first: find the package, read the configuration, make the plan.
-# The plan reads the configuration files, task files, and report/contents.yaml.
+# What every process of a run does first: find the package, read the configuration and task files.
 
 import importlib.util
 import inspect
@@ -91,11 +90,7 @@ for file in filter(os.path.isfile, CONFIG_FILES):  # a job of a cluster may lack
     or_stop(read_yaml, file)
 RUN = or_stop(load_run, config, config_sources(CONFIG_FILES, sys.argv[1:]), ROOT)
 CONFIG, TASKS, SELECTION = RUN.config, RUN.tasks, RUN.selection
-PLAN = or_stop(plan, RUN)
 FOLDER = f"results/{CONFIG.run}"
-
-for warning in SELECTION.warnings:
-    logger.warning(warning)
 
 
 pathvars:
@@ -107,11 +102,6 @@ pathvars:
 # Jobs of a cluster do not wait for one another: only the machine's own GPUs are shared in turn.
 resource_scopes:
     uses_gpus="local",
-
-
-# The report's pages, and how a rule's output is shown there.
-PAGES = ReportPages(read_yaml(ROOT / "report/contents.yaml"))
-WORDS, shown = PAGES.words, PAGES.report_arguments
 
 
 def settings(script, *, loads=lambda wildcards: [], **params):

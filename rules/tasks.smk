@@ -115,7 +115,7 @@ rule draw_subset:
         **settings(
             "draw_subset.py",
             seed=CONFIG.seed,
-            answers=CONFIG.study.broader.answers if CONFIG.study.broader else None,
+            answers=CONFIG.study.broader.answers,
         ),
     script:
         "../workflow_scripts/draw_subset.py"

@@ -36,7 +36,7 @@ def test_every_key_says_what_it_means(schema):
 
 def test_required_keys_have_no_default():
     required = {key.path for key in keys(Config) if not key.default}
-    assert {"run", "models[].slug", "study.main.model"} <= required
+    assert {"run", "models[].slug", "study.main.tasks"} <= required
     assert "seed" not in required
 
 

@@ -94,7 +94,7 @@ class Small:
             "run": RESULTS.name,
             "models": [{"slug": "m", "source": {"path": "model"}, "chat": False}],
             "tasks": [{"slug": "sums", "file": "sums.yaml"}],
-            "study": {"main": {"model": "m", "tasks": ["sums"]}},
+            "study": {"main": {"models": ["m"], "tasks": ["sums"]}},
             "estimators": ["seq_logp", "windowed_entropy", "trace", "trace_plus"],
             "splits": {"count": 2 + variant},
             "audit": {"answers": 4},

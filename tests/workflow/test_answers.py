@@ -92,7 +92,7 @@ def mixed(extended):
     spec = yaml.safe_dump(spec | {"label": TASK})
     (extended.root / "attack.yaml").write_text(spec, encoding="utf-8")
     arithmetic, extractive = smoke["tasks"]
-    smoke["study"]["main"] = {"model": "read", "tasks": ["arithmetic"]}
+    smoke["study"]["main"] = {"models": ["read"], "tasks": ["arithmetic"]}
     smoke["study"]["cross"]["models"] += ["read", "replayed"]
     smoke["study"]["columns"] = {"judge": "scores.judge"}
     config = extended.variant(
@@ -239,7 +239,7 @@ def test_attacks_are_asked_as_any_question(extended):
         run="hostile",
         models=[{"slug": "hostile", "label": MODEL, "source": source}],
         tasks=[{"slug": "hostile", "file": "hostile_task.yaml"}],
-        study={"main": {"model": "hostile", "tasks": ["hostile"]}},
+        study={"main": {"models": ["hostile"], "tasks": ["hostile"]}},
         estimators=["seq_logp", "trace"],
     )
     extended.snakemake("results/hostile/labels/hostile/hostile.parquet", config=config)

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.runs
         (
             {
                 "tasks": [{"slug": "arithmetic", "training_limit": 0}, {"slug": "extractive"}],
-                "study": {"main": {"model": "demo-small", "tasks": ["arithmetic"]}},
+                "study": {"main": {"models": ["demo-small"], "tasks": ["arithmetic"]}},
                 "estimators": ["lars", "internal_probe", "trace"],
             },
             "lars and internal_probe must be trained on rows of role 'training', and no task of "
@@ -100,7 +100,7 @@ def test_a_dry_run_finds_what_is_not_there(checkout, model, rows, message):
         run="absent",
         models=[{"slug": "m", "source": {"path": model}}],
         tasks=[{"slug": "mine", "file": "mine.yaml"}],
-        study={"main": {"model": "m", "tasks": ["mine"]}},
+        study={"main": {"models": ["m"], "tasks": ["mine"]}},
         estimators=["trace"],
     )
     process = checkout.snakemake("--dry-run", config=config, check=False)
@@ -232,7 +232,7 @@ def test_an_empty_task_is_said(checkout):
         "empty",
         run="empty",
         tasks=[{"slug": "empty", "file": "empty_task.yaml"}],
-        study={"main": {"model": "demo-small", "tasks": ["empty"]}},
+        study={"main": {"models": ["demo-small"], "tasks": ["empty"]}},
     )
     process = checkout.snakemake("--dry-run", config=config, check=False)
     assert process.returncode == 1

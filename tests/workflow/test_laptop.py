@@ -45,7 +45,7 @@ def shortened(path: Path) -> Path:
         "seed": LAPTOP["seed"],
         "models": [SMALLEST],
         "tasks": tasks,
-        "study": {"main": {"model": SMALLEST["slug"], "tasks": sorted(BENCHMARKS)}},
+        "study": {"main": {"models": [SMALLEST["slug"]], "tasks": sorted(BENCHMARKS)}},
         "estimators": ["seq_logp", "mean_token_entropy", "windowed_entropy", "trace", "p_true"],
         "audit": {"answers": 4},
         "splits": {"count": 2},

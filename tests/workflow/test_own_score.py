@@ -15,7 +15,7 @@ CONFIG = {
     "run": "student",
     "models": [{"slug": "tiny", "source": {"path": "demo/models/tiny"}, "gpus": 0}],
     "tasks": [{"slug": "cities", "limit": 60, "training_limit": 0}],
-    "study": {"main": {"model": "tiny", "tasks": ["cities"]}},
+    "study": {"main": {"models": ["tiny"], "tasks": ["cities"]}},
     "custom_estimators": "scores.py",
     "splits": {"count": 3},
     "audit": {"answers": 4},

@@ -30,7 +30,7 @@ def real(finished, shared_data):
         },
         sampling={"answers": 3, "equivalence": "exact"},
         study={
-            "main": {"model": "linked", "tasks": list(ROWS)},
+            "main": {"models": ["linked"], "tasks": list(ROWS)},
             "cross": {"models": ["linked"], "tasks": list(ROWS)},
         },
     )

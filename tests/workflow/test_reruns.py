@@ -81,7 +81,8 @@ def test_a_finished_run_has_nothing_to_do(finished):
 def test_another_model_is_all_that_is_computed(finished):
     smoke = finished.smoke()
     third = smoke["models"][0] | {"slug": "third", "label": "Third"}
-    smoke["study"]["cross"]["models"].append("third")
+    for study in ("cross", "broader"):
+        smoke["study"][study]["models"].append("third")
     config = finished.variant("third", models=[*smoke["models"], third], study=smoke["study"])
     once = [*PER_PAIR, "link_model", "fingerprint_model", "resolve_config"]
     scheduled = finished.scheduled(config)

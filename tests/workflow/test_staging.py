@@ -50,7 +50,7 @@ def config(root, commit: str, scorer: str):
             {"slug": "tiny", "source": {"hub": "tiny/gated", "revision": commit}, "batch_size": 32}
         ],
         "tasks": [{"slug": "svamp", "limit": 20, "training_limit": 3}],
-        "study": {"main": {"model": "tiny", "tasks": ["svamp"]}},
+        "study": {"main": {"models": ["tiny"], "tasks": ["svamp"]}},
         "estimators": ["seq_logp", "trace", "lars"],
         "lars": {"encoder": {"source": {"hub": "tiny/lars", "revision": scorer}, "trained": True}},
         "audit": {"answers": 4},

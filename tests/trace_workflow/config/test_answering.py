@@ -29,7 +29,7 @@ def config(source, alone=False, columns=None, **more):
     value["study"]["cross"]["models"].append("elsewhere")
     if alone:
         value["study"] = {
-            "main": {"model": "elsewhere", "tasks": ["arithmetic"]},
+            "main": {"models": ["elsewhere"], "tasks": ["arithmetic"]},
             "columns": columns or {},
         }
     return load_config(value, "c")

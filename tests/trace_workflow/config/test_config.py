@@ -138,11 +138,11 @@ WRONG = {
     "run that climbs": ({"run": "../elsewhere"}, r"c: run: '\.\./elsewhere' cannot name files"),
     "slug with a shell character": ({"run": "a;b"}, r"c: run: 'a;b' cannot name files"),
     "study of an unknown model": (
-        {"study": {"main": {"model": "x", "tasks": ["arithmetic"]}}},
-        r"c: study\.main\.model: 'x' is not defined; there are demo-small, demo-medium",
+        {"study": {"main": {"models": ["x"], "tasks": ["arithmetic"]}}},
+        r"c: study\.main\.models: 'x' is not defined; there are demo-small, demo-medium",
     ),
     "study of no task": (
-        {"study": {"main": {"model": "demo-small", "tasks": []}}},
+        {"study": {"main": {"models": ["demo-small"], "tasks": []}}},
         r"c: study\.main\.tasks: is empty",
     ),
     "a judgement without the answer": (
@@ -309,7 +309,7 @@ def test_a_merge_may_be_overridden(tmp_path):
 
 
 def study_of(task):
-    return {"main": {"model": "demo-small", "tasks": [task]}}
+    return {"main": {"models": ["demo-small"], "tasks": [task]}}
 
 
 def test_a_missing_task_file_is_answered_with_those_there_are():
@@ -429,8 +429,9 @@ def test_the_variant_of_semantic_entropy_that_is_configured_is_in_its_label():
 def test_models_of_the_cross_study_alone_may_do_without_broader_methods():
     tasks = [{"slug": "arithmetic", "training_limit": 0}, {"slug": "extractive"}]
     study = {
-        "main": {"model": "demo-small", "tasks": ["extractive"]},
+        "main": {"models": ["demo-small"], "tasks": ["extractive"]},
         "cross": {"models": ["demo-medium"], "tasks": ["arithmetic"], "broader": False},
+        "broader": {"models": ["demo-medium"]},
     }
     run_selection = selection(tasks=tasks, study=study)
     # Nothing could be trained on the other model's task, and nothing need be.
@@ -442,20 +443,41 @@ def test_models_of_the_cross_study_alone_may_do_without_broader_methods():
     left = {*every.ids} - {*some.ids}
     assert left == {one.id for one in every if one.role == "broader"}
     assert {"p_true", "lars", "internal_probe", "semantic_entropy", "trace_profile"} <= left
-    with pytest.raises(InputError, match="computes none for model 'demo-medium'; set it to true"):
+    with pytest.raises(InputError, match="computed for model 'demo-medium': name it"):
         selection(estimators=["p_true"], study=study)
     study["cross"]["broader"] = True
     assert set(selection(tasks=tasks, study=study).left_out) == {"lars", "internal_probe"}
 
 
+def test_what_costs_most_is_computed_for_the_first_model_unless_others_are_named():
+    models = [model["slug"] for model in SMOKE["models"]]
+    study = {"main": {"tasks": ["extractive"]}}
+    first, second = map(selection(study=study).computed, models)
+    named, cost = {"broader": {"models": models[1:]}}, {*first.ids} - {*second.ids}
+    assert cost >= {"beam_ratio", "token_sar", "p_true", "semantic_entropy", "lars"}
+    assert {"seq_logp", "mars", "trace", "trace_plus", "trace_profile"} <= {*second.ids}
+    assert selection(study=study | named).computed(models[1]) == first
+
+
+def test_all_models_are_in_the_main_study_and_compared_unless_the_study_names_some():
+    models = tuple(model["slug"] for model in SMOKE["models"])
+    config = load_config(SMOKE | {"study": {"main": {"tasks": ["extractive"]}}}, "c")
+    assert config.study.main.models == config.study.cross.models[::-1] == models
+    assert config.study.cross.tasks == ("extractive",)
+    config = load_config(SMOKE | {"study": study_of("extractive")}, "c")
+    assert config.study.cross is None
+    with pytest.raises(InputError, match=r"'model' is a list now: write 'models: \[a\]'$"):
+        load_config(SMOKE | {"study": {"main": {"model": "a", "tasks": ["extractive"]}}}, "c")
+
+
 def test_what_costs_most_may_be_computed_on_a_subset_of_the_main_study_alone():
     study = {
-        "main": {"model": "demo-small", "tasks": ["extractive"]},
+        "main": {"models": ["demo-small"], "tasks": ["extractive"]},
         "cross": {"models": ["demo-medium"], "tasks": ["extractive"]},
     }
-    assert not selection(study=study).on_subset
-    run_selection = selection(study=study | {"broader": {"answers": 30}})
-    assert run_selection.on_subset == run_selection.chosen
+    assert not selection(study=study).on_subset()
+    run_selection = selection(study=study | {"broader": {"answers": 30, "models": ["demo-medium"]}})
+    assert run_selection.on_subset() == run_selection.chosen
     assert run_selection.main == run_selection.computed("demo-small", "extractive")
     for model in ("demo-small", "demo-medium"):
         rest = {*run_selection.chosen.ids} - {*run_selection.computed(model).ids}

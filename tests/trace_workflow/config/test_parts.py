@@ -54,7 +54,7 @@ def test_of_a_part_there_is_what_a_trace_gives():
     [
         ({"parts": PARTS | {"tasks": ["arithmetic"]}}, "'arithmetic' is not made of parts"),
         (
-            {"main": {"model": "demo-small", "tasks": ["record_facts"]}, "headline": None},
+            {"main": {"models": ["demo-small"], "tasks": ["record_facts"]}, "headline": None},
             "'record_facts' is made of parts of answers",
         ),
         ({"tasks": [TASKS[0], TASKS[1], TASKS[3]]}, "'records' is not a task of the run .* arithm"),

@@ -269,7 +269,7 @@ def test_ids_are_ours():
 
 def test_scopes_list_ids_in_the_order_of_our_tables():
     scopes = {one.conditions.get("tasks") for one in TABLES["main_comparison"]} - {None}
-    assert scopes == {" ".join(MainStudy(model="m", tasks=TASKS[::-1]).tasks)}
+    assert scopes == {" ".join(MainStudy(tasks=TASKS[::-1]).tasks)}
     overall = next(one for one in TABLES["cross_model"] if one.row == "model=")
     names = [row.removeprefix("model=") for row in rows("cross_model") if row != "model="]
     study = CrossStudy(models=names, tasks=TASKS[1:])

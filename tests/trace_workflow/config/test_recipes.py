@@ -26,7 +26,7 @@ def task_of(recipe):
     """The one task of a recipe, put into the example's configuration."""
     tasks = yaml.safe_load(recipe)
     value = yaml.safe_load((ROOT / "config/example.yaml").read_text(encoding="utf-8"))
-    value["study"] = {"main": {"model": "my-model", "tasks": [one["slug"] for one in tasks]}}
+    value["study"] = {"main": {"models": ["my-model"], "tasks": [one["slug"] for one in tasks]}}
     (spec,) = load_tasks(load_config(value | {"tasks": tasks}, "c"), ROOT).values()
     return spec
 

@@ -12,8 +12,9 @@ from tracecal.errors import InputError
 ROOT = Path(__file__).resolve().parents[3]
 SMOKE = yaml.safe_load((ROOT / "config/smoke.yaml").read_text(encoding="utf-8"))
 STUDY = {
-    "main": {"model": "demo-small", "tasks": ["arithmetic", "extractive"]},
+    "main": {"models": ["demo-small"], "tasks": ["arithmetic", "extractive"]},
     "cross": {"models": ["demo-medium"], "tasks": ["extractive"]},
+    "broader": {"models": ["demo-medium"]},
 }
 
 

@@ -300,7 +300,7 @@ def test_a_task_names_a_rule_of_the_configured_file(tmp_path):
         "run": "r",
         "models": [{"slug": "m", "source": {"path": "m"}}],
         "tasks": [{"slug": "near", "file": str(task)}],
-        "study": {"main": {"model": "m", "tasks": ["near"]}},
+        "study": {"main": {"models": ["m"], "tasks": ["near"]}},
     }
     file = str(EXAMPLES / "custom_rules.py")
     named = load_config(value | {"custom_rules": file}, "c")

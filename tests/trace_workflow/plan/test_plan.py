@@ -14,6 +14,7 @@ from trace_workflow.config.run import load_run
 from trace_workflow.plan import comparison, main_study
 from trace_workflow.plan.entries import PerPair, analysed
 from trace_workflow.plan.plan import plan
+from trace_workflow.plan.report_pages import ReportPages
 from tracecal.estimators.estimator import Entry
 from tracecal.estimators.registry import ESTIMATORS
 from tracecal.io.input_files import read_yaml
@@ -127,7 +128,7 @@ def test_an_entry_says_what_it_is_made_from():
 def test_the_rows_of_answers_from_files_are_those_that_were_answered():
     model = {"slug": "logged", "label": "L", "source": {"answers": "logs/{task}.jsonl"}}
     task = read_yaml(ROOT / "config/smoke.yaml")["tasks"][0]["slug"]
-    study = {"main": {"model": "logged", "tasks": [task]}}
+    study = {"main": {"models": ["logged"], "tasks": [task]}}
     run_plan = planned(models=[model], study=study, estimators=["seq_logp", "trace_plus"])
     read = run_plan.families["likelihood"].inputs["task"]
     assert run_plan.path(read, model="logged", task=task) == (
@@ -240,3 +241,68 @@ def test_an_analysis_reads_the_finished_pairs_of_its_study_in_one_order():
         "labels": [f"<results>/labels/{study.main.model}/{first}.parquet"],
         "splits": [f"<results>/splits/{first}.parquet"],
     }
+
+
+def test_further_models_of_the_main_study_have_a_table_each_and_are_compared():
+    study = {"main": {"tasks": ["extractive"]}, "broader": {"models": ["demo-medium"]}}
+    run_plan = planned(study=study)
+    assert {*run_plan.tables_of_models} == {
+        f"{kind}_demo-medium" for kind in ("main_comparison", "broader_uq", "semantic_fusion")
+    }
+    first, second = (run_plan.tables[f"main_comparison{end}"] for end in ("", "_demo-medium"))
+    assert (second.kind, second.module) == (first.name, first.module)
+    assert second.estimators == first.estimators
+    settings = run_plan.table_settings(second.name)
+    assert settings["studies"] == {"main": {"model": "demo-medium", "tasks": ("extractive",)}}
+    assert run_plan.analyses["averages"].settings["studies"]["main"]["models"] == (
+        "demo-medium",
+        "demo-small",
+    )
+    pages = ReportPages(CONTENTS, run_plan.tables_of_models)
+    words = run_plan.table_words(second.name, pages.words[second.name], study_pairs(run_plan))
+    assert words["title"] == "Main comparison: Demo-Medium"
+    assert words["caption"].startswith("Confidence estimators on Demo-Medium, task by task")
+    assert pages.entries[second.name][1] == "1a Main comparison: Demo-Medium"
+    assert run_plan.run.study["main"]["model"] == "demo-small"
+    assert run_plan.pairs_of_study("main", study_pairs(run_plan)) == [["demo-small", "extractive"]]
+    assert "cross_model" in run_plan.tables
+
+
+def study_pairs(run_plan):
+    return run_plan.run.config.study.pairs()
+
+
+def test_a_small_run_draws_what_few_answers_can_show_and_says_what_it_leaves_out():
+    value = read_yaml(ROOT / "config/smoke.yaml")
+    value["study"] |= {"all_tables": False, "broader": {"answers": 30}}
+    run = load_run(value, "config", ROOT)
+    every, small = plan(run), plan(run, questions=60)
+    assert {*small.tables} == {
+        *("main_comparison", "risk_coverage", "broader_uq", "semantic_fusion"),
+        *("cross_task_transfer", "cross_model", "cross_model_task_details"),
+        "cross_model_best_estimators",
+    }
+    assert {*small.figures} == {"robustness_panels", "model_landscape"}
+    n_tables, n_figures = (
+        len(every.tables) - len(small.tables),
+        len(every.figures) - len(small.figures),
+    )
+    assert small.left_out == (
+        f"60 questions: {n_tables} tables and {n_figures} figures need 200; "
+        "`study.all_tables: true` draws them."
+    )
+    assert plan(run, questions=200).tables == every.tables
+    assert plan(SMOKE.run, questions=60).tables == SMOKE.tables
+    alone = value["study"] | {"main": {"models": ["demo-small"], "tasks": ["extractive"]}}
+    one = plan(load_run(value | {"study": alone | {"headline": None}}, "config", ROOT), 60)
+    assert "cross_task_transfer" not in one.tables
+
+
+def test_what_no_study_uses_is_named():
+    assert SMOKE.run.unused == ""
+    run_plan = planned(
+        study={"main": {"models": ["demo-small"], "tasks": ["extractive"]}, "all_tables": True}
+    )
+    sentence = "configured and not used: model demo-medium, task arithmetic."
+    assert run_plan.run.unused == sentence
+    assert run_plan.findings_settings()["options"]["remarks"] == [sentence]

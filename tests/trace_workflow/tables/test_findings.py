@@ -297,6 +297,16 @@ def test_answers_without_an_own_score_are_counted():
     )
 
 
+def test_what_a_run_leaves_out_is_said_as_it_is_at_its_start():
+    remarks = ["60 questions: 2 tables need 200.", "configured and not used: task svamp."]
+    study = replace(STUDY, options=STUDY.options | {"remarks": remarks})
+    said = [one for one in findings(improvements({}), means(trace_plus=0.8), study)]
+    assert [one.sentence for one in said if one.topic == "remark"] == [
+        remarks[0],
+        "Configured and not used: task svamp.",
+    ]
+
+
 def test_every_finding_is_one_line_and_the_table_has_its_numbers():
     single = {"study": None, "task": "svamp", "low": 0.02, "high": 0.08}
     comparisons = findings(improvements({}, single), means(), TWO_TASKS)

@@ -119,6 +119,11 @@ class Config(Strict):
                 raise ValueError(f"slug {entry.slug!r} is given twice; slugs must be distinct")
         return entries
 
+    @field_validator("study")
+    @classmethod
+    def _completed(cls, study: Study, info: ValidationInfo) -> Study:
+        return study.completed([model.slug for model in info.data.get("models", ())])
+
     @field_validator("estimators")
     @classmethod
     def _known_estimators(
@@ -153,14 +158,14 @@ class Config(Strict):
         """Each value that names an entry of another key, with its own key and what it may name."""
         models, tasks = ([entry.slug for entry in entries] for entries in (self.models, self.tasks))
         study = self.study
-        yield "study.main.model", study.main.model, models
-        for task in study.main.tasks:
-            yield "study.main.tasks", task, tasks
-        for name, members in (("cross", study.cross), ("parts", study.parts)):
+        for name in ("main", "cross", "parts"):
+            members = getattr(study, name)
             for model in members.models if members else ():
                 yield f"study.{name}.models", model, models
             for task in members.tasks if members else ():
                 yield f"study.{name}.tasks", task, tasks
+        for model in study.broader.models:
+            yield "study.broader.models", model, models
         baselines = [entry.id for entry in ESTIMATORS if entry.role == "baseline"]
         yield "study.named_baseline", study.named_baseline, baselines
         if study.headline:

@@ -68,7 +68,7 @@ class EstimatorList(tuple[Estimator, ...]):
 
 
 def costly(estimator: Estimator) -> bool:
-    """Whether a run with `study.broader` computes an estimator for the subset alone."""
+    """Whether a run computes an estimator for `study.broader` alone."""
     return any(not COSTLY_NEEDS.isdisjoint(e.needs) for e in _with_bases(estimator))
 
 

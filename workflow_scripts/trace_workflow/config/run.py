@@ -43,29 +43,52 @@ class Run:
 
     @cached_property
     def study(self) -> dict[str, Any]:
-        """The studies as plain values: 'main', and 'cross' or None."""
-        return self.config.study.model_dump()
+        """The studies as plain values: 'main' of its first model, and 'cross' or None."""
+        study = self.config.study
+        return study.model_dump() | {"main": {"model": study.main.model, "tasks": study.main.tasks}}
 
     @cached_property
     def studies(self) -> dict[str, dict[str, Any]]:
-        """The models and tasks of each study."""
-        keys = ("model", "models", "tasks")
-        return {
-            name: {key: members[key] for key in keys if key in members}
-            for name in ("main", "cross", "parts")
-            if (members := self.study[name])
-        }
+        """The models and tasks of each study, of the main one all of its models."""
+        main, studies = self.config.study.main, {"main": self.study["main"]}
+        if len(main.models) > 1:
+            studies["main"] = {"models": tuple(sorted(main.models)), "tasks": main.tasks}
+        for name in ("cross", "parts"):
+            if members := self.study[name]:
+                studies[name] = {key: members[key] for key in ("models", "tasks")}
+        return studies
 
     @property
     def main(self) -> dict[str, dict[str, Any]]:
-        """`studies` with the main study alone."""
-        return {"main": self.studies["main"]}
+        """The main study of its first model alone."""
+        return {"main": self.study["main"]}
+
+    @property
+    def broader(self) -> dict[str, dict[str, Any]]:
+        """The main study of the models of `study.broader`."""
+        models, main = self.config.study.broader.models, self.study["main"]
+        return {"main": main if len(models) == 1 else {"models": models, "tasks": main["tasks"]}}
 
     @cached_property
     def parents(self) -> dict[str, str]:
         """Task of parts of answers -> the task whose answers these are parts of."""
         sources = {slug: task.source.parts_of for slug, task in self.tasks.items()}
         return {slug: parent for slug, parent in sources.items() if parent}
+
+    @cached_property
+    def unused(self) -> str:
+        """A sentence on the models, tasks and scores that no study uses; '' if there are none."""
+        pairs, selection = self.config.study.pairs(), self.selection
+        models, tasks = ({*names} for names in zip(*pairs, strict=True))
+        tasks |= {self.parents[task] for task in tasks & {*self.parents}}
+        own = selection.available.where(lambda e: e.role == "own")
+        scores = {*selection.chosen.ids, *selection.left_out}
+        unused = [
+            *(f"model {slug}" for slug in self.model_labels if slug not in models),
+            *(f"task {slug}" for slug in self.tasks if slug not in tasks),
+            *(f"score {name}" for name in own.ids if name not in scores),
+        ]
+        return f"configured and not used: {', '.join(unused)}." if unused else ""
 
     @cached_property
     def missing_parts(self) -> dict[str, str]:

@@ -44,9 +44,9 @@ class Selection:
                 )
             if not self.computed(model):
                 raise InputError(
-                    "config: 'estimators' names methods of other families alone, and "
-                    f"'study.cross.broader: false' computes none for model {model!r}; set it to "
-                    "true, or name another estimator."
+                    "config: 'estimators' names none that is computed for model "
+                    f"{model!r}: name it in 'study.broader.models' (without 'study.cross.broader: "
+                    "false'), or name another estimator."
                 )
 
     @cached_property
@@ -125,17 +125,19 @@ class Selection:
 
     def on_subset_alone(self, estimator: Estimator) -> bool:
         """Whether an estimator is computed for a subset of the main study's answers, no others."""
-        return self.config.study.broader is not None and costly(estimator)
+        return self.config.study.broader.answers is not None and costly(estimator)
 
-    @cached_property
-    def on_subset(self) -> EstimatorList:
-        """The estimators for a subset of the main study's answers; empty without a subset."""
+    def on_subset(self, model: str | None = None) -> EstimatorList:
+        """The estimators for a subset of a model's answers, by default the main study's first;
+        empty without a subset.
+        """
         study = self.config.study
-        return self._allowed(study.main.model) if study.broader else EstimatorList()
+        allowed = self._allowed(model or study.main.model)
+        return allowed if study.broader.answers else EstimatorList()
 
     @cached_property
     def main(self) -> EstimatorList:
-        """The estimators that are computed for the main study's model."""
+        """The estimators that are computed for the main study's first model."""
         return self.computed(self.config.study.main.model)
 
     @cached_property
@@ -147,8 +149,12 @@ class Selection:
 
     @cached_property
     def main_compared(self) -> EstimatorList:
-        """The `compared` estimators that are computed for the main study's model."""
-        return self.main.with_ids(self.compared.ids)
+        """The `compared` estimators that are computed for the main study's first model."""
+        return self.compared_of(self.config.study.main.model)
+
+    def compared_of(self, model: str) -> EstimatorList:
+        """The `compared` estimators that are computed for a model."""
+        return self.computed(model).with_ids(self.compared.ids)
 
     @cached_property
     def beyond_paper(self) -> EstimatorList:
@@ -174,10 +180,12 @@ class Selection:
     def _allowed(self, model: str, task: str | None = None) -> EstimatorList:
         """The estimators that a model's answers to a task allow, at any cost."""
         broader, traces = self._wants_broader(model), self._traces_alone(model, task)
+        costs = model in self.config.study.broader.models
         columns = self.config.answered(model) and not self._of_parts(task)
         return self.chosen.where(
             lambda e: (
                 (e.role != "broader" or broader)
+                and (costs or not (costly(e) or e.supervised))
                 and not (traces and beyond_traces(e))
                 and (columns or COLUMNS not in e.needs)
             )
@@ -186,7 +194,7 @@ class Selection:
     def _wants_broader(self, model: str) -> bool:
         """Whether methods of role 'broader' are computed for a model of the studies."""
         study = self.config.study
-        return model == study.main.model or study.cross is None or study.cross.broader
+        return model in study.main.models or study.cross is None or study.cross.broader
 
     def _traces_alone(self, model: str, task: str | None) -> bool:
         """Whether answers have nothing beyond traces: answers from files, parts of answers, and
@@ -231,7 +239,8 @@ class Selection:
         """The tasks of each model for which supervised estimators are computed."""
         tasks: dict[str, list[str]] = {}
         for model, task in self.pairs:
-            if self._wants_broader(model) and not self._traces_alone(model, task):
+            costs = model in self.config.study.broader.models and self._wants_broader(model)
+            if costs and not self._traces_alone(model, task):
                 tasks.setdefault(model, []).append(task)
         return tasks
 

@@ -1,37 +1,46 @@
 """The studies of a run: which models are compared on which tasks."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
-from pydantic import Field, PositiveInt, field_validator
+from pydantic import AfterValidator, Field, PositiveInt, field_validator
 
 from trace_workflow.config.tasks import TaskSpec
 from tracecal.errors import InputError
 from tracecal.io.settings import Slug, Strict
 
 
-class _Members(Strict):
-    """The models and tasks of a study, whose order has no meaning: tables follow `models`."""
-
-    @field_validator("models", "tasks", check_fields=False)
-    @classmethod
-    def _sorted(cls, slugs: tuple[str, ...]) -> tuple[str, ...]:
-        if not slugs:
-            raise ValueError("is empty; name at least one")
-        return tuple(sorted(set(slugs)))
+def _sorted(slugs: tuple[str, ...]) -> tuple[str, ...]:
+    if not slugs:
+        raise ValueError("is empty; name at least one")
+    return tuple(sorted(set(slugs)))
 
 
-class MainStudy(_Members):
-    """The main comparison: every estimator on every task of one model."""
-
-    model: str = Field(description="slug from 'models'")
-    tasks: tuple[str, ...] = Field(description="slugs from 'tasks'")
+# Slugs whose order has no meaning: tables follow `models`.
+Members = Annotated[tuple[str, ...], AfterValidator(_sorted)]
 
 
-class CrossStudy(_Members):
+class MainStudy(Strict):
+    """The main comparison: every estimator on every task."""
+
+    models: tuple[str, ...] = Field(
+        (),
+        description="slugs from 'models': all tables are of the first, main_comparison is of each; "
+        "by default all models",
+    )
+    tasks: Members = Field(description="slugs from 'tasks'")
+
+    @property
+    def model(self) -> str:
+        """The model that all tables of the study are of."""
+        return self.models[0]
+
+
+class CrossStudy(Strict):
     """The cross-model study: averages over `tasks` for each of `models`."""
 
-    models: tuple[str, ...] = Field(description="slugs from 'models'")
-    tasks: tuple[str, ...] = Field(description="slugs from 'tasks'")
+    models: Members = Field(description="slugs from 'models'")
+    tasks: Members = Field(description="slugs from 'tasks'")
     broader: bool = Field(
         True,
         description="false: models of this study alone skip estimators that sample, ask again or "
@@ -39,25 +48,28 @@ class CrossStudy(_Members):
     )
 
 
-class Subset(Strict):
-    """A subset of the main study's answers for the costliest estimators, which search beams,
-    sample, ask again, read hidden states, or weight every token.
+class Broader(Strict):
+    """What the costliest estimators are computed for, which search beams, sample, ask again, read
+    hidden states, learn, or weight every token.
     """
 
-    answers: PositiveInt = Field(
-        description="evaluation rows drawn from each task, with the run's seed"
+    answers: PositiveInt | None = Field(
+        None, description="evaluation rows drawn from each task, with the run's seed; null: all"
+    )
+    models: tuple[str, ...] = Field(
+        (), description="slugs from 'models', beside the first of study.main.models"
     )
 
 
-class PartsStudy(_Members):
+class PartsStudy(Strict):
     """Parts of answers, such as fields or lines, as tasks made of parts of other tasks' answers.
 
     No average of the other studies counts them: parts are no further answers, and some estimators
     need more than a part has.
     """
 
-    models: tuple[str, ...] = Field(description="slugs from 'models'")
-    tasks: tuple[str, ...] = Field(description="slugs of tasks with 'source: {parts_of: ...}'")
+    models: Members = Field(description="slugs from 'models'")
+    tasks: Members = Field(description="slugs of tasks with 'source: {parts_of: ...}'")
 
 
 class Headline(Strict):
@@ -71,11 +83,15 @@ class Study(Strict):
     """Which models are compared on which tasks."""
 
     main: MainStudy
-    cross: CrossStudy | None = None
-    broader: Subset | None = Field(
+    cross: CrossStudy | None = Field(
         None,
-        description="subset of the answers for the costliest estimators; null: compute every "
-        "estimator for all answers",
+        description="averages over 'tasks' for each of 'models'; null: of study.main's, if several",
+    )
+    broader: Broader = Broader()
+    all_tables: bool = Field(
+        False,
+        description="true: make all tables and figures also where no task of study.main has 200 "
+        "evaluation rows",
     )
     parts: PartsStudy | None = Field(
         None,
@@ -97,10 +113,28 @@ class Study(Strict):
         "several tasks none, and the table has all",
     )
 
+    @field_validator("main", mode="before")
+    @classmethod
+    def _takes_several_models(cls, value: Any) -> Any:
+        if isinstance(value, dict) and "model" in value:
+            raise ValueError(f"'model' is a list now: write 'models: [{value['model']}]'")
+        return value
+
+    def completed(self, models: Sequence[str]) -> "Study":
+        """The study of a run with these `models`, where it does not name its own."""
+        main = self.main.model_copy(update={"models": self.main.models or tuple(models)})
+        cross = self.cross
+        if cross is None and len(main.models) > 1:
+            cross = CrossStudy(models=main.models, tasks=main.tasks)
+        broader = self.broader.model_copy(
+            update={"models": tuple(sorted({main.model, *self.broader.models}))}
+        )
+        return self.model_copy(update={"main": main, "cross": cross, "broader": broader})
+
     def pairs(self) -> list[tuple[str, str]]:
         """The (model, task) pairs that the studies need, sorted."""
-        pairs = {(self.main.model, task) for task in self.main.tasks}
-        for study in filter(None, (self.cross, self.parts)):
+        pairs = set()
+        for study in filter(None, (self.main, self.cross, self.parts)):
             pairs |= {(model, task) for model in study.models for task in study.tasks}
         return sorted(pairs)
 

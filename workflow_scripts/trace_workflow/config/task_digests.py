@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trace_workflow.config.tasks import Rows, TaskSpec
+from trace_workflow.config.tasks import Rows, TaskSpec, local_path
 from trace_workflow.jobs.code_hash import code_version
 from tracecal.errors import InputError
 from tracecal.io.digests import digest, remembered
@@ -70,6 +70,22 @@ def prepared_digest(
 
     key = [spec, list(map(digest, files)), seed, code, *filter(None, [parent])]
     return remembered(json.dumps(key), prepare)
+
+
+def count_questions(task: TaskSpec, root: Path) -> int | None:
+    """How many evaluation rows a task has; None where that is not known yet."""
+    if task.source.path is None:
+        return task.limit
+    from trace_workflow.config.row_files import read_rows
+
+    rows = [file.fill(task.source.path) for file in task.row_files() if file.role == "evaluation"]
+    files = [local_path(file, root) for file in rows]
+    try:
+        key = json.dumps(["questions", *map(digest, files)])
+        n_rows = int(remembered(key, lambda: str(sum(len(read_rows(file)) for file in files))))
+    except (InputError, OSError):  # said where the rows are read
+        return None
+    return min(n_rows, task.limit or n_rows)
 
 
 def table_digest(rows: "pl.DataFrame") -> str:

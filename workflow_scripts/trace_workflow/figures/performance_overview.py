@@ -51,7 +51,7 @@ def draw(
     averages = by_model(select_models(means, compared, "main", main))
     ranking = _rank_by_brier(averages, main["model"], compared)
     across = model_points(means, compared, cross) if cross else {}
-    differences = main_differences(comparisons)
+    differences = main_differences(comparisons, main["model"])
     n_rows = max(len(ranking), 2 * len(across))
     with style.applied():
         figure = Figure(figsize=(style.TEXT_WIDTH, 1.75 + ROW_HEIGHT * max(n_rows, 8)))
@@ -77,11 +77,12 @@ def draw(
     return figure
 
 
-def main_differences(comparisons: pl.DataFrame | None) -> pl.DataFrame | None:
-    """The differences of TRACE+ to each baseline, means over the main study's tasks."""
+def main_differences(comparisons: pl.DataFrame | None, model: str) -> pl.DataFrame | None:
+    """The differences of TRACE+ to each baseline, means over the main study's tasks of a model."""
     if comparisons is None:
         return None
-    return comparisons.filter(pl.col("task").is_null(), study="main").drop_nulls("low")
+    means = comparisons.filter(pl.col("task").is_null(), study="main", model=model)
+    return means.drop_nulls("low")
 
 
 def message(ranking: Ranking, model: str, differences: pl.DataFrame | None = None) -> str:

@@ -21,6 +21,7 @@ def comparison_table(
     made_by: str = "",
     function: str = "table",
     of_subset: bool = False,
+    model: str = "",
     **more: Any,
 ) -> PlannedTable:
     """The table `name` of `estimators`, by default those that the main study compares.
@@ -28,7 +29,8 @@ def comparison_table(
     Its notes also give the number of correct answers, estimators without a score for some answers,
     and a warning where a calibration part is too small for a fit's weights.
     """
-    estimators = run.selection.main_compared if estimators is None else estimators
+    if estimators is None:
+        estimators = run.selection.compared_of(model or run.config.study.main.model)
     settings = {
         "weights": max([len(e.inputs) for e in estimators], default=0),
         "calibration_share": run.config.splits.calibration_share,
@@ -38,7 +40,7 @@ def comparison_table(
     if of_subset:
         settings["subset"] = run.config.study.broader.answers
     return PlannedTable(
-        name,
+        f"{name}_{model}" if model else name,
         analyses=tuple(dict.fromkeys([*analyses, "averages", "accuracy"])),
         studies=studies,
         estimators=estimators,
@@ -47,6 +49,7 @@ def comparison_table(
         function=function,
         short_models=short_models,
         of_subset=of_subset,
+        model=model,
     )
 
 
@@ -89,11 +92,11 @@ def _analyses(run: Run) -> Iterator[Analysis]:
     yield Analysis(
         "averages", {"measured": "<results>/metrics.parquet"}, {"studies": run.studies}, quick=True
     )
-    if run.selection.on_subset:
+    if run.selection.on_subset():
         yield Analysis(
             "subset_averages",
             {"measured": "<results>/subset/metrics.parquet"},
-            {"studies": run.main},
+            {"studies": run.broader},
             made_by="averages",
             quick=True,
         )
@@ -139,9 +142,15 @@ def _main_tables(run: Run) -> Iterator[PlannedTable]:
     fits = {e.id: e.label for e in selection.beyond_paper}
     frames = ["improvements", *(["beyond_paper"] if fits else [])]
     named_baseline = run.config.study.named_baseline
-    yield comparison_table(
-        run, "main_comparison", *frames, named_baseline=named_baseline, beyond_paper=fits
-    )
+    for model in ("", *run.config.study.main.models[1:]):
+        yield comparison_table(
+            run,
+            "main_comparison",
+            *frames,
+            model=model,
+            named_baseline=named_baseline,
+            beyond_paper=fits,
+        )
     yield comparison_table(
         run,
         "languages",
@@ -151,12 +160,15 @@ def _main_tables(run: Run) -> Iterator[PlannedTable]:
 
 def _tables_of_few_estimators(run: Run) -> Iterator[PlannedTable]:
     """Averages of a few estimators; a table needs two to compare."""
-    selection = run.selection
-    requires = {e.id: e.requires for e in selection.on_subset or selection.main}
-    further = {"ablation": {"studies": ["main", "cross"]}, "broader_uq": {"requires": requires}}
-    for name in ESTIMATOR_ROWS:
-        of_subset = bool(selection.on_subset) and name in OF_SUBSET
-        computed = selection.on_subset if of_subset else selection.main
+    selection, study = run.selection, run.config.study
+    further = {"ablation": {"studies": ["main", "cross"]}}
+    models = [model for model in study.main.models[1:] if model in study.broader.models]
+    of_models = [(name, model) for model in models for name in OF_SUBSET]
+    for name, model in [*((name, "") for name in ESTIMATOR_ROWS), *of_models]:
+        on_subset = selection.on_subset(model)
+        of_subset = bool(on_subset) and name in OF_SUBSET
+        computed = on_subset if of_subset else selection.computed(model or study.main.model)
+        further["broader_uq"] = {"requires": {e.id: e.requires for e in on_subset or computed}}
         ids = estimators_of(name)
         if of_subset and name == "broader_uq":
             ids = ids | BASELINES_ON_SUBSET
@@ -169,6 +181,7 @@ def _tables_of_few_estimators(run: Run) -> Iterator[PlannedTable]:
                 estimators=estimators,
                 made_by="estimator_averages",
                 of_subset=of_subset,
+                model=model,
                 **further.get(name, {}) | {"table": name},
             )
 

@@ -13,7 +13,9 @@ from tracecal.estimators.registry import module_of
 QUESTIONS = "<results>/{questions}/{task}.parquet"
 # The folder of the tasks' rows with a seeded subset of evaluation rows.
 SUBSETS = "work/subsets"
-Study = Literal["main", "all", "parts", "whole"]  # 'whole': all but 'parts'
+# 'main': of its first model; 'broader': the main study's tasks, of the models of `study.broader`;
+# 'whole': all but 'parts'
+Study = Literal["main", "broader", "all", "parts", "whole"]
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,8 @@ class PlannedTable:
     The study has the frames of `analyses`, the `studies` with their labels, the
     `estimators`, and `more`. The module of `trace_workflow.tables` has the table's name, or is
     `made_by`, where the `function` of one of several tables has the table's name. A table
-    `of_subset` reads the analyses of a subset of the answers, analyses/subset_<name>.parquet.
+    `of_subset` reads the analyses of a subset of the answers, analyses/subset_<name>.parquet. A
+    table of another `model` of the main study than the first ends in it: main_comparison_{model}.
     """
 
     name: str
@@ -104,6 +107,12 @@ class PlannedTable:
     function: str = "table"
     short_models: bool = False
     of_subset: bool = False
+    model: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The table's name without its model."""
+        return self.name.removesuffix(f"_{self.model}")
 
     @property
     def inputs(self) -> Inputs:
@@ -112,7 +121,7 @@ class PlannedTable:
 
     @property
     def module(self) -> str:
-        return f"trace_workflow.tables.{self.made_by or self.name}"
+        return f"trace_workflow.tables.{self.made_by or self.kind}"
 
 
 @dataclass(frozen=True)

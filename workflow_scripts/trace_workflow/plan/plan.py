@@ -90,7 +90,8 @@ class Plan:
     """The results of a run by name. Each entry names its inputs.
 
     `transfer` is the analysis with a rule of its own; `beside_paper` are the tables that a
-    second table compares with the paper's; `as_printed` have the paper's rows and columns alone.
+    second table compares with the paper's; `as_printed` have the paper's rows and columns alone;
+    `left_out` says which of a small run are not made.
     """
 
     run: Run
@@ -101,6 +102,7 @@ class Plan:
     transfer: Result
     beside_paper: Sequence[str]
     as_printed: frozenset[str]
+    left_out: str
 
     def path(self, pattern: str, **wildcards: str) -> str:
         """A path pattern of an entry, filled in for a job."""
@@ -135,9 +137,11 @@ class Plan:
     def pairs_of_study(self, study: Study, pairs: Pairs) -> list[list[str]]:
         """The `pairs` in a study, as plain values."""
         main, parents = self.run.config.study.main, self.run.parents
+        broader = self.run.config.study.broader
         belongs = {
             "all": lambda model, task: True,
             "main": lambda model, task: model == main.model and task in main.tasks,
+            "broader": lambda model, task: model in broader.models and task in main.tasks,
             "parts": lambda model, task: task in parents,
             "whole": lambda model, task: task not in parents,
         }[study]
@@ -155,7 +159,8 @@ class Plan:
             "models": sorted({model for model, _ in pairs}),
             "tasks": sorted({task for _, task in pairs}),
         }
-        members = run.study | {"all": every_pair}
+        main = run.study["main"] | ({"model": table.model} if table.model else {})
+        members = run.study | {"main": main, "all": every_pair}
         studies = {study: members[study] for study in table.studies if members[study]}
         models = {m for s in studies.values() for m in s.get("models", [s.get("model")])}
         tasks = sorted({task for study in studies.values() for task in study["tasks"]})
@@ -178,7 +183,8 @@ class Plan:
             "models": self.run.model_labels,
             "tasks": self.run.task_labels,
             "options": settings["options"]
-            | {"headline": headline.model_dump() if headline else None},
+            | {"headline": headline.model_dump() if headline else None}
+            | {"remarks": [*filter(None, (self.left_out, self.run.unused))]},
         }
 
     def table_estimators(self, name: str) -> list[dict[str, str]]:
@@ -190,8 +196,9 @@ class Plan:
 
         A table without additions to the paper's has no words about them.
         """
-        run = self.run
+        run, table = self.run, self.tables[name]
         main, cross = run.study["main"], run.study["cross"] or {"models": [], "tasks": []}
+        main = main | {"model": table.model or main["model"]}
 
         def labels_of(tasks: Sequence[str], models: Sequence[str], labels: Mapping[str, str]):
             finished = {task for model, task in pairs if model in models}
@@ -199,7 +206,7 @@ class Plan:
 
         n_tasks = sum(model == main["model"] and task in main["tasks"] for model, task in pairs)
         models = {model for model, _ in pairs if model in cross["models"]}
-        baselines = [e for e in self.tables[name].estimators if e.role == "baseline"]
+        baselines = [e for e in table.estimators if e.role == "baseline"]
         splits = count(run.config.splits.count, "random calibration/evaluation split")
         facts = {
             "model": run.model_labels[main["model"]],
@@ -213,16 +220,55 @@ class Plan:
         }
         return fill_caption(words, facts, name in self.as_printed)
 
+    @property
+    def tables_of_models(self) -> dict[str, tuple[str, str]]:
+        """Each table of another model than the first: its kind, and its model's label."""
+        labels = self.run.model_labels
+        return {
+            name: (table.kind, labels[table.model])
+            for name, table in self.tables.items()
+            if table.model
+        }
 
-def plan(run: Run) -> Plan:
-    """The plan of a run. Raises `InputError` where the paper's numbers cannot be read."""
+
+ENOUGH = 200  # evaluation rows of a task, below which most tables would show chance
+OF_SMALL_RUNS = {"main_comparison", "risk_coverage", "robustness_panels", "model_landscape"} | {
+    "wrong_parts"
+}
+
+
+def is_worthwhile(result: PlannedTable | Figure, run: Run) -> bool:
+    """Whether a table or figure is made where each task has fewer than ENOUGH rows."""
+    if isinstance(result, Figure):
+        return result.name in OF_SMALL_RUNS
+    of_tasks = result.name == "cross_task_transfer" and len(run.config.study.main.tasks) > 1
+    of_others = bool(result.studies) and "main" not in result.studies
+    return result.kind in OF_SMALL_RUNS or result.of_subset or of_tasks or of_others
+
+
+def plan(run: Run, questions: int | None = None) -> Plan:
+    """The plan of a run, whose largest task of the main study has so many `questions`, where that
+    is known. Raises `InputError` where the paper's numbers cannot be read.
+    """
     studies = (comparison, main_study, parts_study)
     results = [result for study in studies for result in study.results(run)]
 
     def of(kind: type) -> dict:
         return {result.name: result for result in results if isinstance(result, kind)}
 
-    tables, paper = of(PlannedTable), read()
+    tables, figures, paper = of(PlannedTable), of(Figure), read()
+    left_out = ""
+    if questions is not None and questions < ENOUGH and not run.config.study.all_tables:
+        planned = len(tables), len(figures)
+        tables, figures = (
+            {name: result for name, result in results.items() if is_worthwhile(result, run)}
+            for results in (tables, figures)
+        )
+        n_tables, n_figures = planned[0] - len(tables), planned[1] - len(figures)
+        left_out = (
+            f"{count(questions, 'question')}: {count(n_tables, 'table')} and "
+            f"{count(n_figures, 'figure')} need {ENOUGH}; `study.all_tables: true` draws them."
+        )
     models, tasks = list(run.model_labels), list(run.tasks)
     printed = {*paper, "trace_plus_features"} if run.config.tables.as_printed else ()
     return Plan(
@@ -230,8 +276,9 @@ def plan(run: Run) -> Plan:
         families={family.name: family for family in families(run)},
         analyses=of(Analysis),
         tables=tables,
-        figures=of(Figure),
+        figures=figures,
         transfer=main_study.transfer(run),
         beside_paper=[name for name in tables if shared(paper.get(name, []), models, tasks)],
-        as_printed=frozenset(printed),
+        left_out=left_out,
+        as_printed=frozenset(name for name, table in tables.items() if table.kind in printed),
     )

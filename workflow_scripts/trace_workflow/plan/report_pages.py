@@ -10,14 +10,19 @@ Words = Mapping[str, str]  # a result's title and caption
 class ReportPages:
     """Pages and results, numbered and lettered, as Snakemake sorts them by name.
 
-    `contents` holds the words of each result by page and name, as in report/contents.yaml.
+    `contents` holds the words of each result by page and name, as in report/contents.yaml;
+    `of_models` has the tables that follow another one, by name: that one and a model's label.
 
     >>> pages = ReportPages({"Which wins?": {"main": {"title": "Main comparison"}}})
     >>> pages.pages["Which wins?"], pages.entries["main"]
     ('1 Which wins?', ('Which wins?', '1a Main comparison'))
     """
 
-    def __init__(self, contents: Mapping[str, Mapping[str, Words]]) -> None:
+    def __init__(
+        self,
+        contents: Mapping[str, Mapping[str, Words]],
+        of_models: Mapping[str, tuple[str, str]] = {},
+    ) -> None:
         self.pages = {page: f"{number} {page}" for number, page in enumerate(contents, 1)}
         self.words = {
             name: words for results in contents.values() for name, words in results.items()
@@ -27,6 +32,13 @@ class ReportPages:
             for number, (page, results) in enumerate(contents.items(), 1)
             for letter, (name, words) in zip(ascii_lowercase, results.items(), strict=False)
         }
+        for name, (kind, label) in of_models.items():
+            page, title = self.entries[kind]
+            self.entries[name] = (page, f"{title}: {label}")
+            self.words[name] = {
+                **self.words[kind],
+                "title": f"{self.words[kind]['title']}: {label}",
+            }
 
     def report_arguments(
         self, name: str, page: str | None = None, kind: str | None = None

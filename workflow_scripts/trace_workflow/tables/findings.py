@@ -48,6 +48,8 @@ def find_all(study: StudyResults) -> list[Finding]:
     if "risk_coverage" in frames and study.options.get("headline"):
         findings += find_guarantee(frames["risk_coverage"], study)
     findings += [find_run(study), *find_answers(study)]
+    for remark in study.options.get("remarks", ()):
+        findings.append(Finding("remark", f"{remark[:1].upper()}{remark[1:]}", MAIN))
     return findings + compare_estimator(frames["improvements"], study, TRACE_PLUS)
 
 

@@ -165,7 +165,10 @@ def select_study(
     Raises `InputError` where there is no such row.
     """
     pairs = pl.col("study").is_null() & in_study(members)
-    rows = frame.filter(pairs | (pl.col("study") == study))
+    averages = pl.col("study") == study
+    if "model" in members:
+        averages &= pl.col("model") == members["model"]
+    rows = frame.filter(pairs | averages)
     if "estimator" in frame.columns and "against" not in frame.columns:
         rows = rows.filter(pl.col("estimator").is_in([entry.id for entry in estimators]))
     if rows.is_empty():
