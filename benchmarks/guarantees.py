@@ -18,12 +18,12 @@ import numpy as np
 import polars as pl
 from scipy.special import logit
 
-from tracecal.calibration.fits import fit_all, fit_prior_ridge, fit_ridge
 from tracecal.calibration.groups import FIT_SHARE
 from tracecal.calibration.guarantees.error_rate import find_thresholds, fitted_sequence
 from tracecal.calibration.guarantees.fixed_score import fit_fixed_score
 from tracecal.calibration.guarantees.parts import betting_test
 from tracecal.calibration.mixture import fit_mixtures
+from tracecal.calibration.regression import fit_all, fit_prior_ridge, fit_ridge
 from tracecal.estimators.registry import ESTIMATORS
 from tracecal.estimators.trace_inputs import compute_inputs
 

@@ -14,7 +14,6 @@ import polars as pl
 
 from simulations.claims import Claim
 from simulations.guarantees import CONFIDENCE, GroupPopulation, falling_risk
-from tracecal.calibration.fits import fit
 from tracecal.calibration.forecast import (
     POWER,
     BinormalPopulation,
@@ -27,6 +26,7 @@ from tracecal.calibration.forecast import (
     simulate_draws,
     summarise_draws,
 )
+from tracecal.calibration.regression import fit
 
 SIZES, LABELLED, FOLDS = doubling_sizes(50, 3200), 250, 5
 SETS = 20  # runs for each set of labels, as a forecast takes long

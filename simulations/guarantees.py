@@ -15,10 +15,11 @@ import polars as pl
 from scipy.special import ndtr
 
 from simulations.claims import Claim
-from tracecal.calibration.fits import Fit, fit
+from tracecal.calibration.fits import Fit
 from tracecal.calibration.groups import FIT_SHARE, place_answers
 from tracecal.calibration.guarantees.error_rate import find_thresholds
 from tracecal.calibration.guarantees.line import significance_level
+from tracecal.calibration.regression import fit
 from tracecal.calibration.settings import Unit
 
 CONFIDENCE = 0.9

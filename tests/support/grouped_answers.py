@@ -3,8 +3,7 @@
 import numpy as np
 import polars as pl
 
-from tracecal.calibration.estimator_fits import EstimatorFits
-from tracecal.calibration.fits import Logistic
+from tracecal.calibration.fits import EstimatorFits, Logistic
 from tracecal.calibration.splits import make_splits
 
 

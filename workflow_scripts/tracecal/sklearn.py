@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from tracecal.answers.answers import answers_in
-from tracecal.calibration.fits import EITHER_SIGN, RIDGE, fit_all
+from tracecal.calibration.regression import EITHER_SIGN, RIDGE, fit_all
 from tracecal.errors import InputError
 from tracecal.estimators.registry import ESTIMATORS
 from tracecal.estimators.trace_inputs import TRACE_INPUTS, compute_inputs

@@ -11,18 +11,11 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from support import metrics_one_by_one as one_by_one
-from tracecal.calibration import fits, mixture
-from tracecal.calibration.fits import (
-    EITHER_SIGN,
-    Constant,
-    LogOddsMean,
-    fit_all,
-    fit_prior_ridge,
-    fit_ridge,
-    probability_bounds,
-)
+from tracecal.calibration import mixture, regression
+from tracecal.calibration.fits import Constant, LogOddsMean, probability_bounds
 from tracecal.calibration.mixture import MEMBERS, Member, fit_mixtures, mixture_weights
 from tracecal.calibration.predictions import calibrate_all
+from tracecal.calibration.regression import EITHER_SIGN, fit_all, fit_prior_ridge, fit_ridge
 from tracecal.calibration.splits import make_splits
 from tracecal.estimators.feature_sets import TRACE_PLUS_FEATURES
 from tracecal.estimators.registry import ESTIMATORS, ON_LOGARITHMS
@@ -199,7 +192,7 @@ def test_no_group_is_on_both_sides_of_a_fold(monkeypatch):
     x, correct = answers(60, 4)
     x[:, NAMES.index("log_likelihood")] = group = np.arange(60) // 4
     fitted = []
-    platt = fits.fit_all
+    platt = regression.fit_all
 
     def spy(parts, *options, **bounds):
         fitted.extend(own[:, 0] for own, _ in parts)

@@ -12,10 +12,10 @@ from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 from support import metrics_one_by_one as one_by_one
 from tracecal.calibration import probability_metrics, ranking
-from tracecal.calibration.fits import fit
 from tracecal.calibration.metrics import NAMES, accuracy_by_language, accuracy_row, all_metrics
 from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.ranking import single_auroc as auroc
+from tracecal.calibration.regression import fit
 from tracecal.calibration.splits import make_splits
 
 scored = st.lists(st.tuples(st.integers(0, 8), st.booleans()), min_size=2, max_size=30).filter(

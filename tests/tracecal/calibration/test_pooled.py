@@ -10,10 +10,10 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from tracecal.calibration.estimator_fits import Coefficients
-from tracecal.calibration.fits import Constant, Pooled, as_json, fit
+from tracecal.calibration.fits import Coefficients, Constant, Pooled, as_json
 from tracecal.calibration.pooled import by_part, fit_pooled, part_codes
 from tracecal.calibration.predictions import calibrate_all, pick_baselines
+from tracecal.calibration.regression import fit
 from tracecal.calibration.splits import make_splits
 
 NAMES = ["capital", "continent", "currency"]

@@ -13,9 +13,9 @@ from sklearn.linear_model import LogisticRegression
 
 from support import metrics_one_by_one as one_by_one
 from tracecal.calibration import regression
-from tracecal.calibration.estimator_fits import Coefficients
-from tracecal.calibration.fits import Constant, Identity, Isotonic, as_json, fit, fit_all
+from tracecal.calibration.fits import Coefficients, Constant, Identity, Isotonic, as_json
 from tracecal.calibration.predictions import calibrate_all
+from tracecal.calibration.regression import fit, fit_all
 from tracecal.calibration.splits import make_splits
 
 

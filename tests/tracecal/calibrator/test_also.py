@@ -10,7 +10,7 @@ import tracecal
 from support.labelled_answers import answers
 from tracecal.answers.answers import read_file, read_rows
 from tracecal.answers.reading import Reading
-from tracecal.calibration.fits import OWN_COLUMN, RIDGE
+from tracecal.calibration.regression import OWN_COLUMN, RIDGE
 from tracecal.cli.main import main
 from tracecal.estimators.trace_inputs import compute_inputs
 from tracecal.explorer.confidences import trace_predictors

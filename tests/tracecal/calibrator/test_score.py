@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from support.labelled_answers import answers, fitted, fitted_file, predictor_of, stored
 from tracecal.answers.imported_traces import entropy_metadata
 from tracecal.answers.reading import Reading
-from tracecal.calibration.estimator_fits import EstimatorFits
-from tracecal.calibration.fits import Identity
+from tracecal.calibration.fits import EstimatorFits, Identity
 from tracecal.calibration.groups import group_answers, place_answers
 from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibrator import catalogue, recommendation

@@ -12,9 +12,9 @@ import polars as pl
 
 from trace_workflow.analyses.labelled_answers import raw_scores, read_labelled_answers
 from trace_workflow.analyses.study_files import StudyFiles
-from tracecal.calibration.fits import Method
 from tracecal.calibration.metrics import METRICS, all_metrics
 from tracecal.calibration.predictions import calibrate_all
+from tracecal.calibration.regression import Method
 from tracecal.calibration.splits import cut
 from tracecal.io.files import read_parquet
 

@@ -23,9 +23,9 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from trace_workflow.analyses.labelled_answers import raw_scores
-from tracecal.calibration.fits import Method
 from tracecal.calibration.metrics import METRICS, all_metrics
 from tracecal.calibration.predictions import calibrate_all, pick_baselines, with_picked
+from tracecal.calibration.regression import Method
 from tracecal.calibration.resampling import RESAMPLES, resample_metrics
 from tracecal.estimators.estimator import PICKED
 

@@ -17,8 +17,8 @@ from trace_workflow.analyses.gains import SIGNS
 from trace_workflow.analyses.improvements import signed_values
 from trace_workflow.analyses.labelled_answers import raw_scores, read_labelled_answers
 from trace_workflow.analyses.study_files import StudyFiles
-from tracecal.calibration.fits import Method
 from tracecal.calibration.predictions import calibrate_all, pick_baselines, with_picked
+from tracecal.calibration.regression import Method
 from tracecal.calibration.resampling import RESAMPLES, interval, resample_metrics
 from tracecal.estimators.estimator import TRACE_PLUS, OwnFit
 from tracecal.io.files import read_parquet

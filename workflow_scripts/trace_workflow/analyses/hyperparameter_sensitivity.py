@@ -9,9 +9,9 @@ import polars as pl
 from trace_workflow.analyses.averages import average_repetitions
 from trace_workflow.analyses.operator_variants import PERMUTED
 from trace_workflow.analyses.study_files import StudyFiles
-from tracecal.calibration.fits import Method
 from tracecal.calibration.metrics import METRICS, all_metrics
 from tracecal.calibration.predictions import calibrate_all
+from tracecal.calibration.regression import Method
 
 KEYS = ("setting", "level", "metric")
 # The setting of TRACE+. Its levels are C, as in scikit-learn, the inverse penalty; without any the

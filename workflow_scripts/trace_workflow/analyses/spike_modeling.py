@@ -15,9 +15,9 @@ import polars as pl
 
 from trace_workflow.analyses.spike_strata import read_risks
 from trace_workflow.analyses.study_files import StudyFiles
-from tracecal.calibration.fits import Method, fit
 from tracecal.calibration.probability_metrics import brier
 from tracecal.calibration.ranking import single_auroc
+from tracecal.calibration.regression import Method, fit
 
 FEATURE_SETS: dict[str, tuple[str, ...]] = {
     "mean_risk": ("mean_risk",),

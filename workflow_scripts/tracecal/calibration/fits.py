@@ -1,39 +1,31 @@
 """Fits: calibrators that give probabilities from scores and features, and their JSON.
 
-1. `fit` fits labelled answers by a method of the protocol; `fit_all` fits many parts at once.
-2. `predict` of each kind of fit gives probabilities; `probability_bounds` bounds them where inputs
+1. `predict` of each kind of fit gives probabilities; `probability_bounds` bounds them where inputs
    are known between bounds only.
-3. Pydantic reads and writes them: `estimator_fits.Coefficients` is their type in a file.
-
-Ridges hold with few labels: their penalty is ten times scikit-learn's, and no confidence lowers the
-probability. `fit_ridge` pulls the weights to 0, `fit_prior_ridge` those of confidences to a small
-value above it.
+2. Pydantic reads and writes them: `Coefficients` is the type of a fit in a file. `EstimatorFits`
+   holds those of one estimator, one per split's calibration part and one on all labels, and checks
+   them against its features.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import polars as pl
-from pydantic import ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from tracecal.calibration.regression import fit_logistic_regressions, sigmoid
-from tracecal.features.features import FEATURES
-
-Method = Literal["platt", "platt_raw", "isotonic", "identity"]
 # Smallest probability of either label in a mean of log odds.
 SMALLEST_PROBABILITY = 1e-6
 Number = Annotated[float, Field(strict=True)]  # true and false are none
-# Features that may raise or lower the probability; all others are confidences.
-EITHER_SIGN = frozenset({"log_length", "entropy_slope"})
-# Penalties on squared weights: of a trace's features, which are correlated, and of a user's own
-# column, for which it is scikit-learn's default.
-RIDGE, OWN_COLUMN = 10.0, 1.0
-# The prior ridge pulls the weights of confidences to values with this sum, and its intercept, whose
-# prior is normal with this standard deviation, to 0.
-PRIOR_SUM, INTERCEPT_DEVIATION = 0.8, 1.8
+WEIGHT_TOLERANCE = 1e-6  # largest error of the sum of a mixture's weights
+
+
+def sigmoid(margin: np.ndarray) -> np.ndarray:
+    """1 / (1 + exp(-margin)), element by element; small values keep their digits."""
+    small = np.exp(-np.abs(margin))
+    return np.where(margin < 0, small, 1.0) / (1 + small)
 
 
 class _Checked:
@@ -179,145 +171,7 @@ class Pooled(_Checked):
 
 
 Fit = Logistic | Isotonic | Constant | Identity | Mixture | LogOddsMean | Pooled
-
-
-def fit(x: np.ndarray, correct: np.ndarray, method: Method) -> Fit:
-    """Fit features [n, d] (finite) to labels [n] (bool), as `fit_all` does.
-
-    >>> x = np.arange(40.0)[:, None]
-    >>> fit(x, x[:, 0] > 19, "platt").predict(np.array([[10.0], [30.0]])).round(2).tolist()
-    [0.11, 0.91]
-    """
-    return fit_all([(x, correct)], method)[0]
-
-
-def fit_all(
-    parts: Sequence[tuple[np.ndarray, np.ndarray]],
-    method: Method,
-    penalty: float | np.ndarray = 1.0,
-    lower: np.ndarray | None = None,
-    centre: np.ndarray | None = None,
-    intercept_penalty: float = 0.0,
-) -> list[Fit]:
-    """Fit each part by itself.
-
-    Parameters
-    ----------
-    parts : sequence of pairs
-        Features [n, d] (finite) and labels [n] (bool) of each part.
-    method : {"platt", "platt_raw", "isotonic", "identity"}
-        platt: standardise (ddof 0, zero variance -> 1), then logistic regression with
-        scikit-learn's default penalty. platt_raw: the same without standardising. isotonic: for one
-        feature; several fall back on platt. identity: nothing is fitted.
-    penalty : float or array [d]
-        Factor of half the squared distances of the weights from `centre`: 1 / C in scikit-learn.
-    lower, centre : array [d], optional
-        Lower bounds, 0 or -inf, and centre of a logistic fit's weights; by default none and 0.
-    intercept_penalty : float
-        Factor of half the squared intercept.
-
-    Raises
-    ------
-    ArithmeticError
-        Where a fit does not converge.
-    """
-    is_raw = method == "platt_raw"
-    fits = [_without_regression(*part, method) for part in parts]
-    for numbers, x, correct in stack_unfitted(parts, fits):
-        batch = _logistic(x, correct, is_raw, penalty, lower, centre, intercept_penalty)
-        for number, batch_fit in zip(numbers, batch, strict=True):
-            fits[number] = batch_fit
-    return fits
-
-
-def stack_unfitted(
-    parts: Sequence[tuple[np.ndarray, np.ndarray]], fits: Sequence[Fit | None]
-) -> Iterator[tuple[list[int], np.ndarray, np.ndarray]]:
-    """Stack the parts without a fit, by their shape, so that those of one are fitted at once.
-
-    Yields the numbers [B] of the parts, their inputs [B, n, d] and labels [B, n].
-    """
-    shapes: dict[tuple[int, ...], list[int]] = {}
-    for number, (x, _) in enumerate(parts):
-        if fits[number] is None:
-            shapes.setdefault(x.shape, []).append(number)
-    for numbers in shapes.values():
-        x = np.stack([parts[number][0] for number in numbers])
-        yield numbers, x, np.stack([parts[number][1] for number in numbers])
-
-
-def _without_regression(x: np.ndarray, correct: np.ndarray, method: Method) -> Fit | None:
-    """The fit of a part that needs no logistic regression, else None."""
-    if method == "identity":
-        return Identity()
-    if constant := constant_fit(correct):
-        return constant
-    if method == "isotonic" and x.shape[1] == 1:
-        # A score such as a slope may rank the wrong way round: its direction is fitted, too.
-        return isotonic_fit(x[:, 0], correct, "auto")
-    return None
-
-
-def constant_fit(correct: np.ndarray) -> Constant | None:
-    """The fit of labels [n] of one class; None for two classes."""
-    if correct.all() or not correct.any():
-        return Constant((int(correct.sum()) + 1) / (len(correct) + 2))
-    return None
-
-
-def _logistic(
-    x: np.ndarray,
-    correct: np.ndarray,
-    raw: bool,
-    penalty: float | np.ndarray,
-    lower: np.ndarray | None,
-    centre: np.ndarray | None,
-    intercept_penalty: float,
-) -> Iterator[Logistic]:
-    """Fit features [B, n, d] to labels [B, n]."""
-    means, scales = x.mean(axis=1), feature_scales(x)
-    # Standardised in any case, for numerical stability: a weight w of a raw feature is w * scale of
-    # the standardised one, and the penalty falls on w.
-    penalties = penalty * (scales**-2 if raw else np.ones_like(scales))
-    standard = (x - means[:, None]) / scales[:, None]
-    weights, intercepts = fit_logistic_regressions(
-        standard, correct, penalties, lower, centre, intercept_penalty
-    )
-    if raw:
-        weights = weights / scales
-        intercepts = intercepts - (weights * means).sum(axis=1)
-        means, scales = np.zeros_like(means), np.ones_like(scales)
-    for mean, scale, weight, intercept in zip(means, scales, weights, intercepts, strict=True):
-        yield Logistic(mean.tolist(), scale.tolist(), weight.tolist(), float(intercept))
-
-
-def feature_scales(x: np.ndarray) -> np.ndarray:
-    """Standard deviations (ddof 0) [B, d]; 1 where a feature is constant up to rounding errors."""
-    spread = x.std(axis=1)
-    rounding = 10 * np.finfo(float).eps * np.abs(x).max(axis=1)
-    return np.where(spread > rounding, spread, 1.0)
-
-
-def isotonic_fit(
-    score: np.ndarray, correct: np.ndarray, rising: bool | Literal["auto"]
-) -> Isotonic:
-    """Fit the isotonic regression of labels [n] of both classes on scores [n].
-
-    It equals scikit-learn's, which takes a second to load: equal scores count as their mean, and a
-    flat stretch is stored by its ends. 'auto' takes the sign of Spearman's correlation.
-    """
-    from scipy.optimize import isotonic_regression  # slow to load, and not needed to predict
-
-    x, index, counts = np.unique(score, return_inverse=True, return_counts=True)
-    if rising == "auto":
-        from scipy.stats import spearmanr  # slow to load, and seldom needed
-
-        rising = len(x) > 1 and bool(spearmanr(score, correct).statistic >= 0)
-    means = np.bincount(index, weights=correct) / counts
-    values = isotonic_regression(means, weights=counts, increasing=rising).x
-    flat = values[1:] == values[:-1]
-    ends = np.append(True, ~flat) | np.append(~flat, True)
-    return Isotonic(x[ends].tolist(), values[ends].tolist())
+Coefficients = Annotated[Fit, Field(discriminator="kind")]
 
 
 def probabilities(columns: pl.DataFrame, fits: Iterable[Fit]) -> np.ndarray:
@@ -360,28 +214,85 @@ def as_json(fit: Fit) -> dict[str, Any]:
     return asdict(fit)
 
 
-def fit_ridge(parts: Sequence[tuple[np.ndarray, np.ndarray]], features: Sequence[str]) -> list[Fit]:
-    """Fit each part, features [n, d] and labels [n] (bool), by penalised logistic regression.
+class EstimatorFits(BaseModel):
+    """The fits of one estimator, which take the inputs `features` in this order."""
 
-    Weights are at least 0, except those of `EITHER_SIGN`.
-    """
-    penalty = np.array([RIDGE if name in FEATURES else OWN_COLUMN for name in features])
-    return fit_all(parts, "platt", penalty, lower_bounds(features))
+    # A later version may add keys, which stay in a file that is read and written again.
+    model_config = ConfigDict(extra="allow", frozen=True, allow_inf_nan=False)
+
+    features: tuple[str, ...] = Field(min_length=1)
+    splits: dict[int, Coefficients] = Field(description="by split: fitted on its calibration part")
+    final: Coefficients = Field(description="fitted on all labelled answers")
+
+    @model_validator(mode="after")
+    def _require_widths(self) -> Self:
+        for path, fit in self._places():
+            try:
+                require_width(fit, len(self.features))
+            except ValueError as error:
+                raise ValueError(f"{path}: {error}") from None
+        return self
+
+    def _places(self) -> Iterator[tuple[str, Coefficients]]:
+        yield from ((f"splits.{split}", fit) for split, fit in self.splits.items())
+        yield "final", self.final
 
 
-def fit_prior_ridge(
-    parts: Sequence[tuple[np.ndarray, np.ndarray]], features: Sequence[str]
-) -> list[Fit]:
-    """Fit each part, features [n, d] and labels [n] (bool), by a regression with a prior.
+def require_width(fit: Fit, width: int) -> None:
+    """Raise `ValueError` unless a fit takes `width` inputs and its lists agree."""
+    match fit:
+        case Logistic():
+            _require_lengths(fit, width, "means", "scales", "weights")
+            _require_scales(fit)
+        case Pooled():
+            _require_lengths(fit, width - 1, "means", "scales", "common_weights")
+            _require_lengths(fit, len(fit.names), "weights", "intercepts")
+            if any(len(row) != width - 1 for row in fit.weights):
+                raise ValueError(f"weights must have {width - 1} numbers for each name")
+            _require_scales(fit)
+        case Isotonic():
+            _require_curve(fit, width)
+        case Constant():
+            if not 0 <= fit.probability <= 1:
+                raise ValueError("probability must lie between 0 and 1")
+        case Identity():
+            if width != 1:
+                raise ValueError(f"an identity takes 1 input, not {width}")
+        case Mixture():
+            _require_lengths(fit, len(fit.fits), "weights")
+            if min(fit.weights, default=0) < 0 or abs(sum(fit.weights) - 1) > WEIGHT_TOLERANCE:
+                raise ValueError("weights must be at least 0 and add up to 1")
+            _require_members(fit, width)
+        case LogOddsMean():
+            if not fit.fits:
+                raise ValueError("fits must have at least one")
+            _require_members(fit, width)
 
-    Standardised confidences start from equal weights, those of `EITHER_SIGN` from 0.
-    """
-    lower = lower_bounds(features)
-    bounded = lower == 0
-    centre = np.where(bounded, PRIOR_SUM / max(1, bounded.sum()), 0.0)
-    return fit_all(parts, "platt", RIDGE, lower, centre, INTERCEPT_DEVIATION**-2)
+
+def _require_lengths(fit: Fit, length: int, *names: str) -> None:
+    for name in names:
+        if len(getattr(fit, name)) != length:
+            raise ValueError(f"{name} must have {length} numbers, not {len(getattr(fit, name))}")
 
 
-def lower_bounds(features: Sequence[str]) -> np.ndarray:
-    """Lower bounds [d] of the weights: 0, and none for `EITHER_SIGN`."""
-    return np.array([-np.inf if name in EITHER_SIGN else 0.0 for name in features])
+def _require_scales(fit: Logistic | Pooled) -> None:
+    if any(scale <= 0 for scale in fit.scales):
+        raise ValueError("scales must be above 0")
+
+
+def _require_curve(fit: Isotonic, width: int) -> None:
+    if width != 1 or not fit.x or len(fit.x) != len(fit.y):
+        raise ValueError("an isotonic fit takes 1 input, and x and y must be of one length")
+    steps = np.diff(fit.y)
+    if np.any(np.diff(fit.x) <= 0) or (np.any(steps < 0) and np.any(steps > 0)):
+        raise ValueError("x must rise, and y must rise or fall throughout")
+    if not all(0 <= value <= 1 for value in fit.y):
+        raise ValueError("y must lie between 0 and 1")
+
+
+def _require_members(fit: Mixture | LogOddsMean, width: int) -> None:
+    _require_lengths(fit, len(fit.fits), "columns")
+    for columns, member in zip(fit.columns, fit.fits, strict=True):
+        if not all(0 <= column < width for column in columns):
+            raise ValueError(f"columns must be places among {width} features")
+        require_width(member, len(columns))

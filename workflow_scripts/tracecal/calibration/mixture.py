@@ -6,14 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from tracecal.calibration.fits import (
-    Fit,
-    Mixture,
-    constant_fit,
-    fit_all,
-    isotonic_fit,
-    lower_bounds,
-)
+from tracecal.calibration.fits import Fit, Mixture
+from tracecal.calibration.regression import constant_fit, fit_all, isotonic_fit, lower_bounds
 from tracecal.estimators.feature_sets import TRACE_PLUS_FEATURES, TRACE_PLUS_ON_LOGARITHMS
 
 FOLDS = 5

@@ -8,8 +8,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from tracecal.calibration.fits import Fit, Pooled, constant_fit, feature_scales, stack_unfitted
-from tracecal.calibration.regression import fit_logistic_regressions
+from tracecal.calibration.fits import Fit, Pooled
+from tracecal.calibration.regression import (
+    constant_fit,
+    feature_scales,
+    fit_logistic_regressions,
+    stack_unfitted,
+)
 
 # Penalties on squares: of common slopes and the names' intercepts, and of the deviations of a
 # name's slopes from the common ones.

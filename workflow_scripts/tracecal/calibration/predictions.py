@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from tracecal.calibration.estimator_fits import EstimatorFits
-from tracecal.calibration.fits import Fit, LogOddsMean, Method, fit_all, fit_prior_ridge, fit_ridge
+from tracecal.calibration.fits import EstimatorFits, Fit, LogOddsMean
 from tracecal.calibration.mixture import fit_mixtures
 from tracecal.calibration.pooled import fit_pooled
 from tracecal.calibration.probability_metrics import nll
+from tracecal.calibration.regression import Method, fit_all, fit_prior_ridge, fit_ridge
 from tracecal.estimators.estimator import PICKED, OwnFit, input_columns
 from tracecal.estimators.feature_sets import LOG_RIDGE, STACK_OF_SIX, TRACE_PLUS_ON_LOGARITHMS
 

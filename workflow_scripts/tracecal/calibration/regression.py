@@ -1,7 +1,30 @@
-"""Penalised logistic regressions, many at once, by Newton's method with bounds on the weights."""
+"""Fitting probabilities to labels by regression, many parts of the data at once.
+
+1. `fit` fits labelled answers by a method of the protocol; `fit_all` fits many parts at once.
+2. Ridges hold with few labels: their penalty is ten times scikit-learn's, and no confidence lowers
+   the probability. `fit_ridge` pulls the weights to 0, `fit_prior_ridge` those of confidences to a
+   small value above it.
+3. `fit_logistic_regressions` fits penalised logistic regressions by Newton's method, with bounds on
+   the weights.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
 
 import numpy as np
 
+from tracecal.calibration.fits import Constant, Fit, Identity, Isotonic, Logistic
+from tracecal.features.features import FEATURES
+
+Method = Literal["platt", "platt_raw", "isotonic", "identity"]
+# Features that may raise or lower the probability; all others are confidences.
+EITHER_SIGN = frozenset({"log_length", "entropy_slope"})
+# Penalties on squared weights: of a trace's features, which are correlated, and of a user's own
+# column, for which it is scikit-learn's default.
+RIDGE, OWN_COLUMN = 10.0, 1.0
+# The prior ridge pulls the weights of confidences to values with this sum, and its intercept, whose
+# prior is normal with this standard deviation, to 0.
+PRIOR_SUM, INTERCEPT_DEVIATION = 0.8, 1.8
 # Numbers in a block of regressions, so that its arrays stay in the processor's cache.
 BLOCK = 2**17
 MAX_STEPS = 100
@@ -15,10 +38,170 @@ BOUND_TOLERANCE = 1e-6
 SUFFICIENT_DECREASE = 1e-4
 
 
-def sigmoid(margin: np.ndarray) -> np.ndarray:
-    """1 / (1 + exp(-margin)), element by element; small values keep their digits."""
-    small = np.exp(-np.abs(margin))
-    return np.where(margin < 0, small, 1.0) / (1 + small)
+def fit(x: np.ndarray, correct: np.ndarray, method: Method) -> Fit:
+    """Fit features [n, d] (finite) to labels [n] (bool), as `fit_all` does.
+
+    >>> x = np.arange(40.0)[:, None]
+    >>> fit(x, x[:, 0] > 19, "platt").predict(np.array([[10.0], [30.0]])).round(2).tolist()
+    [0.11, 0.91]
+    """
+    return fit_all([(x, correct)], method)[0]
+
+
+def fit_all(
+    parts: Sequence[tuple[np.ndarray, np.ndarray]],
+    method: Method,
+    penalty: float | np.ndarray = 1.0,
+    lower: np.ndarray | None = None,
+    centre: np.ndarray | None = None,
+    intercept_penalty: float = 0.0,
+) -> list[Fit]:
+    """Fit each part by itself.
+
+    Parameters
+    ----------
+    parts : sequence of pairs
+        Features [n, d] (finite) and labels [n] (bool) of each part.
+    method : {"platt", "platt_raw", "isotonic", "identity"}
+        platt: standardise (ddof 0, zero variance -> 1), then logistic regression with
+        scikit-learn's default penalty. platt_raw: the same without standardising. isotonic: for one
+        feature; several fall back on platt. identity: nothing is fitted.
+    penalty : float or array [d]
+        Factor of half the squared distances of the weights from `centre`: 1 / C in scikit-learn.
+    lower, centre : array [d], optional
+        Lower bounds, 0 or -inf, and centre of a logistic fit's weights; by default none and 0.
+    intercept_penalty : float
+        Factor of half the squared intercept.
+
+    Raises
+    ------
+    ArithmeticError
+        Where a fit does not converge.
+    """
+    is_raw = method == "platt_raw"
+    fits = [_without_regression(*part, method) for part in parts]
+    for numbers, x, correct in stack_unfitted(parts, fits):
+        batch = _logistic(x, correct, is_raw, penalty, lower, centre, intercept_penalty)
+        for number, batch_fit in zip(numbers, batch, strict=True):
+            fits[number] = batch_fit
+    return fits
+
+
+def stack_unfitted(
+    parts: Sequence[tuple[np.ndarray, np.ndarray]], fits: Sequence[Fit | None]
+) -> Iterator[tuple[list[int], np.ndarray, np.ndarray]]:
+    """Stack the parts without a fit, by their shape, so that those of one are fitted at once.
+
+    Yields the numbers [B] of the parts, their inputs [B, n, d] and labels [B, n].
+    """
+    shapes: dict[tuple[int, ...], list[int]] = {}
+    for number, (x, _) in enumerate(parts):
+        if fits[number] is None:
+            shapes.setdefault(x.shape, []).append(number)
+    for numbers in shapes.values():
+        x = np.stack([parts[number][0] for number in numbers])
+        yield numbers, x, np.stack([parts[number][1] for number in numbers])
+
+
+def _without_regression(x: np.ndarray, correct: np.ndarray, method: Method) -> Fit | None:
+    """The fit of a part that needs no logistic regression, else None."""
+    if method == "identity":
+        return Identity()
+    if constant := constant_fit(correct):
+        return constant
+    if method == "isotonic" and x.shape[1] == 1:
+        # A score such as a slope may rank the wrong way round: its direction is fitted, too.
+        return isotonic_fit(x[:, 0], correct, "auto")
+    return None
+
+
+def constant_fit(correct: np.ndarray) -> Constant | None:
+    """The fit of labels [n] of one class; None for two classes."""
+    if correct.all() or not correct.any():
+        return Constant((int(correct.sum()) + 1) / (len(correct) + 2))
+    return None
+
+
+def _logistic(
+    x: np.ndarray,
+    correct: np.ndarray,
+    raw: bool,
+    penalty: float | np.ndarray,
+    lower: np.ndarray | None,
+    centre: np.ndarray | None,
+    intercept_penalty: float,
+) -> Iterator[Logistic]:
+    """Fit features [B, n, d] to labels [B, n]."""
+    means, scales = x.mean(axis=1), feature_scales(x)
+    # Standardised in any case, for numerical stability: a weight w of a raw feature is w * scale of
+    # the standardised one, and the penalty falls on w.
+    penalties = penalty * (scales**-2 if raw else np.ones_like(scales))
+    standard = (x - means[:, None]) / scales[:, None]
+    weights, intercepts = fit_logistic_regressions(
+        standard, correct, penalties, lower, centre, intercept_penalty
+    )
+    if raw:
+        weights = weights / scales
+        intercepts = intercepts - (weights * means).sum(axis=1)
+        means, scales = np.zeros_like(means), np.ones_like(scales)
+    for mean, scale, weight, intercept in zip(means, scales, weights, intercepts, strict=True):
+        yield Logistic(mean.tolist(), scale.tolist(), weight.tolist(), float(intercept))
+
+
+def feature_scales(x: np.ndarray) -> np.ndarray:
+    """Standard deviations (ddof 0) [B, d]; 1 where a feature is constant up to rounding errors."""
+    spread = x.std(axis=1)
+    rounding = 10 * np.finfo(float).eps * np.abs(x).max(axis=1)
+    return np.where(spread > rounding, spread, 1.0)
+
+
+def isotonic_fit(
+    score: np.ndarray, correct: np.ndarray, rising: bool | Literal["auto"]
+) -> Isotonic:
+    """Fit the isotonic regression of labels [n] of both classes on scores [n].
+
+    It equals scikit-learn's, which takes a second to load: equal scores count as their mean, and a
+    flat stretch is stored by its ends. 'auto' takes the sign of Spearman's correlation.
+    """
+    from scipy.optimize import isotonic_regression  # slow to load, and not needed to predict
+
+    x, index, counts = np.unique(score, return_inverse=True, return_counts=True)
+    if rising == "auto":
+        from scipy.stats import spearmanr  # slow to load, and seldom needed
+
+        rising = len(x) > 1 and bool(spearmanr(score, correct).statistic >= 0)
+    means = np.bincount(index, weights=correct) / counts
+    values = isotonic_regression(means, weights=counts, increasing=rising).x
+    flat = values[1:] == values[:-1]
+    ends = np.append(True, ~flat) | np.append(~flat, True)
+    return Isotonic(x[ends].tolist(), values[ends].tolist())
+
+
+def fit_ridge(parts: Sequence[tuple[np.ndarray, np.ndarray]], features: Sequence[str]) -> list[Fit]:
+    """Fit each part, features [n, d] and labels [n] (bool), by penalised logistic regression.
+
+    Weights are at least 0, except those of `EITHER_SIGN`.
+    """
+    penalty = np.array([RIDGE if name in FEATURES else OWN_COLUMN for name in features])
+    return fit_all(parts, "platt", penalty, lower_bounds(features))
+
+
+def fit_prior_ridge(
+    parts: Sequence[tuple[np.ndarray, np.ndarray]], features: Sequence[str]
+) -> list[Fit]:
+    """Fit each part, features [n, d] and labels [n] (bool), by a regression with a prior.
+
+    Standardised confidences start from equal weights, those of `EITHER_SIGN` from 0.
+    """
+    lower = lower_bounds(features)
+    bounded = lower == 0
+    centre = np.where(bounded, PRIOR_SUM / max(1, bounded.sum()), 0.0)
+    return fit_all(parts, "platt", RIDGE, lower, centre, INTERCEPT_DEVIATION**-2)
+
+
+def lower_bounds(features: Sequence[str]) -> np.ndarray:
+    """Lower bounds [d] of the weights: 0, and none for `EITHER_SIGN`."""
+    return np.array([-np.inf if name in EITHER_SIGN else 0.0 for name in features])
 
 
 def fit_logistic_regressions(

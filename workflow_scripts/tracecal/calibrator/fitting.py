@@ -3,7 +3,7 @@
 import polars as pl
 
 from tracecal.answers.parts.parts import Parts
-from tracecal.calibration.estimator_fits import EstimatorFits
+from tracecal.calibration.fits import EstimatorFits
 from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.calibration_data import describe_answers
 from tracecal.calibrator.guarantee import AnswerColumn, find_guarantees, with_forecasts

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betaincinv
 
-from tracecal.calibration.estimator_fits import EstimatorFits
+from tracecal.calibration.fits import EstimatorFits
 from tracecal.calibration.forecast import (
     MIN_QUESTIONS,
     MOST,

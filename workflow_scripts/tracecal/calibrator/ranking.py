@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from tracecal.calibration.estimator_fits import EstimatorFits
-from tracecal.calibration.fits import Fit, probabilities
+from tracecal.calibration.fits import EstimatorFits, Fit, probabilities
 from tracecal.calibration.groups import MIN_FITTED
 from tracecal.calibration.guarantees.fixed_score import (
     AMOUNTS,

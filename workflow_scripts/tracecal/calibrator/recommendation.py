@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from scipy.special import expit, logit, ndtri, stdtrit
 
-from tracecal.calibration.estimator_fits import EstimatorFits
+from tracecal.calibration.fits import EstimatorFits
 from tracecal.calibration.probability_metrics import bin_index, weighted_brier
 from tracecal.calibration.ranking import auroc_within
 from tracecal.calibration.resampling import draw_counts, interval

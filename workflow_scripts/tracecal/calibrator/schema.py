@@ -27,8 +27,7 @@ from pydantic import (
 
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.raw_answer import Known, Reasoning, StopToken
-from tracecal.calibration.estimator_fits import Coefficients, EstimatorFits, require_width
-from tracecal.calibration.fits import Number
+from tracecal.calibration.fits import Coefficients, EstimatorFits, Number, require_width
 from tracecal.calibration.settings import Unit
 from tracecal.errors import InputError
 from tracecal.estimators.registry import LOG_RIDGE_ALSO, OF_FILES

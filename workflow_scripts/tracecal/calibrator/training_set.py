@@ -14,8 +14,7 @@ import polars as pl
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.record import ALSO, own_column_paths
 from tracecal.answers.tasks import answers_of_task, of_their_tasks, task_names
-from tracecal.calibration.estimator_fits import EstimatorFits
-from tracecal.calibration.fits import Method
+from tracecal.calibration.fits import EstimatorFits
 from tracecal.calibration.groups import (
     MIN_FITTED,
     fingerprints,
@@ -25,6 +24,7 @@ from tracecal.calibration.groups import (
 )
 from tracecal.calibration.pooled import by_part, part_codes
 from tracecal.calibration.predictions import calibrate_all
+from tracecal.calibration.regression import Method
 from tracecal.calibration.settings import FitSettings, Unit
 from tracecal.calibrator.catalogue import MIN_LABELS, choose_inputs
 from tracecal.errors import InputError

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from tracecal.calibration.fits import EITHER_SIGN, Logistic
+from tracecal.calibration.fits import Logistic
+from tracecal.calibration.regression import EITHER_SIGN
 from tracecal.estimators.feature_sets import SURPRISAL_ON_LOGARITHMS, TRACE_PLUS_ON_LOGARITHMS
 
 MIN_UNLABELLED = 100

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tracecal.calibration.estimator_fits import EstimatorFits
-from tracecal.calibration.fits import as_json, probabilities
+from tracecal.calibration.fits import EstimatorFits, as_json, probabilities
 from tracecal.calibration.guarantees.error_rate import ErrorRateTest, find_thresholds
 from tracecal.calibration.guarantees.line import find_places, significance_level
 from tracecal.calibration.guarantees.parts import PartScores, RankedParts, most_parts
