@@ -9,6 +9,8 @@ logistic regression on the logarithm of the mean surprisal; and the share of rig
 paired, with 95 % intervals over sets and draws. Then the answers that `calibrate` and `score` keep when
 they are asked for 10 % and 20 % errors.
 
+Cities and demo are of the small model on which the default was chosen; the other sets are not.
+
 Writes the tables of docs/background/real_answers.md, draws docs/brier.svg and docs/kept.svg. Minutes.
 """
 
@@ -17,14 +19,17 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from benchmarks import kept
-from benchmarks.intervals import Interval, broken, kept_cell, mean_over_sets
+from benchmarks.intervals import kept_cell, mean_over_sets
 from benchmarks.pages import replace_table
-from benchmarks.real_sets import ROOT, AnswerSet, named_folder, read_real_sets
+from benchmarks.real_sets import CITIES, DEMO, ROOT, AnswerSet, named_folder, read_real_sets
 from benchmarks.timing import Row, cpu_seconds
 from trace_workflow.figures import figure_style
 from tracecal.calibration.predictions import calibrate_all
@@ -39,17 +44,32 @@ from tracecal.io.randomness import seeded
 PAGE = ROOT / "docs" / "background" / "real_answers.md"
 PICTURES = {name: ROOT / "docs" / f"{name}.svg" for name in ("brier", "kept")}
 SIZES, DRAWS, MOST_EVALUATED, RATES = (20, 50, 100, 300), 10, 1500, (0.1, 0.2)
-SHOWN = 100  # labels of the sentence above the first picture
+SHOWN = 100  # labels of the first picture
+CHOSEN_ON = (CITIES, DEMO)  # the model on which the default was chosen gave these answers
 CONFIDENCE, LOGARITHM = "features.len_norm_logp", "features.mean_surprisal_log_conf"
 DEFAULT, BASE_RATE = "default", "base rate"
 DEFAULTS = {e.id: e for e in ESTIMATORS if e.id in (LOG_RIDGE, MEAN_OF_THREE, SURPRISAL_RIDGE)}
 BY_HAND = {"isotonic": CONFIDENCE, "Platt": CONFIDENCE, "logarithm": LOGARITHM}
+# Of a set's answers what is kept: its name, above which share, and up to which.
+PARTS = (
+    ("nothing kept", -1.0, 0.0),
+    ("up to a quarter", 0.0, 0.25),
+    ("up to a half", 0.25, 0.5),
+    ("more", 0.5, 1.0),
+)
+# Of a bar and of the number in it.
+SHADES = (
+    (figure_style.FAINT, figure_style.INK),
+    (figure_style.FAMILIES["entropy"].color, "#ffffff"),
+    (figure_style.FAMILIES["likelihood"].color, "#ffffff"),
+    (figure_style.INK, "#ffffff"),
+)
 FITS = (DEFAULT, "logarithm", "Platt", "isotonic", BASE_RATE)
 NAMES = {
-    "isotonic": "isotonic regression",
+    "isotonic": "isotonic\nregression",
     "Platt": "Platt scaling",
-    "logarithm": "logistic regression on logarithms",
-    BASE_RATE: "base rate (share of right labels)",
+    "logarithm": "logistic regression\non the logarithm",
+    BASE_RATE: "base rate",
 }
 
 
@@ -141,10 +161,16 @@ def measure_kept(sets: Iterable[AnswerSet]) -> pl.DataFrame:
 
 
 def kinds(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """The rows of each kind, by its name and number of sets; and all."""
+    """The rows of each kind, by its name and number of sets; of sets that chose no fit; and all."""
     parts = [(kind, part) for (kind,), part in rows.group_by("kind", maintain_order=True)]
-    named = [(f"{kind} ({part['set'].n_unique()})", part) for kind, part in parts]
-    return dict([*named, (f"**all** ({rows['set'].n_unique()})", rows)])
+    parts.append((f"**all but {' and '.join(CHOSEN_ON)}**", of_others(rows)))
+    parts.append(("**all**", rows))
+    return {f"{kind} ({part['set'].n_unique()})": part for kind, part in parts if part.height}
+
+
+def of_others(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows of sets by models on which the default was not chosen."""
+    return rows.filter(~pl.col("kind").is_in(CHOSEN_ON))
 
 
 def brier_table(scores: pl.DataFrame) -> list[str]:
@@ -174,98 +200,172 @@ def _brier_cell(scores: pl.DataFrame, fit: str) -> str:
     return f"{text} ({value:+.3f}{star})".replace("0.", ".").replace("-", "−")
 
 
+def won_table(scores: pl.DataFrame) -> list[str]:
+    """On how many sets the default is better than each fit, with SHOWN labels."""
+    compared = differences(scores).filter(labels=SHOWN)
+    groups = {"all sets": compared, f"all but {' and '.join(CHOSEN_ON)}": of_others(compared)}
+    groups = {name: rows for name, rows in groups.items() if rows.height}
+    lines = [f"| better than | {' | '.join(groups)} |", "|---" * (len(groups) + 1) + "|"]
+    for fit, name in NAMES.items():
+        counts = [sets_won(rows, fit) for rows in groups.values()]
+        cells = [f"on {won} of {n}" for won, n in counts]
+        lines.append(f"| {' '.join(name.split())} | {' | '.join(cells)} |")
+    return lines
+
+
 def kept_table(found: pl.DataFrame) -> list[str]:
-    """By kind and error rate, the share kept and how often the rate was broken."""
+    """By kind and error rate, the share kept, how often the rate was broken, and of how many sets."""
     heads = [f"{n:,} labels" for n in kept.LABELS]
     lines = [f"| answers (sets) | errors | {' | '.join(heads)} |", "|---" * (len(heads) + 2) + "|"]
     *_, everything = by_kind = kinds(found)
     pairs = [(name, RATES[-1]) for name in by_kind]
     for name, rate in [*pairs, *((everything, rate) for rate in RATES[:-1])]:
         of_labels = [by_kind[name].filter(rate=rate, labels=n) for n in kept.LABELS]
-        cells = [kept_cell(rows) if rows.height else "–" for rows in of_labels]
+        cells = [
+            f"{kept_cell(rows)}<br>{_sets(rows)}" if rows.height else "–" for rows in of_labels
+        ]
         lines.append(f"| {name} | {percent(rate)} | {' | '.join(cells)} |")
     return lines
+
+
+def _sets(rows: pl.DataFrame) -> str:
+    n = rows["set"].n_unique()
+    return f"{n}&nbsp;set{'s' if n > 1 else ''}"
+
+
+def nothing_table(found: pl.DataFrame) -> list[str]:
+    """On how many sets nothing is kept in any draw, and what the two with most add to the mean."""
+    lines = ["| labels | nothing is kept on | the two sets with most, of all that is kept |"]
+    lines.append("|---" * 3 + "|")
+    for n in kept.LABELS:
+        shares = kept_by_set(found, n)["kept"].sort(descending=True)
+        if shares.len():
+            share = shares.head(2).sum() / shares.sum() if shares.sum() else 0
+            nothing = (shares == 0).sum()
+            lines.append(
+                f"| {n:,} | {nothing} of {shares.len()} sets | {percent(round(share, 2))} |"
+            )
+    return lines
+
+
+def kept_by_set(found: pl.DataFrame, labels: int) -> pl.DataFrame:
+    """The mean share kept over draws at the last rate, a row for each `kind` and `set`."""
+    of_labels = found.filter(rate=RATES[-1], labels=labels)
+    return of_labels.group_by("kind", "set", maintain_order=True).agg(pl.mean("kept"))
 
 
 def percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-def _row_of_sets(axes: Axes, y: float, by_set: pl.Series, mean: Interval, color: str) -> None:
-    """Each set as a dash, and their mean with its interval."""
-    axes.plot(by_set, [y] * len(by_set), "|", color=figure_style.OTHER.color, ms=6, mew=0.7)
-    axes.plot(mean[1:], [y, y], color=color, linewidth=2.5)
-    axes.plot(mean[0], y, "o", color=color, markersize=5)
+def _swarm(values: np.ndarray, width: float) -> np.ndarray:
+    """How far each value's point is moved aside, [n], so that none hides another."""
+    places = np.zeros(len(values))
+    for number, place in enumerate(order := np.argsort(values, kind="stable")):
+        near = [i for i in order[:number] if abs(values[i] - values[place]) < width]
+        taken = {round(places[i]) for i in near}
+        free = (sign * step for step in range(len(values)) for sign in (1, -1))
+        places[place] = next(step for step in free if step not in taken)
+    return places
+
+
+def _draw_sets(axes: Axes, x: np.ndarray, y: np.ndarray, kinds: pl.Series) -> None:
+    """A point for each set: hollow where the default was chosen on the model that gave it."""
+    chosen_on = kinds.is_in(CHOSEN_ON).to_numpy()
+    for mask, look, inside in (
+        (~chosen_on, figure_style.FAMILIES["likelihood"], None),
+        (chosen_on, figure_style.TRACE, "#ffffff"),
+    ):
+        style = figure_style.point(look) | {"ms": 3.6, "marker": "o"}
+        filled = {"mew": 0} if inside is None else {"mfc": inside, "mew": 1}
+        axes.plot(x[mask], y[mask], ls="", alpha=0.9, **style, **filled)
+
+
+def _set_keys() -> list[Line2D]:
+    blue, amber = figure_style.FAMILIES["likelihood"], figure_style.TRACE._replace(marker="o")
+    own = "a set by the small model on which the default was chosen"
+    return [figure_style.key("a set", blue), figure_style.key(own, amber, inside="#ffffff")]
 
 
 def draw_brier(scores: pl.DataFrame) -> Figure:
-    """A panel for each fit made by hand, a row for each number of labels."""
-    figure = Figure(figsize=(figure_style.TEXT_WIDTH, 3.9))
-    panels = figure.subplots(2, 2, sharex=True, sharey=True)
-    compared = differences(scores)
-    for axes, (fit, name) in zip(panels.flat, NAMES.items(), strict=True):
-        for place, n in enumerate(SIZES):
-            rows = compared.filter(fit=fit, labels=n)
-            by_set = rows.group_by("set", maintain_order=True).agg(pl.mean("difference"))[
-                "difference"
-            ]
-            mean = mean_over_sets(rows, "difference")
-            _row_of_sets(axes, place, by_set, mean, figure_style.TRACE.color)
-        axes.axvline(0, color=figure_style.MUTED, linewidth=0.8)
-        axes.set_title(f"against {name}", fontweight="normal")
-        axes.set_yticks(range(len(SIZES)), [f"{n} labels" for n in SIZES])
-        axes.set_ylim(len(SIZES) - 0.5, -0.5)
-    figure.supxlabel(
-        "difference of Brier scores, negative where the default is better; a dash: one set; "
-        "mean, 95 % interval",
-        fontsize=figure_style.SMALL,
-    )
-    won, n = sets_won(compared, SHOWN, "isotonic")
-    figure_style.message(
-        figure,
-        f"With {SHOWN} labels the default beats isotonic regression on {won} of {n} sets of real "
-        "answers",
-    )
+    """How much better the default is than each fit by hand on each set, with SHOWN labels."""
+    figure = Figure(figsize=(figure_style.TEXT_WIDTH, 3.3))
+    axes, compared = figure.subplots(), differences(scores).filter(labels=SHOWN)
+    for place, fit in enumerate(NAMES):
+        rows = compared.filter(fit=fit).group_by("kind", "set", maintain_order=True)
+        by_set = rows.agg(better=-pl.mean("difference"))
+        better = by_set["better"].to_numpy()
+        aside = np.clip(0.07 * _swarm(better, 0.0022), -0.42, 0.42)
+        _draw_sets(axes, better, place + aside, by_set["kind"])
+        won, n = sets_won(compared, fit)
+        beside = {"transform": axes.get_yaxis_transform(), "va": "center"}
+        axes.text(1.01, place, f"better on\n{won} of {n}", fontsize=figure_style.SMALL, **beside)
+    axes.axvline(0, color=figure_style.INK, linewidth=1)
+    figure_style.set_row_axis(axes, len(NAMES))
+    axes.set_yticks(range(len(NAMES)), [f"than {name}" for name in NAMES.values()])
+    axes.set_xlabel("Brier score: how much lower (better) the default's is")
+    figure_style.legend(figure, _set_keys())
+    figure_style.message(figure, brier_message(compared))
     return figure
 
 
-def sets_won(compared: pl.DataFrame, labels: int, fit: str) -> tuple[int, int]:
+def brier_message(compared: pl.DataFrame) -> str:
+    """What the picture of Brier scores says."""
+    won, n = sets_won(compared, "isotonic")
+    others = of_others(compared).filter(fit="logarithm")
+    tie = others.height and abs(mean_over_sets(others, "difference")[0]) < 0.001
+    text = f"With {SHOWN} labels the default beats isotonic regression on {won} of {n} sets"
+    return text + ("; it beats one logistic regression on our own model only" if tie else "")
+
+
+def sets_won(compared: pl.DataFrame, fit: str) -> tuple[int, int]:
     """On how many sets the default is better, and of how many."""
-    by_set = compared.filter(labels=labels, fit=fit).group_by("set").agg(pl.mean("difference"))
+    by_set = compared.filter(fit=fit).group_by("set").agg(pl.mean("difference"))
     return int((by_set["difference"] < 0).sum()), by_set.height
 
 
 def draw_kept(found: pl.DataFrame) -> Figure:
-    """A panel for each error rate, a row for each number of labels."""
+    """Of how many sets how much is kept at the last rate, a bar for each number of labels."""
     figure = Figure(figsize=(figure_style.TEXT_WIDTH, 2.5))
-    panels = figure.subplots(1, len(RATES), sharex=True, sharey=True)
-    for axes, rate in zip(panels, RATES, strict=True):
-        for place, n in enumerate(kept.LABELS):
-            rows = found.filter(rate=rate, labels=n)
-            by_set = rows.group_by("set", maintain_order=True).agg(pl.mean("kept"))["kept"]
-            mean = mean_over_sets(rows, "kept")
-            _row_of_sets(axes, place, by_set, mean, figure_style.TRACE.color)
-            share = broken(rows)[0]
-            axes.text(
-                1.03,
-                place,
-                f"broken {percent(round(share, 3))}",
-                va="center",
-                fontsize=figure_style.SMALL,
-            )
-        axes.set_title(f"at most {percent(rate)} errors")
-        axes.set_yticks(range(len(kept.LABELS)), [f"{n:,} labels" for n in kept.LABELS])
-        axes.set_ylim(len(kept.LABELS) - 0.5, -0.5)
-        axes.set_xlim(-0.02, 1)
-        axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
-    figure.supxlabel("share of answers kept (a dash: one set)", fontsize=figure_style.SMALL)
-    most = max(broken(rows)[0] for _, rows in found.group_by("rate", "labels"))
-    figure_style.message(
-        figure,
-        f"On real answers the error rate was broken in at most {percent(round(most, 3))} of draws, "
-        "where 10 % may be",
-    )
+    axes, ticks = figure.subplots(), []
+    for place, n in enumerate(kept.LABELS):
+        shares, begin = kept_by_set(found, n)["kept"], 0.0
+        for (_, least, most), (color, ink) in zip(PARTS, SHADES, strict=True):
+            n_sets = ((shares > least) & (shares <= most)).sum()
+            width = n_sets / shares.len()
+            axes.barh(place, width, left=begin, color=color, height=0.72)
+            if n_sets:
+                middle = {"ha": "center", "va": "center", "fontsize": figure_style.SMALL}
+                axes.text(begin + width / 2, place, str(n_sets), color=ink, **middle)
+            begin += width
+        ticks.append(f"{n:,} labels, {shares.len()} sets")
+    figure_style.set_row_axis(axes, len(ticks))
+    axes.set_yticks(range(len(ticks)), ticks)
+    axes.set_xlim(0, 1)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+    axes.set_xlabel("share of the sets of answers; in each bar, their number")
+    keys = [
+        Patch(color=color, label=f" {name}")
+        for (name, *_), (color, _) in zip(PARTS, SHADES, strict=True)
+    ]
+    figure_style.legend(figure, keys)
+    figure_style.message(figure, kept_message(found))
     return figure
+
+
+def kept_message(found: pl.DataFrame) -> str:
+    """What the picture of kept answers says."""
+    few, many = SHOWN, kept.LABELS[-1]
+    (least, n_least), (most, n_most) = (_kept_somewhere(found, n) for n in (few, many))
+    return (
+        f"At most {percent(RATES[-1])} errors: with {few} labels something is kept on {least} of "
+        f"{n_least} sets, with {many:,} on {most} of {n_most}"
+    )
+
+
+def _kept_somewhere(found: pl.DataFrame, labels: int) -> tuple[int, int]:
+    shares = kept_by_set(found, labels)["kept"]
+    return int((shares > 0).sum()), shares.len()
 
 
 def rows() -> Iterator[Row]:
@@ -279,8 +379,13 @@ def rows() -> Iterator[Row]:
             measured[name] = measure(sets)
 
         yield Row(f"{name} on {len(sets)} sets", cpu_seconds(work))
-    tables = brier_table(measured["brier"]), kept_table(measured["kept"])
-    for name, lines in zip(PICTURES, tables, strict=True):
+    tables = {
+        "brier": brier_table(measured["brier"]),
+        "won": won_table(measured["brier"]),
+        "kept": kept_table(measured["kept"]),
+        "nothing": nothing_table(measured["kept"]),
+    }
+    for name, lines in tables.items():
         print("\n".join(lines))
         if folder is not None:
             replace_table(PAGE, name, lines)

@@ -1,4 +1,4 @@
-"""How many answers a guaranteed recall drops on real answers: docs/guides/targets.md.
+"""How many answers a guaranteed recall drops on real answers: docs/background/real_answers.md.
 
     PYTHONPATH=workflow_scripts python -m benchmarks.recall FILE...
 

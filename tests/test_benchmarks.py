@@ -30,7 +30,6 @@ from benchmarks import (
     polygraph,
     real,
     real_sets,
-    saturated,
     serve,
     timing,
 )
@@ -39,7 +38,6 @@ from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.recommendation import choose_default
 from tracecal.calibrator.training_set import make_training_set
 from tracecal.errors import InputError
-from tracecal.estimators.registry import ON_LOGARITHMS
 
 POLYGRAPH = pytest.mark.skipif(
     not find_spec("lm_polygraph"), reason="lm-polygraph is in .venv-polygraph, for make bench"
@@ -229,44 +227,6 @@ def test_a_change_of_traffic_is_noticed_soon_and_no_change_hardly_ever():
     assert len(delays) >= 18 and 5 <= np.median(delays) <= 60
 
 
-@pytest.mark.parametrize(
-    ("kind", "least"),
-    [
-        ("one token, saturated", 0.005),
-        ("up to 8 tokens, saturated", 0.002),
-        ("one token, by its probability alone", -0.005),
-    ],
-)
-def test_on_logarithms_saturated_traces_still_tell_answers_apart(kind, least, monkeypatch):
-    """At 100 labels; the fits lose little where only the probability itself says something."""
-    monkeypatch.setattr(saturated, "SPLITS", 6)
-    monkeypatch.setattr(saturated.few_labels, "SIZES", (100,))
-    found = saturated.measured(kind, sets=1, resamples=0)
-    means = found.filter(pl.col("task").is_null(), labels=100, metric="brier")
-    brier = dict(means.select("estimator", "value").iter_rows())
-    for fit in ON_LOGARITHMS:
-        assert brier["trace_plus"] - brier[fit] > least, fit
-
-
-def test_the_picture_of_saturated_answers_says_who_is_better():
-    """Where TRACE+ is better by .02 the fits lose; a bar reaches from one end to the other."""
-    found = {}
-    for kind, difference in zip(saturated.PANELS, (-0.03, 0.02, 0.0), strict=True):
-        values = {"difference": difference, "low": difference - 0.01, "high": difference + 0.02}
-        rows = [
-            {"labels": 200, "task": None, "estimator": one, "metric": "brier"} | values
-            for one in saturated.DRAWN
-        ]
-        found[kind] = pl.DataFrame(rows, schema_overrides={"task": pl.String})
-    gained = saturated.gained(found["one token, saturated"])
-    assert gained.row(0)[2:] == pytest.approx((0.03, 0.01, 0.04))
-    figure = saturated.picture(found, dict.fromkeys(saturated.DRAWN, "Fit"))
-    assert " ".join(figure.get_suptitle().split()) == (
-        "On saturated answers fit beats TRACE+ by 0.030 with 200 labels; "
-        "where small doubts say nothing it loses to it by 0.020"
-    )
-
-
 def test_a_word_has_its_most_surprising_token_and_ties_are_drawn_at_random():
     tokens = [("a@@", -1.0), ("b", -2.0), ("c", -2.0), ("d", -0.5), ("</s>", -9.0)]
     tokens = [{"token": token, "logprob": value} for token, value in tokens]
@@ -308,7 +268,7 @@ def test_the_default_is_compared_with_the_base_rate_by_hand(scores):
     default, isotonic = (first.filter(fit=fit)["brier"].item() for fit in ("default", "isotonic"))
     compared = real.differences(scores).filter(labels=50, draw=0, fit="isotonic")
     assert compared["difference"].item() == pytest.approx(default - isotonic)
-    assert real.sets_won(real.differences(scores), 50, "isotonic") == (1, 1)
+    assert real.sets_won(real.differences(scores).filter(labels=50), "isotonic") == (1, 1)
 
 
 @pytest.mark.parametrize("n", [20, 100])
@@ -328,6 +288,11 @@ def test_real_answers_are_shown_in_tables_and_pictures(scores, monkeypatch):
     lines = real.brier_table(scores)
     assert lines[2].startswith("| cities (1) | 50 | .") and "*)" in lines[2]
     assert lines[-1].startswith("| **all** (1) | 20 | .")
+    assert real.won_table(scores)[:3] == [
+        "| better than | all sets |",
+        "|---|---|",
+        "| isotonic regression | on 1 of 1 |",
+    ]
     assert "beats isotonic regression on 1 of 1 sets" in real.draw_brier(scores).get_suptitle()
     monkeypatch.setattr(kept, "LABELS", (100, 300))
     monkeypatch.setattr(kept, "DRAWS", 1)
@@ -335,5 +300,37 @@ def test_real_answers_are_shown_in_tables_and_pictures(scores, monkeypatch):
     assert found.height == 4 and found.filter(labels=300, rate=0.2)["kept"].item() > 0.3
     lines = real.kept_table(found)
     assert len(lines) == 5 and lines[2].startswith("| cities (1) | 20 % | .")
-    assert "<br>broken&nbsp;.00&nbsp;(.00–.79)" in lines[4]
-    assert len(real.draw_kept(found).axes) == 2
+    assert "<br>broken&nbsp;.00&nbsp;(.00–.79)<br>1&nbsp;set |" in lines[4]
+    assert real.nothing_table(found)[-1] == "| 300 | 0 of 1 sets | 100 % |"
+    assert "something is kept on" in real.draw_kept(found).get_suptitle()
+
+
+def test_sets_of_the_model_that_chose_the_default_are_told_apart():
+    """Three sets of others, of which one is no better; nothing is kept on two."""
+    compared = pl.DataFrame(
+        [
+            (kind, kind, 100, draw, fit, 0.2 if fit == "default" else 0.2 + more)
+            for kind, more in {"cities": 0.05, "a": 0.0004, "b": 0.0, "c": -0.0004}.items()
+            for draw in range(2)
+            for fit in real.FITS
+        ],
+        schema=["kind", "set", "labels", "draw", "fit", "brier"],
+        orient="row",
+    )
+    lines = real.won_table(compared)
+    assert lines[0] == "| better than | all sets | all but cities and demo |"
+    assert lines[2] == "| isotonic regression | on 2 of 4 | on 1 of 3 |"
+    assert "**all but cities and demo** (3)" in real.kinds(compared)
+    title = real.draw_brier(compared).get_suptitle().replace("\n", " ")
+    assert title.endswith("it beats one logistic regression on our own model only")
+    kept_shares = pl.DataFrame(
+        [
+            (kind, kind, n, 0, 0.2, share, False)
+            for kind, share in {"cities": 0.5, "a": 0.0, "b": 0.0, "c": 0.1}.items()
+            for n in kept.LABELS
+        ],
+        schema=["kind", "set", "labels", "draw", "rate", "kept", "broken"],
+        orient="row",
+    )
+    assert real.nothing_table(kept_shares)[2] == "| 50 | 2 of 4 sets | 100 % |"
+    assert "kept on 2 of 4 sets" in real.kept_message(kept_shares)

@@ -45,7 +45,7 @@ def test_parts_of_answers_that_are_there_decode_and_change_nothing(broken):
     config = broken.variant("parts", tasks=tasks, study=smoke["study"])
     scheduled = broken.scheduled(config)
     assert {rule: scheduled.get(rule) for rule in OWN} == dict.fromkeys(OWN, len(added))
-    assert {"localisation", "part_scores", "draw_wrong_parts"} <= set(scheduled)
+    assert {"localisation", "part_scores"} <= set(scheduled)
     others = "generate audit_traces learn_lars learn_probe weigh_mars search_beams"
     assert not {*others.split()} & set(scheduled)
 

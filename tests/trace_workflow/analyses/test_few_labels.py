@@ -20,7 +20,6 @@ from trace_workflow.analyses.few_labels import (
     split_at_size,
 )
 from trace_workflow.analyses.study_files import StudyFiles
-from trace_workflow.figures import labels_needed as figure
 from trace_workflow.tables import few_labels as table
 from trace_workflow.tables.study_results import StudyResults
 from tracecal.calibration.predictions import calibrate_all
@@ -216,20 +215,16 @@ def settings():
     )
 
 
-def test_it_is_shown(found, tmp_path):
+def test_it_is_shown(found):
     made = table.table(replace(settings(), frames={"few_labels": found}))
     assert made.frame["label"].to_list()[-2:] == ["Selected baseline", "Best baseline (oracle)"]
     assert {"brier_at_20", "auroc_at_50_low"} <= {*made.frame.columns}
     assert any("at 50 labels: Arithmetic" in note for note in made.notes)
-    figure.draw(found, settings().estimators).savefig(tmp_path / "shown.svg")
-    assert "Selected baseline" in (tmp_path / "shown.svg").read_text()
 
 
-def test_without_a_task_that_is_large_enough_it_says_so(tmp_path):
+def test_without_a_task_that_is_large_enough_it_says_so():
     nothing = few_labels(measured(30), SHOWN, BASELINES, 0.95)
     assert nothing.schema == FEW_LABELS
     assert nothing.is_empty()
     made = table.table(replace(settings(), frames={"few_labels": nothing}))
     assert made.footnotes == (table.NOTHING,)
-    figure.draw(nothing, settings().estimators).savefig(tmp_path / "empty.svg")
-    assert table.NOTHING in (tmp_path / "empty.svg").read_text()

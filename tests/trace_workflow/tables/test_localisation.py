@@ -1,4 +1,4 @@
-"""The tables and the figure of parts of answers, from analyses made up by hand."""
+"""The tables of parts of answers, from analyses made up by hand."""
 
 import polars as pl
 import pytest
@@ -6,7 +6,6 @@ import pytest
 from support import synthetic
 from trace_workflow.analyses.localisation import CHANCE, LOCALISATION, POINTERS
 from trace_workflow.analyses.part_scores import METRICS, PART, PART_SCORES, WHOLE
-from trace_workflow.figures.wrong_parts import NO_TRACE, NOTHING, draw, message
 from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.html_page import render_html
 from trace_workflow.tables.latex import render_latex
@@ -87,27 +86,3 @@ def test_they_are_written(name, frame):
     table = made(name, {name: frame()})
     assert "SeqLogP" in render_html(table) or "Window of peak risk" in render_html(table)
     assert render_latex(table) and render_csv(table)
-
-
-def test_the_figure_shows_each_pointer():
-    drawn = draw(pointed(), MODELS, TASKS)
-    (where,) = drawn.axes
-    assert len(where.get_yticklabels()) == len({*POINTERS, *CHANCE})
-    points = [line for line in where.lines if line.get_marker() == "o"]
-    assert len(points) == len({*POINTERS, *CHANCE}) - 1  # all but the undefined pointer
-    assert where.get_title(loc="left") == "Model, Facts"
-
-
-def test_the_title_names_the_strongest_pointer_without_a_trace():
-    frame = pointed().with_columns(pl.col("value").fill_null(0.625))
-    shares = dict(frame.select("pointer", "value").iter_rows())
-    best = max(value for pointer, value in shares.items() if pointer in NO_TRACE)
-    title = message(frame)
-    assert title.startswith(f"Risk peaks in a wrong part in {shares['window']:.0%} of answers; ")
-    assert title.endswith(f" is wrong in {best:.0%}")
-    assert "Risk peaks" not in message(frame.filter(pl.col("pointer") != "window"))
-
-
-def test_where_no_answer_is_mixed_a_sentence_says_so():
-    drawn = draw(pointed(0), MODELS, TASKS)
-    assert [text.get_text() for text in drawn.texts] == [NOTHING]

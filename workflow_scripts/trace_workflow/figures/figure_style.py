@@ -54,13 +54,6 @@ FAMILIES: Mapping[str, Look] = {
     "semantic": Look("#2A8C82", "P", 4.6),
 }
 OTHER = Look("#868D95", "h")
-# Fits beside TRACE+: of one colour, told apart by their markers.
-FITS: Mapping[str, Look] = {
-    "log_trace_plus": Look("#7B4EA3", "v"),
-    "log_ridge": Look("#7B4EA3", "^"),
-    "stack_of_six": Look("#7B4EA3", "p", 4.6),
-    "mean_of_three": Look("#7B4EA3", "H", 4.6),
-}
 # What colours become in the dark: an SVG has no ground of its own.
 DARK = {
     INK: "#e6e9ed",
@@ -73,7 +66,6 @@ DARK = {
     TRACE.text: "#e8a33a",
     TRACE_PLUS.color: "#ff7b72",
     OTHER.color: "#a3abb4",
-    FITS["log_ridge"].color: "#c3a1e0",
     **dict(
         zip(
             (look.color for look in FAMILIES.values()),
@@ -141,7 +133,7 @@ def style_of(entry: Entry) -> Look:
     """How an estimator is drawn, the same in every figure."""
     if entry.role == "trace":
         return TRACE_PLUS if entry.id == "trace_plus" else TRACE
-    return FITS.get(entry.id) or FAMILIES.get(entry.family, OTHER)
+    return FAMILIES.get(entry.family, OTHER)
 
 
 def sentence(text: str, width: float, height: float) -> Figure:

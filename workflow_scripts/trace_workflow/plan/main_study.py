@@ -165,8 +165,6 @@ def _few_labels(run: Run) -> Iterator[Result | PlannedTable]:
     }
     yield _of_pairs("few_labels", "labels scores features splits questions", settings)
     yield PlannedTable("few_labels", ["few_labels"], estimators=estimators)
-    numbers = {"few_labels": analysed("few_labels")}
-    yield Figure("labels_needed", numbers, {"entries": entries(estimators)})
 
 
 def transfer(run: Run) -> Result:

@@ -1,20 +1,13 @@
-"""The analyses of parts of answers, with their tables and figure."""
+"""The analyses of parts of answers, with their tables."""
 
 from collections.abc import Iterator
 
 from trace_workflow.config.run import Run
-from trace_workflow.plan.entries import (
-    Analysis,
-    Figure,
-    PlannedTable,
-    Result,
-    analysed,
-    pair_files,
-)
+from trace_workflow.plan.entries import Analysis, PlannedTable, Result, pair_files
 
 
 def results(run: Run) -> Iterator[Result | PlannedTable]:
-    """The analyses, tables and figure of a run with parts of answers; none of another run."""
+    """The analyses and tables of a run with parts of answers; none of another run."""
     if not run.missing_parts:
         return
     estimators = run.selection.of_parts
@@ -36,8 +29,3 @@ def results(run: Run) -> Iterator[Result | PlannedTable]:
         "part_scores": {"estimators": estimators},
     }.items():
         yield PlannedTable(name, [name], studies=["parts"], made_by="parts", function=name, **more)
-    yield Figure(
-        "wrong_parts",
-        {"pointed": analysed("localisation")},
-        {"models": run.model_labels, "tasks": run.task_labels},
-    )
