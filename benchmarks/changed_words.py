@@ -20,7 +20,7 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from trace_workflow.figures import figure_style
-from tracecal.features.operators import WINDOW
+from tracecal.features.features import WINDOW
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "changed_words.svg"
 CAPTION = "How often each way of choosing a word chooses one that people changed."

@@ -7,8 +7,13 @@ import polars as pl
 
 from benchmarks.timing import Row, paired
 from support import operators_one_by_one as one_by_one
-from tracecal.features.features import answer_features
-from tracecal.features.operators import DECAY, LENGTH_EXPONENT, LOW_PROBABILITY, WINDOW
+from tracecal.features.features import (
+    DECAY,
+    LENGTH_EXPONENT,
+    LOW_PROBABILITY,
+    WINDOW,
+    answer_features,
+)
 
 SIZES = (20_000, 200_000, 1_000_000)
 # Lengths of the embedded models' answers: 2 to 40 tokens, 16 on average.

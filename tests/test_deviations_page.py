@@ -6,7 +6,7 @@ from pathlib import Path
 from trace_workflow.config.estimator_settings import Beams, Sampling
 from tracecal.calibration.settings import Calibration, Splits
 from tracecal.estimators.semantic_entropy import AGREES
-from tracecal.features import operators as op
+from tracecal.features import features
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/background/deviations.md").read_text(encoding="utf-8")
@@ -18,8 +18,8 @@ def stated(pattern):
 
 
 def test_the_page_states_the_defaults_of_the_code():
-    assert stated(r"\| k = (\d+),") == op.K
-    assert stated(r"\| p > ([\d.]+) \|") == op.HIGH_PROBABILITY
+    assert stated(r"\| k = (\d+),") == features.K
+    assert stated(r"\| p > ([\d.]+) \|") == features.HIGH_PROBABILITY
     assert stated(r"\| (\d+) of equal width \|") == Calibration().ece_bins
     assert stated(r"\| (\d+) % of the examples") == 100 * Splits().calibration_share
     assert stated(r"\| (\d+) \(`beams: \{width") == Beams().width

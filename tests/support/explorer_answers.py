@@ -12,7 +12,8 @@ from tracecal.explorer.columns import (
     PROBABILITY,
     SCORE,
 )
-from tracecal.features.operators import WINDOW, window_start
+from tracecal.features.features import WINDOW
+from tracecal.features.operators import window_start
 
 ESTIMATORS = [
     {"id": "seq_logp", "label": "SeqLogP", "family": "likelihood", "role": "baseline"},

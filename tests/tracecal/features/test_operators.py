@@ -11,7 +11,7 @@ from scipy.stats import linregress
 
 from support import operators_one_by_one as one_by_one
 from tracecal.estimators.registry import ESTIMATORS
-from tracecal.features import kernels
+from tracecal.features import features
 from tracecal.features import operators as op
 from tracecal.features.features import FEATURES, answer_features
 
@@ -205,12 +205,12 @@ def test_of_equal_windows_the_first_is_the_peak():
 @given(st.lists(values, min_size=1, max_size=20))
 def test_a_profile_is_the_slope_and_fit_of_the_line_through_the_surprisals(row):
     x = np.array([row], dtype=float)
-    (found,) = kernels.r_squared(x)
+    (found,) = features.r_squared(x)
     if len(row) < 3 or len(set(row)) == 1:
         assert found == 0
         return
     line = linregress(np.arange(len(row)), x[0])
-    assert kernels.slope(x)[0] == pytest.approx(line.slope, abs=1e-9)
+    assert features.slope(x)[0] == pytest.approx(line.slope, abs=1e-9)
     assert found == pytest.approx(line.rvalue**2, abs=1e-6)
 
 

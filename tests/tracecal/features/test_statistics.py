@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from tracecal.estimators.registry import ESTIMATORS
 from tracecal.features import operators as op
-from tracecal.features.features import FEATURES
-from tracecal.features.kernels import STATISTICS, statistics
+from tracecal.features.features import FEATURES, STATISTICS, statistics
 
 X = pl.col("x")
 answers = st.lists(

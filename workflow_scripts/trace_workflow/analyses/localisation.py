@@ -32,7 +32,8 @@ from trace_workflow.analyses.part_metrics import (
 from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.calibration.ranking import ratio
 from tracecal.calibration.resampling import Resampling
-from tracecal.features.operators import WINDOW, window_start
+from tracecal.features.features import WINDOW
+from tracecal.features.operators import window_start
 from tracecal.io.files import read_parquet
 from tracecal.io.traces import read_traces
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from trace_workflow.figures import figure_style as style
-from tracecal.features.operators import WINDOW
+from tracecal.features.features import WINDOW
 
 HEIGHT, ROW = 1.75, 0.058  # inches: without rows, and of a row
 COLORS = {False: "YlOrRd", True: "Greys"}

@@ -11,7 +11,7 @@ import polars as pl
 
 from trace_workflow.tables.study_results import StudyResults
 from trace_workflow.tables.table import Column, Table
-from tracecal.features.operators import LOW_PROBABILITY
+from tracecal.features.features import LOW_PROBABILITY
 
 ASSUMPTIONS = {
     "same": "Same",

@@ -15,12 +15,12 @@ from tracecal.features.features import (
     ENTROPY_INPUTS,
     FEATURES,
     INPUTS,
+    STATISTICS,
     answer_features,
     blocks,
     input_matrix,
     trace_inputs,
 )
-from tracecal.features.kernels import STATISTICS
 from tracecal.io.log import LOGGER
 
 # Custom estimators by id: expressions over TRACE_COLUMNS and all features.

@@ -2,7 +2,8 @@
 
 import polars as pl
 
-from tracecal.features.operators import WINDOW, window_start
+from tracecal.features.features import WINDOW
+from tracecal.features.operators import window_start
 
 # Where a part stands, None for whole answers: the task and the id of its answer, its name, and its
 # tokens [start, end) there.

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from tracecal.explorer.columns import ANSWER, HELD_OUT, OF_PARENT, PLACE, PROBABILITY, SCORE, SPLIT
-from tracecal.features.operators import WINDOW
+from tracecal.features.features import WINDOW
 
 # Tokens above this quantile of all tokens on the page get the darkest shade.
 DARKEST = 0.99

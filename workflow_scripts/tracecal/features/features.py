@@ -1,57 +1,198 @@
-"""Features of answers: TRACE's operators and TRACE+'s inputs (paper, appendix B).
+"""Features of answers: TRACE's operators and TRACE+'s inputs (paper, section 3.4 and appendix B).
 
-`trace_inputs(names, surprisal, entropy)` computes any of them for answers of one length: one answer
-of a server, or a block of a file's. `input_matrix` cuts a frame into such blocks, and
-`answer_features` makes a frame of all features.
+1. Operators and statistics, such as `mean` and `decayed`, take the values of answers of one length,
+   [answers, T], T >= 1, in nats unless they say otherwise, and give one number each, [answers].
+   `operators` has those that take Polars expressions.
+2. `trace_inputs(names, surprisal, entropy)` computes features and scores for answers of one length:
+   one answer of a server, or a block of a file's. `input_matrix` cuts a frame into such blocks, and
+   `answer_features` makes a frame of all features.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
 
-from tracecal.features import kernels
-from tracecal.features import operators as op
-from tracecal.features.kernels import STATISTICS, statistics
-
+Values = TypeVar("Values", pl.Expr, np.ndarray)
+Kernel = Callable[[np.ndarray], np.ndarray]
+ALPHA, BETA, GAMMA = 0.40, 0.40, 0.20
+DECAY, WINDOW, LENGTH_EXPONENT = 2.0, 4, 0.25
+K = 3  # tokens at the beginning or end of an answer
+LOW_PROBABILITY, HIGH_PROBABILITY = 0.1, 0.9
+PERCENT = (10, 25, 50, 75, 90)
+TINY = 1e-8  # keeps a moment finite where all values are equal; the authors' value
+# The nine of the eleven statistics of Entropy Sentinel that TRACE's features lack.
+STATISTICS = (
+    "entropy_sum",
+    "entropy_deviation",
+    *(f"entropy_q{percent}" for percent in PERCENT),
+    "entropy_skewness",
+    "entropy_kurtosis",
+)
 BLOCK = 2**15  # tokens, few enough to stay in a processor's cache
 SMALLEST = 1e-9  # nats; smaller amounts hardly differ on logarithms
+
+
+def mean(values: np.ndarray) -> np.ndarray:
+    return values.mean(1)
+
+
+def variance(values: np.ndarray) -> np.ndarray:
+    """Population variance."""
+    return values.var(1)
+
+
+def largest(values: np.ndarray) -> np.ndarray:
+    return values.max(1)
+
+
+def length(values: np.ndarray) -> np.ndarray:
+    return np.full(len(values), float(values.shape[1]))
+
+
+def first_mean(values: np.ndarray, k: int) -> np.ndarray:
+    return values[:, :k].mean(1)
+
+
+def last_mean(values: np.ndarray, k: int) -> np.ndarray:
+    return values[:, -k:].mean(1)
+
+
+def slope(values: np.ndarray) -> np.ndarray:
+    """Least-squares slope on t; 0 when T = 1."""
+    length = values.shape[1]
+    centred = np.arange(length) - (length - 1) / 2
+    return np.vecdot(values, centred) / (np.vecdot(centred, centred) or 1)
+
+
+def r_squared(values: np.ndarray) -> np.ndarray:
+    """R² of the least-squares line on t; 0 when T < 3 or where all values are equal."""
+    length = values.shape[1]
+    level = (np.ptp(values, axis=1) == 0) | (length < 3)
+    centred = np.arange(length) - (length - 1) / 2
+    explained = slope(values) ** 2 * np.vecdot(centred, centred)
+    return np.where(level, 0.0, explained / np.where(level, 1.0, values.var(1) * length))
+
+
+def decayed(values: np.ndarray, decay: float) -> np.ndarray:
+    """Σ w_t x_t / Σ w_t with w_t = exp(-(t-1)/decay)."""
+    weights = np.exp(-np.arange(values.shape[1]) / decay)
+    return np.vecdot(values, weights) / weights.sum()
+
+
+def window_peak(values: np.ndarray, window: int) -> np.ndarray:
+    """The largest mean over `window` consecutive tokens."""
+    sums, width = _windows(values, window)
+    return sums.max(1) / width
+
+
+def window_start(values: np.ndarray, window: int) -> np.ndarray:
+    """The number of tokens before the first window with the largest mean."""
+    return _windows(values, window)[0].argmax(1).astype(float)
+
+
+def _windows(values: np.ndarray, window: int) -> tuple[np.ndarray, int]:
+    """Sums [n, windows] over `window` consecutive tokens of values [n, T] (over all when
+    T < window), and the number of tokens in a sum.
+    """
+    width = min(window, values.shape[1])
+    starts = values.shape[1] - width + 1
+    sums = values[:, :starts].copy()
+    for later in range(1, width):
+        sums += values[:, later : later + starts]
+    return sums, width
+
+
+def length_normalised(values: np.ndarray, exponent: float) -> np.ndarray:
+    """Σ x_t / T^exponent."""
+    return values.sum(1) / values.shape[1] ** exponent
+
+
+def rate(values: np.ndarray, condition: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Share of the values that meet `condition`."""
+    return condition(values).mean(1)
+
+
+def statistics(values: np.ndarray) -> np.ndarray:
+    """The STATISTICS of the tokens of answers [m, T], [m, 9]."""
+    length = values.shape[1]
+    centred = values - values.mean(1, keepdims=True)
+    squares = centred**2
+    deviation = np.sqrt(squares.sum(1) / max(length - 1, 1))
+    ordered = np.sort(values, axis=1)
+
+    def quantile(share: float) -> np.ndarray:
+        """The `share` quantile over the tokens, linearly interpolated."""
+        position = share * (length - 1)
+        below, above = ordered[:, math.floor(position)], ordered[:, math.ceil(position)]
+        return below + (position % 1) * (above - below)
+
+    return np.column_stack(
+        [
+            values.sum(1),
+            deviation,
+            *(quantile(percent / 100) for percent in PERCENT),
+            np.vecdot(squares, centred) / length / (deviation**3 + TINY),
+            np.vecdot(squares, squares) / length / (deviation**4 + TINY),
+        ]
+    )
+
+
+def mixture(
+    decayed_entropy: Values,
+    window_entropy: Values,
+    normalised_surprisal: Values,
+    alpha: float = ALPHA,
+    beta: float = BETA,
+    gamma: float = GAMMA,
+) -> Values:
+    """R = α D + β M + γ L (paper, equation 1) of columns or arrays.
+
+    Raises `ValueError` unless the weights are non-negative and sum to 1.
+    """
+    weights = (alpha, beta, gamma)
+    if min(weights) < 0 or not math.isclose(sum(weights), 1.0):
+        raise ValueError(f"mixture weights must be non-negative and sum to 1, not {weights}")
+    return alpha * decayed_entropy + beta * window_entropy + gamma * normalised_surprisal
+
+
 # Quantities of a trace, each computed once: its column and its kernel.
-MEASURED: dict[str, tuple[str, op.Kernel]] = {
-    "length": ("surprisal", kernels.length),
-    "decayed_entropy": ("entropy", partial(kernels.decayed, decay=op.DECAY)),
-    "window_entropy": ("entropy", partial(kernels.window_peak, window=op.WINDOW)),
+MEASURED: dict[str, tuple[str, Kernel]] = {
+    "length": ("surprisal", length),
+    "decayed_entropy": ("entropy", partial(decayed, decay=DECAY)),
+    "window_entropy": ("entropy", partial(window_peak, window=WINDOW)),
     "length_normalised_surprisal": (
         "surprisal",
-        partial(kernels.length_normalised, exponent=op.LENGTH_EXPONENT),
+        partial(length_normalised, exponent=LENGTH_EXPONENT),
     ),
-    "mean_entropy": ("entropy", kernels.mean),
-    "max_entropy": ("entropy", kernels.largest),
-    "first3_entropy": ("entropy", partial(kernels.first_mean, k=op.K)),
-    "entropy_slope": ("entropy", kernels.slope),
-    "decayed_entropy_4": ("entropy", partial(kernels.decayed, decay=4)),
-    "decayed_surprisal_2": ("surprisal", partial(kernels.decayed, decay=2)),
-    "decayed_surprisal_4": ("surprisal", partial(kernels.decayed, decay=4)),
-    "max_surprisal": ("surprisal", kernels.largest),
-    "mean_surprisal": ("surprisal", kernels.mean),
-    "surprisal_slope": ("surprisal", kernels.slope),
-    "surprisal_r_squared": ("surprisal", kernels.r_squared),
+    "mean_entropy": ("entropy", mean),
+    "max_entropy": ("entropy", largest),
+    "first3_entropy": ("entropy", partial(first_mean, k=K)),
+    "entropy_slope": ("entropy", slope),
+    "decayed_entropy_4": ("entropy", partial(decayed, decay=4)),
+    "decayed_surprisal_2": ("surprisal", partial(decayed, decay=2)),
+    "decayed_surprisal_4": ("surprisal", partial(decayed, decay=4)),
+    "max_surprisal": ("surprisal", largest),
+    "mean_surprisal": ("surprisal", mean),
+    "surprisal_slope": ("surprisal", slope),
+    "surprisal_r_squared": ("surprisal", r_squared),
     "low_prob_token_rate": (
         "surprisal",
-        partial(kernels.rate, condition=lambda s: np.exp(-s) < op.LOW_PROBABILITY),
+        partial(rate, condition=lambda s: np.exp(-s) < LOW_PROBABILITY),
     ),
     "first_surprisal": ("surprisal", lambda s: s[:, 0]),
-    "mean_probability": ("surprisal", lambda s: kernels.mean(np.exp(-s))),
-    "probability_slope": ("surprisal", lambda s: kernels.slope(np.exp(-s))),
+    "mean_probability": ("surprisal", lambda s: mean(np.exp(-s))),
+    "probability_slope": ("surprisal", lambda s: slope(np.exp(-s))),
     "high_prob_token_rate": (
         "surprisal",
-        partial(kernels.rate, condition=lambda s: np.exp(-s) > op.HIGH_PROBABILITY),
+        partial(rate, condition=lambda s: np.exp(-s) > HIGH_PROBABILITY),
     ),
-    "total_surprisal": ("surprisal", partial(kernels.length_normalised, exponent=0)),
-    "entropy_variance": ("entropy", kernels.variance),
-    "last3_entropy": ("entropy", partial(kernels.last_mean, k=op.K)),
+    "total_surprisal": ("surprisal", partial(length_normalised, exponent=0)),
+    "entropy_variance": ("entropy", variance),
+    "last3_entropy": ("entropy", partial(last_mean, k=K)),
     **dict.fromkeys(STATISTICS, ("entropy", statistics)),
 }
 
@@ -76,7 +217,7 @@ FEATURES: dict[str, tuple[Callable[..., np.ndarray], tuple[str, ...]]] = {
     "decayed_entropy": (_same, ("decayed_entropy",)),
     "window_entropy": (_same, ("window_entropy",)),
     "length_normalised_surprisal": (_same, ("length_normalised_surprisal",)),
-    "trace_risk": (op.mixture, RISK),
+    "trace_risk": (mixture, RISK),
     "mean_entropy": (_same, ("mean_entropy",)),
     "max_entropy": (_same, ("max_entropy",)),
     "first3_entropy_conf": (_confidence, ("first3_entropy",)),
@@ -124,7 +265,7 @@ SCORES: dict[str, tuple[Callable[..., np.ndarray], tuple[str, ...]]] = {
     "entropy_slope": (np.negative, ("entropy_slope",)),
     "token_prob_slope": (_same, ("probability_slope",)),
     "length_alone": (lambda length: -np.log(length), ("length",)),
-    "trace": (lambda *risk: np.exp(-op.mixture(*risk)), RISK),
+    "trace": (lambda *risk: np.exp(-mixture(*risk)), RISK),
     "operator_d": (np.negative, ("decayed_entropy",)),
     "operator_m": (np.negative, ("window_entropy",)),
     "operator_l": (np.negative, ("length_normalised_surprisal",)),

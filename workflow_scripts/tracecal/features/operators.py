@@ -2,29 +2,27 @@
 
 Each takes a list column with one entry per token (nats, or probabilities where stated) and returns
 one Float64 per answer. Lists have T >= 1 entries, none of them missing; position t counts from 1. A
-missing or empty list gives no value. `kernels` holds the arithmetic.
+missing or empty list gives no value. `features` holds the arithmetic.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TypeVar
 
 import numpy as np
 import polars as pl
 
-from tracecal.features import kernels
-
-ALPHA, BETA, GAMMA = 0.40, 0.40, 0.20
-DECAY, WINDOW, LENGTH_EXPONENT = 2.0, 4, 0.25
-K = 3  # tokens at the beginning or end of an answer
-LOW_PROBABILITY, HIGH_PROBABILITY = 0.1, 0.9
-
-# Tokens per block, few enough to stay in the cache of a processor.
-BLOCK = 2**15
-
-Values = TypeVar("Values", pl.Expr, np.ndarray)
-Kernel = Callable[[np.ndarray], np.ndarray]
+from tracecal.features import features
+from tracecal.features.features import (
+    ALPHA,
+    BETA,
+    BLOCK,
+    DECAY,
+    GAMMA,
+    LENGTH_EXPONENT,
+    WINDOW,
+    Kernel,
+    mixture,
+)
 
 
 def per_answer(x: pl.Expr, kernel: Kernel, names: Sequence[str] = ()) -> pl.Expr:
@@ -68,22 +66,22 @@ def mean(x: pl.Expr) -> pl.Expr:
     >>> pl.DataFrame({"H": [[1.0, 2.0], []]}).select(mean(pl.col("H"))).to_series().to_list()
     [1.5, None]
     """
-    return per_answer(x, kernels.mean)
+    return per_answer(x, features.mean)
 
 
 def variance(x: pl.Expr) -> pl.Expr:
     """Population variance over the answer's tokens; 0 when T = 1."""
-    return per_answer(x, kernels.variance)
+    return per_answer(x, features.variance)
 
 
 def first_mean(x: pl.Expr, k: int) -> pl.Expr:
     """Mean of the first `k` tokens (of all when T < k)."""
-    return per_answer(x, partial(kernels.first_mean, k=k))
+    return per_answer(x, partial(features.first_mean, k=k))
 
 
 def last_mean(x: pl.Expr, k: int) -> pl.Expr:
     """Mean of the last `k` tokens (of all when T < k)."""
-    return per_answer(x, partial(kernels.last_mean, k=k))
+    return per_answer(x, partial(features.last_mean, k=k))
 
 
 def slope(x: pl.Expr) -> pl.Expr:
@@ -93,7 +91,7 @@ def slope(x: pl.Expr) -> pl.Expr:
     >>> traces.select(slope(pl.col("H"))).to_series().to_list()
     [2.0, 0.0]
     """
-    return per_answer(x, kernels.slope)
+    return per_answer(x, features.slope)
 
 
 def decayed(x: pl.Expr, decay: float) -> pl.Expr:
@@ -105,7 +103,7 @@ def decayed(x: pl.Expr, decay: float) -> pl.Expr:
     >>> traces.select(decayed(pl.col("H"), 2).round(3)).to_series().to_list()
     [1.245, 0.755]
     """
-    return per_answer(x, partial(kernels.decayed, decay=decay))
+    return per_answer(x, partial(features.decayed, decay=decay))
 
 
 def window_peak(x: pl.Expr, window: int) -> pl.Expr:
@@ -115,7 +113,7 @@ def window_peak(x: pl.Expr, window: int) -> pl.Expr:
     >>> traces.select(window_peak(pl.col("H"), 2)).to_series().to_list()
     [3.0, 1.0]
     """
-    return per_answer(x, partial(kernels.window_peak, window=window))
+    return per_answer(x, partial(features.window_peak, window=window))
 
 
 def window_start(x: pl.Expr, window: int) -> pl.Expr:
@@ -123,7 +121,7 @@ def window_start(x: pl.Expr, window: int) -> pl.Expr:
 
     The first of several windows with the largest mean counts.
     """
-    return per_answer(x, partial(kernels.window_start, window=window))
+    return per_answer(x, partial(features.window_start, window=window))
 
 
 def length_normalised(surprisal: pl.Expr, exponent: float) -> pl.Expr:
@@ -133,7 +131,7 @@ def length_normalised(surprisal: pl.Expr, exponent: float) -> pl.Expr:
     >>> traces.select(length_normalised(pl.col("s"), 0.25)).to_series().to_list()
     [8.0]
     """
-    return per_answer(surprisal, partial(kernels.length_normalised, exponent=exponent))
+    return per_answer(surprisal, partial(features.length_normalised, exponent=exponent))
 
 
 def probabilities(surprisal: pl.Expr) -> pl.Expr:
@@ -143,25 +141,7 @@ def probabilities(surprisal: pl.Expr) -> pl.Expr:
 
 def rate(x: pl.Expr, condition: Callable[[np.ndarray], np.ndarray]) -> pl.Expr:
     """Share of the tokens whose value meets `condition`, a function of an array of values."""
-    return per_answer(x, partial(kernels.rate, condition=condition))
-
-
-def mixture(
-    decayed_entropy: Values,
-    window_entropy: Values,
-    normalised_surprisal: Values,
-    alpha: float = ALPHA,
-    beta: float = BETA,
-    gamma: float = GAMMA,
-) -> Values:
-    """R = α D + β M + γ L (paper, equation 1) of columns or arrays.
-
-    Raises `ValueError` unless the weights are non-negative and sum to 1.
-    """
-    weights = (alpha, beta, gamma)
-    if min(weights) < 0 or not math.isclose(sum(weights), 1.0):
-        raise ValueError(f"mixture weights must be non-negative and sum to 1, not {weights}")
-    return alpha * decayed_entropy + beta * window_entropy + gamma * normalised_surprisal
+    return per_answer(x, partial(features.rate, condition=condition))
 
 
 def trace_risk(
