@@ -22,6 +22,11 @@ def table(study: StudyResults) -> Table:
     pairs = improvements.filter(pl.col("study").is_null())
     metrics = [metric for metric in CLAIMED if metric in set(improvements["metric"])]
     frame = _frame(averages, study, metrics, tasks, models)
+    # A wide table prints TRACE+ against both baselines that one could choose, and own scores; the
+    # best in hindsight, an oracle, is a point.
+    gains = [f"{m}_{kind}_{IMPROVEMENT}" for kind in ("named", "picked") for m in metrics]
+    points = [f"{m}_{side}" for side in (TRACE_PLUS, BEST) for m in METRICS]
+    own = [column.keys[0] for column in improved.own_columns(study)]
     footnotes = improved.nothing_to_compare(study) or [
         *improved.explain_undefined(pairs, study),
         *_explain_dashes(averages, study, metrics),
@@ -31,7 +36,7 @@ def table(study: StudyResults) -> Table:
         columns=_columns(study, metrics),
         section=pl.col("model").is_null().cast(pl.String),
         emphasis=improved.BEST_BOLD,
-        first=_first_columns(study, metrics),
+        first=("label", "accuracy", *gains, *points, *own),
         footnotes=(
             *study.missing_tasks("cross", tasks),
             *footnotes,
@@ -44,17 +49,6 @@ def table(study: StudyResults) -> Table:
             *warn_of_few_answers(study.accuracies, study),
         ),
     )
-
-
-def _first_columns(study: StudyResults, metrics: list[str]) -> tuple[str, ...]:
-    """What a wide table prints: TRACE+ against both baselines one could choose, and own scores.
-
-    The best in hindsight, an oracle, is a point.
-    """
-    gains = [f"{m}_{kind}_{IMPROVEMENT}" for kind in ("named", "picked") for m in metrics]
-    points = [f"{m}_{side}" for side in (TRACE_PLUS, BEST) for m in METRICS]
-    own = [column.keys[0] for column in improved.own_columns(study)]
-    return ("label", "accuracy", *gains, *points, *own)
 
 
 def _frame(

@@ -24,6 +24,9 @@ def table(study: StudyResults) -> Table:
         **study.scope(tasks),
     )
     missing = [*study.missing_tasks("main", tasks), *improved.nothing_to_compare(study)]
+    # For each target the answers to all other tasks, which calibrate its estimators.
+    total = sum_counts(study.accuracies)
+    sources = [row | {name: total[name] - row[name] for name in total} for row in study.accuracies]
     return Table(
         frame=frame.select(
             *("task", "label"),
@@ -46,13 +49,6 @@ def table(study: StudyResults) -> Table:
         ),
         notes=(
             *improved.explain_improvements(improvements.to_dicts(), study),
-            *warn_of_few_answers(_source_counts(study), study),
+            *warn_of_few_answers([row for row in sources if row["n"]], study),
         ),
     )
-
-
-def _source_counts(study: StudyResults) -> list[dict]:
-    """For each target the answers to all other tasks, which calibrate its estimators."""
-    total = sum_counts(study.accuracies)
-    rows = [row | {name: total[name] - row[name] for name in total} for row in study.accuracies]
-    return [row for row in rows if row["n"]]

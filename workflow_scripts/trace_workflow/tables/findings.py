@@ -73,14 +73,11 @@ def compare_estimator(
                 confirming = rows.get((*scope, against, CONFIRMED_BY.get(metric)))
                 fields = {"table": "cross_model" if scope[0] == "cross" else MAIN}
                 fields |= {"task_label": study.tasks.get(row["task"])}
-                findings.append(compare(row | fields, sides, _where(row, study), confirming))
+                where = f"On {study.tasks[row['task']]}, " if row["task"] else ""
+                if row["study"] == "cross":
+                    where = f"Over {count(row['tasks'], 'pair')} of model and task, "
+                findings.append(compare(row | fields, sides, where, confirming))
     return findings
-
-
-def _where(row: Mapping, study: StudyResults) -> str:
-    if row["study"] == "cross":
-        return f"Over {count(row['tasks'], 'pair')} of model and task, "
-    return f"On {study.tasks[row['task']]}, " if row["task"] else ""
 
 
 def find_unscored(study: StudyResults) -> list[Finding]:
@@ -195,8 +192,11 @@ def find_answers(study: StudyResults) -> list[Finding]:
     """How many answers are correct, whether some are missing, and whether labels are few."""
     rows, model = study.accuracies, study.models[study.studies["main"]["model"]]
     counts = [f"{row['correct']} of {row['n']} on {study.tasks[row['task']]}" for row in rows]
-    sentences = [f"{model} answers correctly: {join_names(counts)}."] if counts else []
-    findings = [Finding("answers", sentence, MAIN) for sentence in sentences]
+    findings = []
+    if counts:
+        findings.append(
+            Finding("answers", f"{model} answers correctly: {join_names(counts)}.", MAIN)
+        )
     findings += [Finding("missing", note, MAIN) for note in missing_answers(rows, study)]
     return findings + _find_few_labels(study)
 

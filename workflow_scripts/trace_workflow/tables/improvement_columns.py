@@ -105,24 +105,15 @@ def own_columns(study: StudyResults, metrics: Sequence[str] = METRICS) -> list[C
         columns.append(Column((key,), name, entry.label, better=BETTER[metric], added=True))
         for against, rival in OWN_AGAINST.items():
             gain = f"{key}_{against}_{IMPROVEMENT}"
-            columns.append(
-                Column(
-                    (gain,),
-                    f"Δ{name}, {rival}",
-                    entry.label,
-                    better="higher",
-                    signed=True,
-                    added=True,
-                    added_mark=mark_where((_is_unsupported_gain(gain), UNSUPPORTED)),
-                )
-            )
+            columns.append(_bounded_gain_column(gain, f"Δ{name}, {rival}", entry.label))
     return columns
 
 
-def _is_unsupported_gain(gain: str) -> pl.Expr:
-    """Whether a win's interval does not lie above zero."""
-    won, above = pl.col(gain) > 0, pl.col(f"{gain}_low") > 0
-    return won.fill_null(False) & ~above.fill_null(False)
+def _bounded_gain_column(key: str, label: str, group: str) -> Column:
+    """An improvement with its interval, marked where it is a win and that is not above zero."""
+    won, above = pl.col(key) > 0, pl.col(f"{key}_low") > 0
+    mark = mark_where((won.fill_null(False) & ~above.fill_null(False), UNSUPPORTED))
+    return Column((key,), label, group, better="higher", signed=True, added=True, added_mark=mark)
 
 
 def metric_columns(*names: str, metrics: Sequence[str] = METRICS) -> list[str]:
@@ -219,19 +210,12 @@ def chosen_columns(
     columns = []
     selected, prespecified = chosen_headings(study)
     for kind, heading in zip(CHOSEN, (selected, f"{prespecified}, prespecified"), strict=True):
-        for metric in metrics:
-            key = f"{metric}_{kind}_{IMPROVEMENT}"
-            columns.append(
-                Column(
-                    (key,),
-                    f"Δ{METRIC_NAMES[metric]}",
-                    heading,
-                    better="higher",
-                    signed=True,
-                    added=True,
-                    added_mark=mark_where((_is_unsupported_gain(key), UNSUPPORTED)),
-                )
+        columns += [
+            _bounded_gain_column(
+                f"{metric}_{kind}_{IMPROVEMENT}", f"Δ{METRIC_NAMES[metric]}", heading
             )
+            for metric in metrics
+        ]
         columns += [
             Column(
                 (f"{metric}_{kind}_supported_wins", f"{metric}_tasks"),

@@ -1,5 +1,7 @@
 """The main study's multilingual tasks: each language beside all languages."""
 
+from itertools import product
+
 import polars as pl
 
 from trace_workflow.tables.improvement_columns import BEST
@@ -35,6 +37,12 @@ def table(study: StudyResults) -> Table:
     )
     tasks = tasks_of(averages)
     shares = {pair: share for pair, share in study.scored_shares.items() if pair[1] in tasks}
+    columns = []
+    for (estimator, label), metric in product(LABELS.items(), METRICS):
+        key, mark = f"{estimator}_{metric}", mark_partly_undefined(metric)
+        if estimator == BEST:
+            mark += mark_unscored(study.scored_shares, f"{key}_id", "task")
+        columns.append(Column((key,), METRIC_NAMES[metric], label, BETTER[metric], mark=mark))
     return Table(
         frame=_frame(averages, improvements, accuracies),
         columns=(
@@ -42,17 +50,7 @@ def table(study: StudyResults) -> Table:
             Column(("n",), "n", decimals=0),
             Column(("accuracy",), "Acc."),
             Column(("right", "answers"), "Correct"),
-            *(
-                Column(
-                    (f"{estimator}_{metric}",),
-                    METRIC_NAMES[metric],
-                    label,
-                    better=BETTER[metric],
-                    mark=_mark(estimator, metric, study),
-                )
-                for estimator, label in LABELS.items()
-                for metric in METRICS
-            ),
+            *columns,
         ),
         section=pl.col("task"),
         titles={task: study.tasks[task] for task in tasks},
@@ -113,13 +111,6 @@ def _frame(
         ),
         *(f"{metric}_undefined_splits" for metric in METRICS),
     )
-
-
-def _mark(estimator: str, metric: str, study: StudyResults) -> pl.Expr:
-    partly = mark_partly_undefined(metric)
-    if estimator != BEST:
-        return partly
-    return partly + mark_unscored(study.scored_shares, f"{BEST}_{metric}_id", "task")
 
 
 def _explain_undefined(averages: pl.DataFrame, tasks: list[str]) -> list[str]:

@@ -69,8 +69,12 @@ def table(study: StudyResults) -> Table:
     name = study.options["table"]
     analysis = study.frames[name]
     values = rows_by(analysis, "estimator", "slice", "metric")
-    by_kind = name == "localized_error_subtypes"
-    columns = _kind_columns(values) if by_kind else GLOBAL_ERRORS
+    columns = GLOBAL_ERRORS
+    if name == "localized_error_subtypes":  # the AUROC of each kind, under the number of pairs
+        sizes = {kind: format_number(largest_row(values, kind)["n"], 0) for kind in KINDS}
+        columns = [
+            SliceColumn(kind, "auroc", f"(n={sizes[kind]})", SLICE_NAMES[kind]) for kind in KINDS
+        ]
     model, tasks = analysis.select("model", "tasks").row(0)
     measured = set(analysis["estimator"])
     entries = [entry for entry in study.estimators if entry.id in measured]
@@ -102,12 +106,6 @@ def table(study: StudyResults) -> Table:
     )
 
 
-def _kind_columns(values: SliceValues) -> list[SliceColumn]:
-    """The AUROC by kind of error, under the number of matched pairs."""
-    sizes = {kind: format_number(largest_row(values, kind)["n"], 0) for kind in KINDS}
-    return [SliceColumn(kind, "auroc", f"(n={sizes[kind]})", SLICE_NAMES[kind]) for kind in KINDS]
-
-
 def largest_row(values: SliceValues, slice_name: str) -> Mapping:
     """The AUROC of a slice by the estimator that is defined on most of its pairs."""
     rows = [row for (_, *key), row in values.items() if key == [slice_name, "auroc"]]
@@ -121,15 +119,16 @@ def has_enough_errors(estimator: str, slice_name: str, values: SliceValues) -> b
 
 def _row_values(estimator: str, columns: Sequence[SliceColumn], values: SliceValues) -> dict:
     cells = {
-        column.key: values[estimator, column.slice, column.metric]
+        column: values[estimator, column.slice, column.metric]
         if has_enough_errors(estimator, column.slice, values)
         else {}
         for column in columns
     }
-    row = {key: cell.get("value") for key, cell in cells.items()}
-    row |= {f"{key}_sd": cell.get("sd") for key, cell in cells.items()}
-    for key in (column.key for column in columns if column.metric == "auroc"):
-        row |= {f"{key}_{end}": cells[key].get(end) for end in ("low", "high")}
+    row = {column.key: cell.get("value") for column, cell in cells.items()}
+    row |= {f"{column.key}_sd": cell.get("sd") for column, cell in cells.items()}
+    for column, cell in cells.items():
+        if column.metric == "auroc":
+            row |= {f"{column.key}_{end}": cell.get(end) for end in ("low", "high")}
     for slice_name in dict.fromkeys(column.slice for column in columns):
         counts = values[estimator, slice_name, "auroc"]
         row |= {f"{slice_name}_{name}": counts[name] for name in COUNTS}

@@ -93,7 +93,10 @@ def table(study: StudyResults) -> Table:
     ]
     entries = [e for e in study.with_role("baseline", "trace", "own") if e.id in measured]
     means = rows_by(averages, "task", "estimator", "metric")
-    comparison = Comparison(study, entries, keys, means, _gains(study, entries))
+    gains = {}
+    if any(entry.role == "baseline" for entry in entries):
+        gains = rows_by(study.select("improvements"), "estimator", "task", "metric", "against")
+    comparison = Comparison(study, entries, keys, means, gains)
     ends = ("", "_sd", "_undefined_splits")
     frame = pl.DataFrame(
         [*_estimator_rows(comparison), *_gain_rows(comparison)],
@@ -133,12 +136,6 @@ def table(study: StudyResults) -> Table:
     )
 
 
-def _gains(study: StudyResults, entries: Sequence[Entry]) -> dict[tuple, dict]:
-    if "baseline" not in {entry.role for entry in entries}:
-        return {}
-    return rows_by(study.select("improvements"), "estimator", "task", "metric", "against")
-
-
 def _name(task: str | None, metric: str) -> str:
     return f"{task or AVERAGE}_{metric}"
 
@@ -176,10 +173,8 @@ def _gain_rows(comparison: Comparison) -> Iterator[dict]:
     for entry in comparison.compared:
         own = {} if entry.id == TRACE_PLUS else {TRACE_PLUS: "Against TRACE+"}
         for kind, heading in (rivals | own).items():
-            name, label = (
-                _gain_row(entry, kind),
-                f"{entry.label} {heading[:1].lower()}{heading[1:]}",
-            )
+            name = _gain_row(entry, kind)
+            label = f"{entry.label} {heading[:1].lower()}{heading[1:]}"
             yield row(name, label, entry.id, kind, "difference", "difference_sd")
             yield row(f"{name}_low", f"{interval}, from", entry.id, kind, "low")
             yield row(f"{name}_high", f"{interval}, to", entry.id, kind, "high")
@@ -196,28 +191,26 @@ def _gain_row(entry: Entry, against: str) -> str:
 
 def _column(key: Key, comparison: Comparison) -> Column:
     task, metric = key
-    study, gains = comparison.study, comparison.gains
-    partly = comparison.partly_undefined(key)
+    study, partly = comparison.study, comparison.partly_undefined(key)
     all_partly = partly == list(comparison.entries)
     partly_scored = [
         estimator
         for _, scored_task, estimator in study.scored_shares
         if task in (scored_task, None)
     ]
-    too_wide = [
-        _gain_row(entry, kind) + end
+    bounded = {
+        _gain_row(entry, kind): comparison.gains[entry.id, *key, kind]
         for entry in comparison.compared
         for kind in (*improved.CHOSEN, TRACE_PLUS)
-        if (gain := gains.get((entry.id, *key, kind))) and gain["low"] is not None
-        if gain["high"] - gain["low"] > WIDEST
+        if (entry.id, *key, kind) in comparison.gains
+    }
+    too_wide = [
+        name + end
+        for name, gain in bounded.items()
+        if gain["low"] is not None and gain["high"] - gain["low"] > WIDEST
         for end in ("", *ENDS)
     ]
-    unsupported = [
-        _gain_row(entry, kind)
-        for entry in comparison.compared
-        for kind in (*improved.CHOSEN, TRACE_PLUS)
-        if (gain := gains.get((entry.id, *key, kind))) and improved.is_unsupported(gain)
-    ]
+    unsupported = [name for name, gain in bounded.items() if improved.is_unsupported(gain)]
     estimator, task_label = pl.col("estimator"), study.tasks[task] if task else "Avg."
     in_paper = metric in METRICS
     of_task = in_paper or (None, metric) not in comparison.keys
@@ -252,10 +245,14 @@ def _sections(comparison: Comparison) -> tuple[dict[str, str], dict[str, str]]:
         for entry in entries
         if section(entry) == "others"
     )
+    others = ""
+    if families:  # as in the paper, with a comma before the last of three or more
+        names = join_names([*families])
+        others = ", and ".join(names.rsplit(" and ", 1)) if len(families) > 2 else names
     sections = {entry.id: section(entry) for entry in entries}
     titles = {
         "sequence": "Token- and sequence-level confidence baselines",
-        "others": f"{_join_series(list(families)).capitalize()} baselines" if families else "",
+        "others": f"{others.capitalize()} baselines" if families else "",
         "own": "Your own scores",
         GAINS: "TRACE+ against a baseline: positive where TRACE+ is better",
     }
@@ -319,7 +316,10 @@ def _explain_undefined(comparison: Comparison) -> list[str]:
             continue
         name = f"{METRIC_NAMES[metric]} on {comparison.study.tasks[task]}"
         if entries := comparison.partly_undefined(key):
-            splits = _count_splits([column[entry] for entry in entries])
+            counts = sorted({column[entry]["undefined"] for entry in entries})
+            total = max(column[entry]["splits"] for entry in entries)
+            least_and_most = ABSENT.join(map(str, sorted({counts[0], counts[-1]})))
+            splits = f"{least_and_most} of {total} splits"
             partly.append(f"{name} in {splits} ({_count_entries(entries, comparison)})")
         if dashes:
             undefined.append(f"{name} ({_count_entries(dashes, comparison)})")
@@ -330,12 +330,6 @@ def _explain_undefined(comparison: Comparison) -> list[str]:
         *note(f"{ABSENT} Undefined ({count(n_dashes, 'cell')})", undefined),
         *([f"Avg. leaves out {join_names(left_out)}."] if left_out else []),
     ]
-
-
-def _count_splits(averages: Sequence[Mapping]) -> str:
-    counts = sorted({average["undefined"] for average in averages})
-    total = max(average["splits"] for average in averages)
-    return f"{ABSENT.join(str(c) for c in sorted({counts[0], counts[-1]}))} of {total} splits"
 
 
 def _count_entries(entries: Sequence[Entry], comparison: Comparison) -> str:

@@ -58,23 +58,22 @@ def _row(task: str | None, averages: ShiftAverages, study: StudyResults) -> dict
 def _columns() -> tuple[Column, ...]:
     difference = "Shifted minus original"
     undefined = mark_where((pl.col("undefined_splits") > 0, PARTLY))
+    original, shifted = map(pl.col, SIDES)
+    differ = (shifted - original).abs() > SDS * pl.col("difference_draws_sd")
+    bold = {
+        side: pl.when(differ & (pl.col(side) == pl.max_horizontal(*SIDES))).then(pl.lit("best"))
+        for side in SIDES
+    }
     return (
         Column(("label",), "Task", align="left"),
         *(
-            Column((side,), label, better="higher", emphasis=_bold(side), mark=undefined)
+            Column((side,), label, better="higher", emphasis=bold[side], mark=undefined)
             for side, label in SIDES.items()
         ),
         Column(("difference",), "Mean", difference, signed=True, added=True),
         Column(("difference_sd",), "s.d., splits", difference, added=True),
         Column(("difference_draws_sd",), "s.d., draws", difference, added=True),
     )
-
-
-def _bold(side: str) -> pl.Expr:
-    """Marks the higher AUROC, where the two differ by more than random orders do."""
-    original, shifted = map(pl.col, SIDES)
-    differ = (shifted - original).abs() > SDS * pl.col("difference_draws_sd")
-    return pl.when(differ & (pl.col(side) == pl.max_horizontal(*SIDES))).then(pl.lit("best"))
 
 
 def _explain_undefined(

@@ -1,6 +1,6 @@
 """Thresholds that guarantee the error rate of the kept answers, for each pair."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -57,17 +57,13 @@ def _columns(rate: float) -> tuple[Column, ...]:
     threshold = pl.col(names["threshold"])
     text = threshold.map_elements(lambda value: format_number(value, 3), return_dtype=pl.String)
     printed = pl.when(threshold.is_null()).then(enough).otherwise(text)
+    # Their ratio is no estimate, as these answers chose the threshold.
+    wrong = pl.format("{}/{}", names["wrong"], names["kept"])
+    counts = pl.when(pl.col(names["kept"]) > 0).then(wrong)
     return (
         Column((names["threshold"],), "Threshold", group, printed=printed),
         Column((names["coverage"],), "Coverage", group),
-        Column((names["wrong"],), "Wrong", group, printed=_counts(names), added=True),
-    )
-
-
-def _counts(names: Mapping[str, str]) -> pl.Expr:
-    """Wrong of kept answers; their ratio is no estimate, as these answers chose the threshold."""
-    return pl.when(pl.col(names["kept"]) > 0).then(
-        pl.format("{}/{}", names["wrong"], names["kept"])
+        Column((names["wrong"],), "Wrong", group, printed=counts, added=True),
     )
 
 

@@ -53,7 +53,11 @@ def warn_of_few_answers(
             continue
         name = study.pair_label(row["model"], row["task"]) if row["task"] else "all tasks together"
         if math.isfinite(needed):
-            sizes = [_part_sizes(shares, number) for number in (row["n"], rarer)]
+            # From the first share's to the last's.
+            sizes = [
+                " to ".join(dict.fromkeys(f"{share * n:.0f}" for share in (shares[0], shares[-1])))
+                for n in (row["n"], rarer)
+            ]
             warnings.append(
                 f"of {name}'s {row['n']}, {sizes[0]} calibrate ({sizes[1]} of the rarer class), "
                 f"where about {needed:.0f} are needed"
@@ -67,12 +71,6 @@ def warn_of_few_answers(
         f"overfitting of at most {1 - SHRINKAGE:.0%}): {'; '.join(warnings)}. Label more answers, "
         "or compare scores that fit one weight."
     ]
-
-
-def _part_sizes(shares: Sequence[float], number: int) -> str:
-    """The sizes of a calibration part, from the first share's to the last's."""
-    ends = dict.fromkeys(f"{share * number:.0f}" for share in (shares[0], shares[-1]))
-    return " to ".join(ends)
 
 
 COUNTS_ELSEWHERE = "The main comparison has the numbers of answers and of correct ones."

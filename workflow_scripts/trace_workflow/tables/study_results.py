@@ -120,10 +120,9 @@ class StudyResults:
 
     def missing_tasks(self, study: str, present: Sequence[str]) -> list[str]:
         """A note on the tasks of a study that have no results yet."""
-        missing = [
-            self.tasks[task] for task in sorted({*self.studies[study]["tasks"]} - {*present})
-        ]
-        return [f"No results yet on {join_names(missing)}."] if missing else []
+        tasks = sorted({*self.studies[study]["tasks"]} - {*present})
+        names = [self.tasks[task] for task in tasks]
+        return [f"No results yet on {join_names(names)}."] if names else []
 
     @cached_property
     def scored_shares(self) -> ScoredShares:

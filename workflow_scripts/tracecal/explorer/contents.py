@@ -60,29 +60,12 @@ def contents(
 ) -> dict[str, Any]:
     """The page's data, ready for JSON.
 
-    Parameters
-    ----------
-    answers : polars.DataFrame
-        Answers with their `model` and `task`, the columns of `tracecal.explorer.columns`, and a
-        column per estimator and prefix.
-    estimators : sequence of mapping
-        Their id, label, family and role.
-    models, tasks : mapping
-        Labels by slug, in the order in which the page lists them.
-    run : str
-        The name of the run or file.
-    total : int
-        How many answers the page's were chosen from.
-    main : str, optional
-        The model whose answers the page opens on.
-    split : int or None
-        The split that held answers out; None for the answers of a file.
-    parents : polars.DataFrame, optional
-        The answers that parts belong to.
-    use : str, optional
-        The estimator that the page begins with (default: TRACE+).
-    decision : mapping, optional
-        Which answers are kept at an error rate, see `page_answers.decide`.
+    `answers` have their `model` and `task`, the columns TRACE, TASK and LABEL, and a column per
+    estimator and prefix. `models` and `tasks` are labels by slug, in the page's order, and `run` is
+    the name of the run or file. The answers were chosen from `total` ones. The page opens on the
+    model `main` and begins with the estimator `use`, by default TRACE+. `split` held answers out
+    (None for those of a file), `parents` are the answers that parts belong to, and `decision` says
+    which answers are kept (see `page_answers.decide`).
     """
     labels = {"model": models, "task": tasks}
     slugs = {name: [slug for slug in labels[name] if slug in {*answers[name]}] for name in labels}
@@ -158,11 +141,7 @@ def split_tokens(
     and its tokens [start, end) there. The last three are None for the parent itself.
     """
     places = answers.with_row_index("row").select(
-        "row",
-        "model",
-        "part",
-        "start",
-        "end",
+        *("row", "model", "part", "start", "end"),
         task=pl.coalesce("parent_task", "task"),
         example_id=pl.coalesce("parent_id", "example_id"),
     )

@@ -26,6 +26,7 @@ SOURCES = (PAGE, STYLE, *PROGRAM)
 
 def page(data: dict[str, Any]) -> str:
     """The page that shows `data` (see `contents`), the same bytes for the same data."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     style = _read(STYLE)
     program = "\n".join(map(_read, PROGRAM))
     environment = Environment(
@@ -38,7 +39,8 @@ def page(data: dict[str, Any]) -> str:
         + ("; connect-src 'self'" if "labelling" in data else ""),
         style=style,
         program=program,
-        packed=_packed(data),
+        # Level 9 takes seven times as long and saves 2 %.
+        packed=b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode(),
     )
 
 
@@ -49,9 +51,3 @@ def _read(path: Path) -> str:
 def _fingerprint(source: str) -> str:
     """The name of an inline style or program in a policy: the hash of its bytes."""
     return f"sha256-{b64encode(sha256(source.encode()).digest()).decode()}"
-
-
-def _packed(data: dict[str, Any]) -> str:
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    # Level 9 takes seven times as long and saves 2 %.
-    return b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()

@@ -37,16 +37,8 @@ UNKNOWN_MODEL = "unknown model"
 class PageAnswers:
     """Answers with their rows, and what a page shows of them.
 
-    Attributes
-    ----------
-    answers : Answers
-        The answers as read, with their rows.
-    fits : mapping of str to Predictor
-        A calibrator's fits by estimator; empty without a calibrator.
-    task : str or None
-        Task of the answers.
-    parts : Parts or None
-        Parts that are shown by themselves; None: whole answers.
+    `fits` are a calibrator's by estimator, none without one. With `parts` these are shown by
+    themselves.
     """
 
     answers: Answers
@@ -164,17 +156,14 @@ def decide(
     if name is None or name not in fits:
         raise InputError("--error-rate needs --calibrator, one that recommends an estimator.")
     scored = score_answers(records, fits[name], error_rate, task)
-    kept_answers = scored.filter(pl.col("keep"))
-    summary = (
-        f"At an error rate of {100 * error_rate:.6g} % "
-        f"{kept_answers.height} of {scored.height} are kept"
-    )
-    undecided = scored["keep"].null_count()
-    summary += f", {undecided} have no decision." if undecided else "."
+    kept_answers = scored.filter("keep")
+    n_undecided = scored["keep"].null_count()
+    undecided = f", {n_undecided} have no decision" if n_undecided else ""
     return {
         "rate": error_rate,
         "threshold": kept_answers["probability"].min(),
-        "about": summary,
+        "about": f"At an error rate of {100 * error_rate:.6g} % {kept_answers.height} of "
+        f"{scored.height} are kept{undecided}.",
         "kept": scored["keep"].to_list(),
         "reasons": scored["reason"].to_list(),
     }
@@ -182,27 +171,13 @@ def decide(
 
 def part_texts(parts: pl.DataFrame, texts: pl.DataFrame) -> pl.DataFrame:
     """What the page shows of `parts`, of answers with these `texts`."""
+    own = ("tokens", "surprisal", "entropy", "correct")
     parts = parts.select(
-        "example_id",
-        "parent_id",
-        "start",
-        "end",
-        "tokens",
-        "surprisal",
-        "entropy",
-        "correct",
-        "value",
-        part="name",
+        "example_id", "parent_id", "start", "end", *own, prediction="value", part="name"
     )
-    shared = texts.drop("tokens", "surprisal", "entropy", "correct", "prediction", "peak")
-    joined = parts.join(
-        shared,
-        left_on="parent_id",
-        right_on="example_id",
-        validate="m:1",
-        maintain_order="left",
-    )
-    joined = joined.with_columns(prediction="value", peak=PEAK, parent_task="task")
+    shared = texts.drop(*own, "prediction", "peak").rename({"example_id": "parent_id"})
+    joined = parts.join(shared, on="parent_id", validate="m:1", maintain_order="left")
+    joined = joined.with_columns(peak=PEAK, parent_task="task")
     return joined.select(*[name for name in texts.columns if name != "peak"], "peak", *PLACE)
 
 

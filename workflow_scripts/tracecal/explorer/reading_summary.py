@@ -85,7 +85,10 @@ class ReadingSummary:
             lines += ["", "Missing:" if self.missing else "Nothing is missing."]
             lines += [f"- {sentence}" for sentence in self.missing]
         if self.unread:
-            names = sorted(self.unread, key=_is_incidental)
+            # First those that may hold what is missed.
+            names = sorted(
+                self.unread, key=lambda name: not any(t in name.lower() for t in TELLING)
+            )
             lines += ["", f"Fields that are not read: {some_of(names, SHOWN_FIELDS)}"]
         return "\n".join(_wrapped(lines))
 
@@ -161,7 +164,9 @@ def explain_reading(answers: Any, *, reading: Reading | None = None) -> ReadingS
         frame, matched = with_labels(frame, read_labels(reading.labels, reading))
         notes.append(matched)
     if example:
-        example.append(("verdict", _verdict_of(frame.row(0, named=True))))
+        correct, is_unsure = frame.select("correct", "unsure").row(0)
+        verdict = {True: "right", False: "wrong"}.get(correct, "none")
+        example.append(("verdict", "unsure (counts as wrong)" if is_unsure else verdict))
     missing = [
         f"a value at {path} in any row (--columns {name}={path}): correct the path, or leave the "
         "column out."
@@ -215,11 +220,6 @@ def _unread_of_tokens(value: Any, path: str) -> Iterator[str]:
                 yield from _unread_of_tokens(item, f"{path}.{name}")
 
 
-def _is_incidental(name: str) -> bool:
-    """Return whether a field's name is unlike those of missed numbers and verdicts."""
-    return not any(part in name.lower() for part in TELLING)
-
-
 def _is_there(value: Any) -> bool:
     return value not in (None, "", [], {})
 
@@ -243,12 +243,6 @@ def _describe_record(
     yield "numbers", f"probabilities are {processed.get(record.processed, unknown)}"
     yield "finish", record.finish_reason or "not stated"
     yield "model", record.model or "not stated"
-
-
-def _verdict_of(answer: Mapping[str, Any]) -> str:
-    if answer["unsure"]:
-        return "unsure (counts as wrong)"
-    return {True: "right", False: "wrong"}.get(answer["correct"], "none")
 
 
 def _describe_step(step: Step) -> str:

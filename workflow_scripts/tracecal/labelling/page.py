@@ -61,18 +61,9 @@ class VerdictMessage(Strict):
 
 
 class LabelPage:
-    """The web application of the page.
+    """The web application of the page, with the `data` of `PageAnswers.page_data`.
 
-    Parameters
-    ----------
-    data : mapping
-        The data of a page of answers, from `PageAnswers.page_data`.
-    verdicts : VerdictFile
-        The file of verdicts.
-    ask : callable
-        Chooses the answer to label next.
-    next_command : str
-        The command to type when all answers are labelled.
+    `next_command` is what to type when all answers are labelled.
     """
 
     def __init__(
@@ -221,13 +212,7 @@ def calibrate_command(
 ) -> str:
     """The command that calibrates on a file of verdicts, whose answers were read with `reading`."""
     stem = Path(path).name.removesuffix(".jsonl").removesuffix(".labelled")
-    words = [
-        "--answers",
-        str(path),
-        "--task",
-        task,
-        *flags(reading.for_new_answers()),
-    ]
+    words = ["--answers", str(path), "--task", task, *flags(reading.for_new_answers())]
     words += ["--parts", parts] if parts else []
     outputs = ["--output", f"{stem}.calibrator.json", "--report", f"{stem}.html"]
     return shlex.join(["tracecal", "calibrate", *words, *outputs])

@@ -5,10 +5,8 @@ accuracy and AUROC. Its `Plan` holds the table, and prints and draws it.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -148,15 +146,12 @@ def format_plan(
         f"{'labelled questions':>18}{'guaranteed in':>15}{'share kept, median':>20}"
         f"{'80 % of draws':>16}",
     ]
-    lines += [
-        f"{row['questions']:>18,}{row['guaranteed']:>15.0%}{row['median']:>20.0%}{_range(row):>16}"
-        for row in table.iter_rows(named=True)
-    ]
+    for row in table.iter_rows(named=True):
+        draws = f"{row['low']:.0%} to {row['high']:.0%}"
+        lines.append(
+            f"{row['questions']:>18,}{row['guaranteed']:>15.0%}{row['median']:>20.0%}{draws:>16}"
+        )
     return "\n".join([*lines, "", describe_forecast(population, table, error_rate)])
-
-
-def _range(row: Mapping[str, Any]) -> str:
-    return f"{row['low']:.0%} to {row['high']:.0%}"
 
 
 def draw_plan(table: pl.DataFrame, error_rate: float, confidence: float) -> str:
@@ -179,17 +174,14 @@ def draw_plan(table: pl.DataFrame, error_rate: float, confidence: float) -> str:
         return [f"{x(row['questions'])},{y(row[column])}" for row in rows]
 
     title = f"Answers kept with at most {error_rate:.0%} wrong ({confidence:.0%} confidence)"
-    label, label_x = (
-        f"not even {rows[-1]['questions']:,} suffice in {POWER:.0%} of the draws",
-        257.0,
-    )
+    subject, label_x = f"not even {rows[-1]['questions']:,}", 257.0
     if needed is not None:
-        label, label_x = f"{format_count(needed)} suffice in {POWER:.0%} of the draws", x(needed)
+        subject, label_x = format_count(needed), x(needed)
     quarters = [top * share for share in (0, 0.25, 0.5, 0.75, 1)]
     return render_page(
         TEMPLATE,
         title,
-        label=label,
+        label=f"{subject} suffice in {POWER:.0%} of the draws",
         label_x=label_x,
         anchor="start" if label_x < 170 else "end" if label_x > 350 else "middle",
         needed=needed,

@@ -23,7 +23,7 @@ class RecordFile:
             earlier = [
                 search
                 for search in _searches(self.path)
-                if search["labels"] and not _has_settings(search, settings)
+                if search["labels"] and any(search[name] != settings[name] for name in settings)
             ]
             doubt = 1 - settings["confidence"] + sum(1 - search["confidence"] for search in earlier)
         except (AttributeError, KeyError, TypeError) as error:
@@ -40,10 +40,6 @@ class RecordFile:
         return record
 
 
-def _has_settings(search: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
-    return all(search[name] == value for name, value in settings.items())
-
-
 def _searches(path: Path) -> list[dict[str, Any]]:
     """All searches in the file, in the order of their start."""
     if not path.exists():
@@ -56,11 +52,13 @@ def _searches(path: Path) -> list[dict[str, Any]]:
 
 def describe_record(record: Mapping[str, Any]) -> str:
     """Say in a sentence how a search stands, from its record."""
-    clauses = ["nothing is guaranteed"]
+    clauses, answers = ["nothing is guaranteed"], "this file's answers"
+    if record["population"] != "finite":
+        answers = "further answers like this file's, a question counting once,"
     if record["threshold"] is not None:
         clauses = [
             f"guaranteed: at most {record['error_rate']:.0%} are wrong among the "
-            f"{record['coverage']:.1%} of {_population(record)} from {record['threshold']:.4g} on "
+            f"{record['coverage']:.1%} of {answers} from {record['threshold']:.4g} on "
             f"({record['confidence']:.0%} confidence)"
         ]
     if earlier := record.get("tried"):
@@ -75,9 +73,3 @@ def describe_record(record: Mapping[str, Any]) -> str:
     else:
         clauses.append("no threshold is left to test")
     return "; ".join(clauses)
-
-
-def _population(record: Mapping[str, Any]) -> str:
-    if record["population"] == "finite":
-        return "this file's answers"
-    return "further answers like this file's, a question counting once,"

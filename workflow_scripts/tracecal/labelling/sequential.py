@@ -28,16 +28,9 @@ THRESHOLD_SHARE = 0.1
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The result of a search.
+    """The last `threshold` that passed, the last that was `tested`, and why the search `ended`.
 
-    Attributes
-    ----------
-    threshold : float or None
-        The last threshold that passed.
-    tested : float or None
-        The last threshold that was tested.
-    ended : {"passed", "failed", "labels"}
-        Why the search went no further: all thresholds passed, one failed, or labels ran out.
+    All thresholds passed, one failed, or labels ran out.
     """
 
     threshold: float | None
@@ -68,24 +61,12 @@ def search_threshold(
     level: float,
     population: PopulationKind,
 ) -> SearchResult:
-    """Find the threshold that keeps most answers among those that pass.
+    """Find the threshold that keeps most answers among those that pass a test at `level`.
 
-    Parameters
-    ----------
-    score : array [answers]
-        Scores in the order of `draw_test_order`, minus infinity for a missing one.
-    is_wrong : callable
-        Says whether the answer at an index of `score` is wrong. It is called only for labels that a
-        test needs, in the order of need, and may raise `NoMoreLabels`.
-    error_rate : float
-        Target error rate of the kept answers.
-    level : float
-        Significance level of the tests.
-    population : {"finite", "further"}
-        The answers that the guarantee is about.
+    `score` [answers] is in the order of `draw_test_order`, minus infinity for a missing one.
+    `is_wrong` says whether the answer at an index of `score` is wrong. It is called only for labels
+    that a test needs, in the order of need, and may raise `NoMoreLabels`.
 
-    Examples
-    --------
     >>> score = np.arange(100) / 100
     >>> search_threshold(score, lambda index: score[index] < 0.5, 0.1, 0.1, "finite").ended
     'failed'

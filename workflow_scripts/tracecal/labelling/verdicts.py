@@ -27,13 +27,7 @@ class Verdict:
 
 
 class VerdictFile:
-    """A file of verdicts, held by one process at a time.
-
-    Attributes
-    ----------
-    verdicts : dict
-        The verdicts by answer id, in the order in which they were given.
-    """
+    """A file of `verdicts` by answer id, in the order in which they came, held by one process."""
 
     def __init__(
         self,
