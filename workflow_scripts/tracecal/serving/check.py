@@ -179,7 +179,8 @@ class Check:
 
     def _as_junit(self) -> str:
         """A suite of two cases: what the labels say, and what the answers look like."""
-        problems = {"labels": _problem_of(self.verdict), "answers": "failure" * bool(self.unlike)}
+        elements = {"fits": "", "contradicted": "failure", "too few": "error"}
+        problems = {"labels": elements[self.verdict], "answers": "failure" * bool(self.unlike)}
         counts = {
             f"{kind}s": str([*problems.values()].count(kind)) for kind in ("failure", "error")
         }
@@ -195,11 +196,6 @@ class Check:
         ElementTree.SubElement(suite, "system-out").text = str(self)
         ElementTree.indent(root)
         return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
-
-
-def _problem_of(verdict: Verdict) -> str:
-    """The element of JUnit for what the labels say; empty for a case that passes."""
-    return {"fits": "", "contradicted": "failure", "too few": "error"}[verdict]
 
 
 def check(
@@ -279,7 +275,11 @@ def check(
     kept = KeptAnswers(counted.height, int((~counted["correct"]).sum()))
     level = round(1 - confidence, 12)
     tested = error_rate, excess_rate(error_rate), level / 2, level
-    verdict = _judge(kept, *tested)
+    verdict: Verdict = "too few"
+    if kept.contradicts(error_rate, level / 2):
+        verdict = "contradicted"
+    elif kept.rules_out(excess_rate(error_rate), level):
+        verdict = "fits"
     is_compared = frame["example_id"].is_in(compared["example_id"].implode()).to_numpy()
     batch = batch_of_scored(frame, scored, predictor)[is_compared]
     name = hash_of("\n".join(frame["example_id"]))
@@ -314,18 +314,6 @@ def one_of_each(rows: pl.DataFrame, answers: pl.DataFrame, groups: pl.DataFrame)
         groups.join(ids, on="example_id", how="semi"),
     )
     return rows.join(places.filter("represents"), on="example_id", how="semi")
-
-
-def _judge(
-    answers: KeptAnswers,
-    error_rate: float,
-    excess_rate: float,
-    contradicting_level: float,
-    excluding_level: float,
-) -> Verdict:
-    if answers.contradicts(error_rate, contradicting_level):
-        return "contradicted"
-    return "fits" if answers.rules_out(excess_rate, excluding_level) else "too few"
 
 
 def find_unlike(batch: Batch, reference: Reference, level: float, name: str) -> tuple[str, ...]:

@@ -185,10 +185,13 @@ def score_sample(
     The confidence is that of ``tracecal score`` on the same log: what is unknown of the calibrator
     or the answers is a warning.
     """
+    sent = state.input
+    if not isinstance(sent, str):  # as a log holds it
+        sent = [message.model_dump(exclude_none=True) for message in sent]
     row = {
         "id": state.sample_id,
         "epoch": state.epoch,
-        "input": sent_input(state),
+        "input": sent,
         "request": generation_settings(state),
         "output": state.output.model_dump(),
     }
@@ -206,13 +209,6 @@ def score_sample(
     if are_among(answers, predictor.fitted_on.answers)[0]:
         return replace(scored, keep=None, reason=KNOWN_ANSWER), True
     return scored, False
-
-
-def sent_input(state: TaskState) -> Any:
-    """Return what was asked, as a log holds it."""
-    if isinstance(state.input, str):
-        return state.input
-    return [message.model_dump(exclude_none=True) for message in state.input]
 
 
 def generation_settings(state: TaskState) -> dict[str, Any]:

@@ -107,9 +107,9 @@ def summary(
     lines = [watched_sentence(state), *_count_lines(database.counts(), answers, labels)]
     for name, monitor in state.all_monitors.items():
         if name != ERROR_MONITOR or state.settings.error_rate is not None:
-            limit = state.limit_of(name)
-            evidence = _rounded(monitor.evidence)
-            lines.append(f"{long_name(name)}: evidence {evidence}, alarm at {limit:,.0f}")
+            limit, evidence = state.limit_of(name), monitor.evidence
+            rounded = f"{evidence:,.1f}" if evidence < 1e6 else f"{evidence:.1e}"
+            lines.append(f"{long_name(name)}: evidence {rounded}, alarm at {limit:,.0f}")
     unit = "answer" if state.settings.block == 1 else "block"
     lines.append(
         f"while nothing changes, evidence grows by about 1 with each {unit} watched, and that of "
@@ -141,7 +141,3 @@ def _count_lines(
             f"not kept, {counts[WAITING]:,} on answers that are still to come; {labels.repeated:,} "
             f"repeat an earlier label, {labels.contradicting:,} contradict one (the first counts)"
         )
-
-
-def _rounded(evidence: float) -> str:
-    return f"{evidence:,.1f}" if evidence < 1e6 else f"{evidence:.1e}"
