@@ -31,8 +31,8 @@ class WrongVerdict(WrongRow):
     """A row whose verdict is neither right nor wrong; it is not skipped."""
 
 
-class FailedRequest(WrongRow):
-    """A row without an answer, as its request failed."""
+class Unanswered(ValueError):
+    """A row that holds no answer; the message is why, one of `raw_answer.NoAnswer`."""
 
 
 def require_threads() -> None:

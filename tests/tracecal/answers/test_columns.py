@@ -118,7 +118,6 @@ def test_rows_are_known_by_id_and_keep_their_order(read):
         ({"tokens": ["5"]}, "its lists have unequal lengths"),
         ({"entropy": [-1.0, 0.5]}, "token 1 has the entropy -1, not finite and at least 0"),
         ({"entropy": [math.nan, 0.5]}, "token 1 has the entropy nan"),
-        ({"surprisal": [], "entropy": [], "answer": ""}, "the answer is empty"),
         ({"surprisal": [math.inf, 0.1]}, "token 1 has the surprisal inf"),
         ({"correct": "maybe"}, "its verdict 'maybe' is neither right"),
         ({"example_id": None}, "it has no id"),

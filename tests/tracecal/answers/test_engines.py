@@ -67,7 +67,7 @@ def test_a_token_of_an_old_build_that_is_a_number_is_refused(read):
 
 def test_tokens_of_llama_cpp_that_share_an_empty_text_are_told_apart_by_id(read):
     top = [(1, "", -1.0), (2, "", -1.0), (3, "a", -2.0)]
-    row = read(llama(decoded(1, "", -1.0, top), text=""), rounding=0)
+    row = read(llama(decoded(1, "", -1.0, top), text="a"), rounding=0)
     two = math.exp(-1.0) + math.exp(-1.0) + math.exp(-2.0)
     assert row["entropy_upper"][0] == pytest.approx(
         2 * math.exp(-1) + 2 * math.exp(-2) - (1 - two) * math.log((1 - two) / 997), abs=1e-4

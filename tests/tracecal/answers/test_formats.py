@@ -180,18 +180,10 @@ def test_content_in_parts(read, parts, answer, reasoning):
         (OWN | {"logprobs": {"values": [1]}}, "its logprobs are an object with 'values'"),
         (chat(LISTS | {"tokens": ["Oslo"]}), "it has 1 tokens and 2 log-probabilities"),
         (chat(LISTS | {"top_logprobs": [{}]}), "it has 1 lists of the likeliest and 2 tokens"),
-        (
-            {"id": 1, "epoch": 1, "input": "q", "messages": []},
-            "it is a sample of Inspect without output",
-        ),
         (OWN | {"id": 3.5, "token_logprobs": [-1]}, "its id is 3.5, a number with a fraction"),
         (
             {"id": "q", "response": {"status_code": 200, "body": "no"}},
             "its response.body is no JSON object with an answer",
-        ),
-        (
-            {"id": "q", "response": {"status_code": 500, "body": "no"}},
-            "the request failed with status 500",
         ),
     ],
 )
@@ -280,15 +272,16 @@ FAILURES = [
 @pytest.mark.parametrize("failure", FAILURES)
 def test_requests_that_failed_stop_or_are_skipped_or_count_as_incorrect(tmp_path, failure):
     path = write(tmp_path / "a.jsonl", [OWN | {"logprobs": OBJECTS}, failure])
-    with pytest.raises(InputError, match=r"the request failed.*--failed skip or incorrect"):
-        read_file(path)
+    with pytest.raises(InputError, match=r"line 2: request failed.*--failed unlabelled, incorrect"):
+        read_file(path, Reading(failed="stop"))
+    assert read_file(path).frame["correct"].to_list() == [None, None]
     skipped = read_file(path, Reading(failed="skip"))
     assert skipped.frame["example_id"].to_list() == ["q"]
-    assert skipped.wrong_rows[0].startswith("line 2: the request failed")
+    assert skipped.wrong_rows[0].startswith("line 2: request failed")
     counted = read_file(path, Reading(failed="incorrect")).frame.row(1, named=True)
     assert (counted["example_id"], counted["correct"]) == ("f", False)
     assert counted["surprisal"] is counted["answer"] is None
-    assert counted["lacks"].startswith("the request failed")
+    assert counted["lacks"] == counted["no_answer"] == "request failed"
 
 
 def test_generations_of_langchain_are_choices(read):

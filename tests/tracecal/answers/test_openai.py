@@ -220,13 +220,10 @@ def test_processing_can_be_stated(read):
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        (batch(chat(), status=500), "the request failed with status 500"),
-        (batch(chat(), error={"message": "no"}), "the request failed"),
         (batch(chat([token("51", 0.5)])), "token 1 has the log-probability 0.5, above 0"),
         (batch(chat([token("51", math.nan)])), "token 1 has the log-probability NaN"),
         (batch(chat(token_ids=[1])), "it has 1 token ids and 2 log-probabilities"),
         (batch(chat(), "sound"), "duplicate id 'sound'"),
-        (batch(chat([], text="")), "the answer is empty"),
         (batch(chat(), ""), "it has no id"),
         (
             batch(chat([token("51", -0.1, [("51", -0.1), ("a", -0.1)])])),
@@ -255,8 +252,8 @@ def test_wrong_rows_are_listed_with_their_place(wrong, row, reason):
 
 
 def test_a_run_stops_at_wrong_rows_unless_told_otherwise(tmp_path):
-    path = write(tmp_path / "a.jsonl", [batch(chat()), batch(chat(), "b", status=429)])
-    with pytest.raises(InputError, match=r"1 invalid row\(s\): line 2: the request failed with"):
+    path = write(tmp_path / "a.jsonl", [batch(chat()), {"custom_id": "x", "what": 1}])
+    with pytest.raises(InputError, match=r"1 invalid row\(s\): line 2: its format is unknown"):
         read_file(path)
 
 

@@ -85,10 +85,10 @@ def test_inspect_gives_traces_labels_and_what_was_asked():
 
 
 def test_lm_evaluation_harness_gives_prompts_texts_and_labels():
-    found = read("samples_facts.jsonl", id="doc.id", wrong_rows="skip")
-    assert found.wrong_rows == ["line 4: the answer is empty"]
-    assert found.frame["prompt"].str.ends_with("\nAnswer:").all()
-    assert found.frame["correct"].to_list() == [False] * 5
+    found = read("samples_facts.jsonl", id="doc.id").frame
+    assert found["no_answer"].to_list() == [None] * 3 + ["empty"] + [None] * 2
+    assert found["prompt"].str.ends_with("\nAnswer:").all()
+    assert found["correct"].to_list() == [False] * 6
 
 
 def test_times_are_those_that_the_programs_state():

@@ -214,6 +214,5 @@ def test_events_that_are_no_pieces_are_counted(tmp_path, caplog):
         read(tmp_path, as_events([{"error": "overloaded"}]))
 
 
-def test_a_response_without_text_is_a_row_that_says_so(tmp_path):
-    with pytest.raises(InputError, match="it has no message with an output_text"):
-        read(tmp_path, as_events(responses()[:2]))
+def test_a_response_without_text_is_an_answer_that_was_not_given(tmp_path):
+    assert read(tmp_path, as_events(responses()[:2]))["no_answer"].to_list() == ["empty"]

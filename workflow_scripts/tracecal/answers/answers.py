@@ -9,6 +9,7 @@ A path names a file in any format of docs/reference/formats.md, rows are the map
 holds, and a frame comes from Polars, pandas or any library with Arrow's C stream.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,9 +26,8 @@ from tracecal.answers.parts.labels import PartLabels
 from tracecal.answers.reading import OF_VERDICTS, Reading
 from tracecal.answers.record import RECORDS, Record, as_frame, own_column
 from tracecal.answers.requests import Requests
-from tracecal.answers.row import OneAnswer, answers_of, read_answer
+from tracecal.answers.row import FAILED, OneAnswer, answers_of, read_answer
 from tracecal.errors import (
-    FailedRequest,
     InputError,
     WrongRow,
     WrongVerdict,
@@ -53,6 +53,15 @@ THE_DATA = "the data"  # the source of answers without a file
 # True of all traces of the workflow.
 TRACES_READING = {"stop_token": "included", "processed": "no"}
 # Whether to keep the row of each answer, or what to keep of an id and its row.
+# What an answer that was not given does, and what several do.
+NO_ANSWER_VERBS = {
+    "refused": ("refuses", "refuse"),
+    "called a tool": ("calls a tool", "call a tool"),
+    "empty": ("is empty", "are empty"),
+    "filtered": ("is filtered", "are filtered"),
+    "cut while reasoning": ("is cut while reasoning", "are cut while reasoning"),
+    FAILED: ("is of a failed request", "are of failed requests"),
+}
 KeepRows = bool | Callable[[str, dict[str, Any]], Any]
 
 
@@ -177,7 +186,10 @@ def answers_in(
             "%s: left out %s; 'tracecal reading %s' shows how rows are read",
             *(result.source, describe_wrong_rows(result.wrong_rows), result.source),
         )
-    return result if settings.labels is None else _labelled(result, settings)
+    result = result if settings.labels is None else _labelled(result, settings)
+    if counts := describe_no_answers(result.frame):
+        LOGGER.warning("%s: %s", result.source, counts)
+    return result
 
 
 def _labelled(answers: Answers, reading: Reading) -> Answers:
@@ -185,7 +197,38 @@ def _labelled(answers: Answers, reading: Reading) -> Answers:
     labels = read_labels(str(reading.labels), reading)
     frame, matched = with_labels(answers.frame, labels, answers.first_rows)
     LOGGER.info("%s", matched)
-    return replace(answers, frame=frame)
+    return replace(answers, frame=with_failed_labels(frame, reading))
+
+
+def with_failed_labels(answers: pl.DataFrame, reading: Reading) -> pl.DataFrame:
+    """Answers (columns of `RECORDS`) with a verdict on those that were not given and have none.
+
+    They are incorrect where `reading` counts them so, and stay unlabelled otherwise.
+    """
+    if reading.failed != "incorrect":
+        return answers
+    is_incorrect = pl.col("correct").is_null() & pl.col("no_answer").is_not_null()
+    return answers.with_columns(correct=pl.col("correct") & ~is_incorrect)
+
+
+def describe_no_answers(answers: pl.DataFrame) -> str | None:
+    """How many answers (columns of `RECORDS`) were not given, and why; None where all were.
+
+    >>> describe_no_answers(as_frame([Record("a", no_answer="refused"), Record("b")]))
+    '2 answers: 1 refuses'
+    """
+    missing = answers.drop_nulls("no_answer")
+    if missing.is_empty():
+        return None
+    counts = Counter(missing["no_answer"]).most_common()
+    kinds = ", ".join(f"{n:,} {NO_ANSWER_VERBS[why][n > 1]}" for why, n in counts)
+    n_unlabelled = missing["correct"].null_count()
+    unlabelled = ""
+    if n_unlabelled and answers["correct"].count():
+        unlabelled = (
+            f"; {n_unlabelled:,} of these have no verdict (--failed incorrect: all are wrong)"
+        )
+    return f"{answers.height:,} answers: {kinds}{unlabelled}"
 
 
 def _polars_frame(answers: Any) -> pl.DataFrame | None:
@@ -356,6 +399,9 @@ def _read(
         empty_paths = without_values(empty_paths, row)
         try:
             record = read_answer(answer, reading)
+            if record.no_answer == FAILED and reading.failed in ("stop", "skip"):
+                failed_rows.append(f"{location}: {FAILED}")
+                continue
             has_label = has_label or answer.has_verdict_at(reading.label)
             if is_run:
                 record = replace(record, reasoning=reasoning)
@@ -371,17 +417,17 @@ def _read(
             if keep_rows:
                 rows_of_records.append(row if keep_rows is True else keep_rows(example_id, row))
         except WrongRow as error:
-            is_failed = isinstance(error, FailedRequest)
-            (failed_rows if is_failed else wrong_rows).append(f"{location}: {error}")
+            wrong_rows.append(f"{location}: {error}")
             if isinstance(error, WrongVerdict):
                 wrong_verdicts.append(f"{location}: {error}")
-    stopping = wrong_rows if reading.wrong_rows == "stop" else wrong_verdicts
-    if reading.failed == "stop" and reading.wrong_rows == "stop":
-        stopping = stopping + failed_rows
-    if stopping:
-        remedy = " Requests that failed: --failed skip or incorrect." if failed_rows else ""
+    if stopping := wrong_rows if reading.wrong_rows == "stop" else wrong_verdicts:
         skip = "" if stopping == wrong_verdicts else ", or leave them out with --wrong-rows skip"
-        raise InputError(f"{source}: {describe_wrong_rows(stopping)}. Correct them{skip}.{remedy}")
+        raise InputError(f"{source}: {describe_wrong_rows(stopping)}. Correct them{skip}.")
+    if failed_rows and reading.failed == "stop":
+        raise InputError(
+            f"{source}: {describe_wrong_rows(failed_rows)}. Ask again, or count them as unlabelled "
+            "or incorrect, or leave them out (--failed unlabelled, incorrect or skip)."
+        )
     if empty_paths:
         name, path = next(iter(empty_paths.items()))
         raise InputError(
@@ -391,7 +437,7 @@ def _read(
     wrong_rows += failed_rows
     if not records:
         raise InputError(f"{source} holds no usable answer. {describe_wrong_rows(wrong_rows)}")
-    frame = as_frame(records.values())
+    frame = with_failed_labels(as_frame(records.values()), reading)
     if reading.label is not None and not has_label:
         LOGGER.warning("%s: no row has a verdict at --label %s", source, reading.label)
     if requests is not None:

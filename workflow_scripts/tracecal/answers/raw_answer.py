@@ -18,7 +18,8 @@ A `Step` is a generated token with its log-probability and the likeliest tokens.
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
 from tracecal.errors import WrongRow
@@ -46,6 +47,25 @@ NAME, PREFIX = "option_share", "options:"
 StopToken = Literal["included", "absent", "none", "unknown"]
 Known = Literal["yes", "no", "unknown"]
 Reasoning = Literal["none", "apart", "within", "alone"]
+# Why a model gave no answer, as it stands beside a score.
+NoAnswer = Literal[
+    "refused", "called a tool", "empty", "filtered", "cut while reasoning", "request failed"
+]
+# The words of programs for the end of an answer, in small letters, that say so.
+NO_ANSWERS: Mapping[str, NoAnswer] = {
+    **dict.fromkeys(("refusal", "refused"), "refused"),
+    **dict.fromkeys(
+        ("tool_calls", "tool_call", "tool_use", "function_call", "malformed_function_call"),
+        "called a tool",
+    ),
+    **dict.fromkeys(
+        ("content_filter", "content_filtered", "safety", "recitation", "blocklist", "spii"),
+        "filtered",
+    ),
+    **dict.fromkeys(("prohibited_content", "guardrail_intervened", "error_toxic"), "filtered"),
+    **dict.fromkeys(("error", "abort", "cancelled", "failed"), "request failed"),
+}
+LIMITS = ("length", "limit", "max_tokens", "model_length")  # words of an answer that was cut
 UNDECODED = "\ufffd"  # part of a character, as servers write it
 NO_FINISHES = ("", "null", "none")  # what some servers write of an answer that goes on
 
@@ -406,6 +426,8 @@ class Details:
         Whether the verdict was "unsure", which counts as wrong.
     created
         When the answer was given, in seconds since 1970.
+    no_answer
+        Why the model gave no answer; `answer` may then hold its refusal, or what it said before.
     """
 
     answer: str | None = None
@@ -425,6 +447,7 @@ class Details:
     correct: bool | None = None
     unsure: bool = False
     created: float | None = None
+    no_answer: NoAnswer | None = None
 
 
 @dataclass(frozen=True)
@@ -437,6 +460,10 @@ class RawAnswer(Details):
         Entropies that need not be computed, by name; None at tokens that lack one.
     thoughts
         The reasoning beside the answer, empty where it is hidden; None without reasoning.
+    refusal
+        The model's refusal, where a program keeps it apart from the answer.
+    calls_tool
+        Whether the model called a tool, which a text may precede.
     verdicts
         The verdicts of a harness, by their paths in the row; one counts where no label is named.
     stated
@@ -446,6 +473,8 @@ class RawAnswer(Details):
     steps: Sequence[Step] = ()
     exact: dict[str, Sequence[float | None]] = field(default_factory=dict)
     thoughts: str | None = None
+    refusal: str | None = None
+    calls_tool: bool = False
     verdicts: Mapping[str, Any] = field(default_factory=dict)
     stated: Mapping[str, Any] = field(default_factory=dict)
 
@@ -473,3 +502,55 @@ def infer_stop_token(
     # Parts of a character spell nothing, so only the end is compared.
     last = steps[-1].text.strip(UNDECODED + " ") if UNDECODED in spelled else ""
     return "included" if longer or (last and not text.rstrip().endswith(last)) else "unknown"
+
+
+def with_no_answer(raw: RawAnswer) -> RawAnswer:
+    """An answer that says why it is none, where the model gave none, without its tokens.
+
+    A text before a tool call is an answer where its tokens can be told from those of the call.
+
+    >>> with_no_answer(RawAnswer(answer="", finish_reason="tool_calls")).no_answer
+    'called a tool'
+    """
+    text, is_blank = raw.answer, not (raw.answer or "").strip()
+    reason = raw.no_answer or NO_ANSWERS.get(str(raw.finish_reason or "").lower())
+    if is_blank and raw.refusal:
+        reason, text = "refused", raw.refusal
+    elif raw.calls_tool or reason == "called a tool":
+        n_tokens = None if is_blank else _n_spelling(str(text).strip(), raw.steps)
+        if n_tokens is not None and n_tokens < len(raw.steps):
+            return replace(
+                raw, steps=raw.steps[:n_tokens], tokens=None, token_ids=None, stop_token="none"
+            )
+        reason = "called a tool" if n_tokens is None else None
+    elif reason is None and is_blank and text is not None and raw.thoughts is None:
+        reason = "empty"
+    return raw if reason is None else _unanswered(raw, reason, text)
+
+
+def without_text(raw: RawAnswer, has_reasoning: bool) -> RawAnswer:
+    """An answer without a text: its reasoning reached the limit, or it is empty."""
+    is_cut = not is_finish(raw.finish_reason) or raw.finish_reason in LIMITS
+    return _unanswered(raw, "cut while reasoning" if has_reasoning and is_cut else "empty", None)
+
+
+def _unanswered(raw: RawAnswer, reason: NoAnswer, text: str | None) -> RawAnswer:
+    """What is known of an answer that was not given; it has no tokens."""
+    return replace(
+        raw,
+        answer=text,
+        no_answer=reason,
+        steps=(),
+        exact={},
+        tokens=None,
+        token_ids=None,
+        stop_token="none",
+    )
+
+
+def _n_spelling(text: str, steps: Sequence[Step]) -> int | None:
+    """How many steps spell a text; None where none do."""
+    if any(step.text is None for step in steps):
+        return None
+    spelled = accumulate(str(step.text) for step in steps)
+    return next((n for n, part in enumerate(spelled, 1) if part.strip() == text), None)

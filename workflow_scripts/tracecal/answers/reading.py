@@ -111,9 +111,10 @@ class Reading(Strict):
         default="all",
         description="of several choices of a request, read all, as one group, or the first",
     )
-    failed: Literal["stop", "skip", "incorrect"] = Field(
-        default="stop",
-        description="stop at requests that failed, skip them, or count them as incorrect answers",
+    failed: Literal["unlabelled", "incorrect", "skip", "stop"] = Field(
+        default="unlabelled",
+        description="answers that were not given and have no verdict: unlabelled or incorrect; of "
+        "requests that failed also skip, or stop at them",
     )
     wrong_rows: Literal["stop", "skip"] = Field(
         default="stop", description="stop at invalid rows, or skip them"

@@ -12,7 +12,13 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from tracecal.answers.raw_answer import UNDECODED, RawAnswer, Reasoning, infer_stop_token
+from tracecal.answers.raw_answer import (
+    UNDECODED,
+    RawAnswer,
+    Reasoning,
+    infer_stop_token,
+    without_text,
+)
 from tracecal.errors import WrongRow
 
 # Marks around reasoning, as DeepSeek, Qwen and most others, Mistral and Seed write them.
@@ -22,7 +28,6 @@ Content = str | list[str | dict[str, JsonValue]] | None
 # The types of parts that hold reasoning, and the fields of them that hold its text.
 THOUGHTS = ("thinking", "reasoning", "redacted_thinking", "reasoning_content")
 THOUGHT_TEXTS = ("thinking", "reasoning", "reasoning_content", "text", "summary")
-NO_ANSWER = "it holds reasoning and no answer behind it"
 INSEPARABLE = (
     "its tokens do not spell its reasoning and then its answer, so they cannot be told apart; give "
     "the texts of all tokens, or read both as one (--reasoning within)"
@@ -90,7 +95,7 @@ def with_traced_tokens(raw: RawAnswer, reasoning: Reasoning) -> RawAnswer:
 
     With `reasoning` 'apart' the trace covers the answer, with 'alone' its reasoning, and with
     'within' both. An answer without a trace is returned unchanged, for a replay. Raises `WrongRow`
-    if no answer follows the reasoning, or the tokens of both cannot be separated.
+    if the tokens of both cannot be separated.
     """
     if reasoning == "within":
         return replace(raw, reasoning="within")
@@ -104,7 +109,7 @@ def with_traced_tokens(raw: RawAnswer, reasoning: Reasoning) -> RawAnswer:
             raise WrongRow("it holds no reasoning")
         return raw
     if not (answer or "").strip():
-        raise WrongRow(NO_ANSWER)
+        return without_text(raw, has_reasoning=True)
     if not (raw.steps or raw.exact):
         return replace(raw, reasoning="within" if inside else "apart")
     first = _first_answer_token(texts, answer, thoughts)

@@ -41,6 +41,7 @@ RECORDS = {
     "unsure": pl.Boolean,
     "created": pl.Float64,
     "lacks": pl.String,
+    "no_answer": pl.String,
     "partial": pl.Struct(dict.fromkeys(TRACE, FLOATS)),
     "also": pl.List(pl.Struct({"name": pl.String, "path": pl.String, "value": pl.Float64})),
 }

@@ -30,13 +30,15 @@ from tracecal.answers.formats.layout import Layout
 from tracecal.answers.formats.registry import FORMATS, recognise
 from tracecal.answers.log_file import read_stream, require_json
 from tracecal.answers.parts.labels import PartLabels, split_part_labels
-from tracecal.answers.raw_answer import Known, options_path
+from tracecal.answers.raw_answer import Known, NoAnswer, RawAnswer, options_path
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record
 from tracecal.answers.trace import make_record
 from tracecal.answers.verdict import agreed_verdict, is_unsure
-from tracecal.errors import FailedRequest, WrongRow
+from tracecal.errors import Unanswered, WrongRow
 from tracecal.io.input_files import parsed_json
+
+FAILED: NoAnswer = "request failed"
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class OneAnswer:
     n_choices
         How many answers the row holds, also where only the first is read.
     error
-        Why there is no answer.
+        Why the row cannot be read, or holds no answer.
     """
 
     row: Any
@@ -64,7 +66,7 @@ class OneAnswer:
     format: Format | Layout | None = None
     part_labels: PartLabels | None = None
     n_choices: int = 1
-    error: WrongRow | None = None
+    error: WrongRow | Unanswered | None = None
 
     def has_verdict_at(self, path: str | None) -> bool:
         """Whether the row or the answer has a verdict at a path."""
@@ -84,25 +86,19 @@ def answers_of(row: Any, reading: Reading) -> list[OneAnswer]:
     """
     try:
         return [_without_part_labels(answer) for answer in _answers(row, reading)]
-    except WrongRow as error:
+    except (WrongRow, Unanswered) as error:
         return [OneAnswer(row, row if isinstance(row, dict) else {}, error=error)]
 
 
 def read_answer(answer: OneAnswer, reading: Reading) -> Record:
-    """Read an answer into a record.
-
-    Raises `WrongRow`, and `FailedRequest` unless `reading` counts failed requests as incorrect.
-    """
-    row, body, answer_format = answer.row, answer.body, answer.format
-    if isinstance(answer.error, FailedRequest) and reading.failed == "incorrect":
-        return Record(example_id(row, row, reading), correct=False, lacks=str(answer.error))
-    if answer.error is not None:
+    """Read an answer into a record, also one that the model did not give. Raises `WrongRow`."""
+    row, body = answer.row, answer.body
+    if isinstance(answer.error, WrongRow):
         raise answer.error
-    assert answer_format is not None
     request = read_request(row, body)
     if request.is_greedy:
         reading = reading.model_copy(update={"greedy": True})
-    raw = answer_format.read(body)
+    raw = _raw_answer(answer)
     values = verdicts(row, body, reading, raw)
     stated: dict[str, Any] = {
         "correct": agreed_verdict(reading, **values),
@@ -115,7 +111,7 @@ def read_answer(answer: OneAnswer, reading: Reading) -> Record:
         stated |= {"decoding": request.decoding, "processed": processed}
     if raw.model is None and isinstance(row.get("model"), str):
         stated["model"] = row["model"]
-    if answer_format.name == "inspect":
+    if answer.format is not None and answer.format.name == "inspect":
         stated["asked"] = asked(body.get("input"))  # its messages end with the answer
     else:
         sent = next((request.settings[name] for name in SENT if request.settings.get(name)), None)
@@ -129,6 +125,16 @@ def read_answer(answer: OneAnswer, reading: Reading) -> Record:
         record = replace(record, also=own_columns(row, body, also, raw.steps))
     _require_encodable(record)
     return record
+
+
+def _raw_answer(answer: OneAnswer) -> RawAnswer:
+    """What the format of an answer states; of a row without one why there is none."""
+    if answer.format is None:
+        return RawAnswer(no_answer=str(answer.error))
+    try:
+        return answer.format.read(answer.body)
+    except Unanswered as error:
+        return RawAnswer(no_answer=str(error))
 
 
 def read_row(row: Any, reading: Reading) -> Record:
@@ -266,24 +272,24 @@ def _with_id(row: Row, example_id: str, reading: Reading) -> Row:
 def _body(row: Row) -> Row:
     """Unwrap the answer of a row of a batch file; both may be JSON in a text.
 
-    Raises `FailedRequest` if there is an error instead.
+    Raises `Unanswered` if there is an error instead.
     """
     if row.get("error"):
-        raise FailedRequest("the request failed")
+        raise Unanswered(FAILED)
     response = _parsed_answer(row.get("response"))
     if not isinstance(response, dict):
         return row
     if "body" not in response:
         if response.get("error"):
-            raise FailedRequest("the request failed")
+            raise Unanswered(FAILED)
         return response
     status, body = response.get("status_code"), _parsed_answer(response["body"])
     if status not in (None, 200):
-        raise FailedRequest(f"the request failed with status {status}")
+        raise Unanswered(FAILED)
     if not isinstance(body, dict):
         raise WrongRow("its response.body is no JSON object with an answer")
     if body.get("error"):
-        raise FailedRequest("the request failed")
+        raise Unanswered(FAILED)
     return body
 
 

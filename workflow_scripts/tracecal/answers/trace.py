@@ -19,6 +19,8 @@ from tracecal.answers.raw_answer import (
     Step,
     generated_entries,
     is_finish,
+    with_no_answer,
+    without_text,
 )
 from tracecal.answers.reading import LARGEST_VOCABULARY, Reading
 from tracecal.answers.reasoning import with_traced_tokens
@@ -41,8 +43,10 @@ FINISHES = {
 
 
 def make_record(example_id: str, raw: RawAnswer, reading: Reading) -> Record:
-    """Compute the record of an answer. Raises `WrongRow` where it is empty or a number is wrong."""
-    raw = with_traced_tokens(raw, reading.reasoning)
+    """Compute the record of an answer. Raises `WrongRow` where a number is wrong."""
+    raw = with_no_answer(raw)
+    if raw.no_answer is None:
+        raw = with_traced_tokens(raw, reading.reasoning)
     logprobs = listed_logprobs(raw.steps)
     surprisal, reason = surprisals(logprobs)
     _require_possible(raw.exact, reading.vocabulary)
@@ -57,8 +61,8 @@ def make_record(example_id: str, raw: RawAnswer, reading: Reading) -> Record:
         partial, top_k = _partial_trace(raw, logprobs, reading)
         trace["top_k"] = trace.get("top_k", top_k)
     vocabulary = None if trace.get("top_k") is None else reading.vocabulary
-    if not (raw.answer or "").strip() and not (surprisal or raw.token_ids):
-        raise WrongRow("the answer is empty")
+    if not ((raw.answer or "").strip() or surprisal or raw.token_ids or raw.no_answer):
+        raw, trace, partial = without_text(raw, raw.thoughts is not None), {}, None
     tokens, texts = raw.tokens, [step.text for step in raw.steps]
     if tokens is None and texts and None not in texts:
         tokens = texts
@@ -75,7 +79,7 @@ def make_record(example_id: str, raw: RawAnswer, reading: Reading) -> Record:
         "processed": raw.processed if reading.processed == "auto" else reading.processed,
         "model": reading.model or raw.model,
     }
-    lacks = reason or entropy_reason
+    lacks = raw.no_answer or reason or entropy_reason
     trace |= {"vocabulary": vocabulary, "lacks": lacks, "partial": partial}
     return Record(example_id, surprisal, **trace, **details)
 

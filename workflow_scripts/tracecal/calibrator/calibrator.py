@@ -313,9 +313,7 @@ class Calibrator:
         Raises
         ------
         InputError
-            If the response has another model or kind of trace.
-        tracecal.errors.WrongRow
-            If the response is invalid.
+            If the response has another model or kind of trace, or cannot be read.
 
         Examples
         --------

@@ -19,7 +19,7 @@ from tracecal.calibrator.trace_kinds import (
     reading_for,
     require_parts,
 )
-from tracecal.errors import InputError, require_threads
+from tracecal.errors import InputError, WrongRow, require_threads
 from tracecal.estimators.trace_inputs import (
     UNBOUNDED,
     bounded_inputs,
@@ -41,9 +41,10 @@ class Confidence:
     lower, upper : float or None
         Bounds of the probability that exact entropies would give; None if unknown.
     keep : bool or None
-        Whether to keep the answer at the target; None without a target or with a `reason`.
+        Whether to keep the answer at the target; None without a target or with a `reason`, but
+        False where the model gave no answer.
     reason : str or None
-        Why `probability` or `keep` is None, or what is unknown about the answer.
+        Why `probability` or `keep` is None, what is unknown about the answer, or why there is none.
     """
 
     probability: float | None
@@ -93,6 +94,9 @@ def confidence_and_inputs(
     The inputs are those of `answer_inputs`, of the predictor that suits the record; None if it has
     no probability. Raises the errors of `score_answer`.
     """
+    if record.no_answer is not None:
+        keep = None if target is None else False
+        return Confidence(None, keep=keep, reason=record.no_answer), None
     predictor = predictor.suited(record.entropy is not None)
     needs_entropy = not ENTROPY_INPUTS.isdisjoint(predictor.inputs)
     if record.surprisal is None or (record.entropy is None and needs_entropy):
@@ -180,8 +184,11 @@ def score_record(predictor: Predictor, record: Record, target: Target | None = N
 
     `keep` is None if a fact about the calibrator's traces or the answer is unknown.
     """
-    confidence = trace_confidence(predictor, record, target)
-    return doubted(confidence, compare_record(record, predictor.fitted_on).unknown)
+    confidence, doubts = (
+        trace_confidence(predictor, record, target),
+        compare_record(record, predictor.fitted_on),
+    )
+    return confidence if record.no_answer else doubted(confidence, doubts.unknown)
 
 
 def trace_confidence(
@@ -209,7 +216,10 @@ def read_response(
     require_threads()
     body = response if isinstance(response, dict) else response.model_dump()
     row = {"id": "answer", "request": dict(request or {}), "response": body}
-    record = read_row(row, reading_for(predictor.fitted_on, reading))
+    try:
+        record = read_row(row, reading_for(predictor.fitted_on, reading))
+    except WrongRow as error:
+        raise InputError(f"the response cannot be read: {error}.") from error
     compare_record(record, predictor.fitted_on)
     return record
 

@@ -99,6 +99,11 @@ def score_with_parts(
     keep the answer, nor any part.
     """
     is_whole, parts = predictor.fitted_on.parts is None, None
+    if record.no_answer is not None:
+        is_cut = asked or not is_whole
+        return ScoredAnswer(
+            *confidence_and_inputs(predictor, record, target), [] if is_cut else None
+        )
     if asked or not is_whole:
         parts, reason = record_parts(predictor, record, target, asked)
         parts = [part._replace(confidence=doubted(part.confidence, doubts)) for part in parts]

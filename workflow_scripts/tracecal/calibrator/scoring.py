@@ -37,7 +37,8 @@ def score_answers(
     For a calibrator of parts, `answers` are parts, with the column `part`. The probability, and the
     one that exact entropies would give, lie in [`lower`, `upper`]. `reason` says why `probability`,
     or `keep` at a target, is None. Raises `InputError` if the answers have another model, task or
-    kind of trace than the calibrator, or if its inputs need more than traces.
+    kind of trace than the calibrator, or if its inputs need more than traces. An answer that was
+    not given is not kept at any target.
     """
     why_not = None if target is None else predictor.why_not(target)
     deciding = None if target is None or why_not else predictor.ranking_inputs
@@ -83,16 +84,18 @@ def _score(
         | predictor.predict(x, low, high, target),
         schema_overrides=SCORED,
     )
-    reason = pl.when(~complete).then(_lacking(answers, values, predictor))
+    reason = pl.coalesce("no_answer", pl.when(~complete).then(_lacking(answers, values, predictor)))
     if target is not None:
         missing = answers["undecided"]
         if deciding is not None:
             missing = pl.coalesce(_lacking_any(answers, values, deciding), missing)
         reason = pl.coalesce(reason, missing)
-    joined = answers.select("example_id", reason=reason).join(
+    joined = answers.select("example_id", "no_answer", reason=reason).join(
         scored.fill_nan(None), on="example_id", how="left", validate="1:1", maintain_order="left"
     )
+    is_asked = pl.lit(target is not None)
     keep = pl.when(pl.col("reason").is_null()).then("keep")
+    keep = pl.when(pl.col("no_answer").is_not_null() & is_asked).then(pl.lit(False)).otherwise(keep)
     return joined.with_columns(keep=keep).select(*SCORED)
 
 

@@ -107,9 +107,11 @@ def score(
 
 def explain_no_decision(scores: "pl.DataFrame") -> str | None:
     """Why no answer, or part of one, has a decision; None where one has."""
+    import polars as pl
+
     if "keep" not in scores.columns:
         scores = scores.select("parts").explode("parts").drop_nulls().unnest("parts")
-    if scores["keep"].count():
+    if scores.filter(pl.col("probability").is_not_null())["keep"].count():
         return None
     return some_of([*scores["reason"].drop_nulls().unique().sort()])
 

@@ -15,7 +15,11 @@ from typing import Any
 
 import polars as pl
 
-from tracecal.answers.answers import located_answers
+from tracecal.answers.answers import (
+    describe_no_answers,
+    located_answers,
+    with_failed_labels,
+)
 from tracecal.answers.facts import IDS, LABELS, OTHER_IDS, TIMES, without_values
 from tracecal.answers.formats.format import Tree
 from tracecal.answers.labels import read_labels, with_labels
@@ -157,12 +161,15 @@ def explain_reading(answers: Any, *, reading: Reading | None = None) -> ReadingS
             errors.append(f"{location}: {error}")
     if not (records or errors):
         raise InputError(f"{source} holds no row.")
-    frame, notes = as_frame(records.values()), []
+    frame, notes = with_failed_labels(as_frame(records.values()), reading), []
     if requests is not None:
         notes.append(requests.describe(frame.height))
     if reading.labels is not None:
         frame, matched = with_labels(frame, read_labels(reading.labels, reading))
+        frame = with_failed_labels(frame, reading)
         notes.append(matched)
+    if counts := describe_no_answers(frame):
+        notes.append(f"{counts}.")
     if example:
         correct, is_unsure = frame.select("correct", "unsure").row(0)
         verdict = {True: "right", False: "wrong"}.get(correct, "none")
@@ -278,10 +285,11 @@ def _missing(answers: pl.DataFrame, n_questions: int, reading: Reading) -> Itera
         lacks = rows.filter(pl.col(column).is_null())["lacks"].drop_nulls()
         return some_of(lacks.unique().sort().to_list())
 
-    traced = answers.filter(pl.col("surprisal").is_not_null())
-    if count := n - traced.height:
+    given = answers.filter(pl.col("no_answer").is_null())
+    traced = given.filter(pl.col("surprisal").is_not_null())
+    if count := given.height - traced.height:
         yield (
-            f"log-probabilities of {of(count)} ({reasons('surprisal', answers)}): they get no "
+            f"log-probabilities of {of(count)} ({reasons('surprisal', given)}): they get no "
             "probability; 'tracecal replay' computes them where the model is at hand."
         )
     if count := traced["entropy"].null_count():

@@ -43,7 +43,11 @@ TYPES: dict[str, Any] = {
     "model": str,
     "prompt": str,
     "usage": Any,
+    "refusal": Any,
+    "tool_calls": Any,
 }
+# Types of the parts of a message that call a tool, and fields of such parts.
+CALLS = {"tool_use", "tool_call", "function_call", "functionCall"}
 _SEGMENT = re.compile(r"(\w+)([!?]?)((?:\[[+?]?\])*)")
 
 
@@ -127,6 +131,8 @@ class Layout:
     model: str = ""
     prompt: str = ""
     usage: str = ""
+    refusal: str = ""
+    tool_calls: str = ""
     also: Mapping[str, Any] = field(default_factory=dict)
     steps: TokenList | Callable[[Any], list[Step]] | None = None
     finish: Callable[[str], str | None] = lambda reason: reason
@@ -157,13 +163,17 @@ class Layout:
         if thoughts is None and counts_reasoning(values.get("usage")):
             thoughts = ""
         token_ids = values.get("token_ids")
-        steps = self._steps(row_model, values.get("logprobs"), token_ids)
+        refusal, calls_tool = _refusal_and_calls(values)
+        has_tokens = answer or not refusal  # those of a refusal are none of an answer
+        steps = self._steps(row_model, values.get("logprobs"), token_ids) if has_tokens else []
         finish_reason = values.get("finish_reason")
         # Behind reasoning the end of the answer is compared once its tokens are known.
         text = answer if thoughts is None else None
         raw = RawAnswer(
             answer=answer,
             thoughts=thoughts,
+            refusal=refusal,
+            calls_tool=calls_tool,
             steps=steps,
             token_ids=token_ids or step_token_ids(steps),
             prompt=values.get("prompt"),
@@ -231,6 +241,17 @@ class Layout:
         for path, kind in types.items():
             _add(root, path.split("."), kind)
         return root
+
+
+def _refusal_and_calls(values: Mapping[str, Any]) -> tuple[str | None, bool]:
+    """The refusal of a message, and whether it calls a tool, in its fields or in its parts."""
+    refusal, calls_tool = values.get("refusal"), bool(values.get("tool_calls"))
+    content = values.get("content")
+    for part in content if isinstance(content, list) else ():
+        if isinstance(part, dict):
+            refusal = part.get("refusal") or refusal
+            calls_tool = calls_tool or str(part.get("type")) in CALLS or not CALLS.isdisjoint(part)
+    return refusal if isinstance(refusal, str) else None, calls_tool
 
 
 def _paths(paths: str, each: str) -> list[str]:

@@ -11,9 +11,10 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from tracecal.answers.formats.format import Row, Stream, has_no_id
+from tracecal.answers.formats.format import Row, Stream, has_no_id, recogniser
 from tracecal.answers.formats.layout import Layout, TokenList
 from tracecal.answers.raw_answer import (
+    NO_ANSWERS,
     Known,
     RawAnswer,
     Step,
@@ -26,7 +27,7 @@ from tracecal.answers.raw_answer import (
     token_key,
 )
 from tracecal.answers.reasoning import split_content
-from tracecal.errors import WrongRow
+from tracecal.errors import Unanswered, WrongRow
 
 # A text; anything else is none.
 AnyText = Annotated[
@@ -34,7 +35,10 @@ AnyText = Annotated[
 ]
 EACH_CHOICE = "choices![+]"
 COHERE_FINISHES = {"COMPLETE": "stop", "STOP_SEQUENCE": "stop_sequence", "MAX_TOKENS": "length"}
-RESPONSE_FINISHES = {"completed": "stop", "incomplete": "length"}
+COHERE_FINISHES |= {"TOOL_CALL": "tool_call", "ERROR": "error", "ERROR_TOXIC": "error_toxic"}
+RESPONSE_FINISHES = {"completed": "stop", "incomplete": "length", "failed": "error"}
+RESPONSE_FINISHES |= {"cancelled": "error"}
+CLIENT_CALLS = ("function_call", "custom_tool_call")  # of tools that the client runs
 END_EVENTS = ("response.completed", "response.incomplete")  # those that hold a whole response
 CHUNKS = ("chat.completion.chunk", "text_completion.chunk")
 # Fields that distinguish a piece of llama.cpp's from a row with a column `stop`.
@@ -50,10 +54,29 @@ def _is_sample(row: Row) -> bool:
     return "output" not in row and {"epoch", "input", "messages"} <= row.keys()
 
 
+_has_message = recogniser(("choices.0.message",))
+
+
 def _with_output(row: Row) -> Row:
+    """A sample of Inspect. Raises `Unanswered` where the model gave no output."""
     if "output" not in row:
-        raise WrongRow("it is a sample of Inspect without output: the model gave no answer")
-    return row
+        raise Unanswered("empty")
+    return _with_choices(row["output"], "choices") and row
+
+
+def _with_choices(row: Row, name: str = "choices") -> Row:
+    """A response with choices. Raises `Unanswered` where it has none, and says why."""
+    if row.get(name) != []:
+        return row
+    raise Unanswered("request failed" if row.get("error") else "empty")
+
+
+def _with_candidates(row: Row) -> Row:
+    """A response of Gemini. Raises `Unanswered` where the prompt was blocked."""
+    feedback = row.get("promptFeedback", row.get("prompt_feedback"))
+    if isinstance(feedback, dict) and not row.get("candidates"):
+        raise Unanswered("filtered")
+    return _with_choices(row, "candidates")
 
 
 def _with_scores(answer: RawAnswer, sample: Any) -> RawAnswer:
@@ -66,10 +89,10 @@ def _turn(answer: RawAnswer, instance: Any) -> RawAnswer:
     """The response of a single turn, or the last message of the assistant."""
     verdicts = {"evaluation.is_correct": instance.evaluation.get("is_correct")}
     if instance.output is not None:
-        if len(instance.output.raw) != 1:
+        if len(instance.output.raw) > 1:
             raise WrongRow(f"its output has {len(instance.output.raw)} responses; expected one")
         thoughts = "".join(instance.output.reasoning_trace or ()) or None
-        text = instance.output.raw[0]
+        text = "".join(instance.output.raw)
     else:
         turns = [turn for turn in instance.messages or () if turn.role == "assistant"]
         if not turns:
@@ -102,14 +125,22 @@ def _response_steps(response: Any) -> list[Step]:
 
 
 def _response_text(answer: RawAnswer, response: Any) -> RawAnswer:
-    texts = _output_texts(response)
-    if not texts:
-        raise WrongRow("it has no message with an output_text")
-    text = "".join(text.text for text in texts)
-    has_reasoning = any(item.type == "reasoning" for item in response.output)
-    thoughts = "" if has_reasoning else answer.thoughts
-    stop_token = infer_stop_token(text, answer.steps)
-    return replace(answer, answer=text, thoughts=thoughts, stop_token=stop_token)
+    text = "".join(text.text for text in _output_texts(response))
+    types = [item.type for item in response.output]
+    parts = [part for item in response.output for part in item.content or ()]
+    refusals = "".join(part.refusal or "" for part in parts)
+    finish_reason = (response.incomplete_details or {}).get("reason")
+    return replace(
+        answer,
+        answer=text,
+        thoughts="" if "reasoning" in types else answer.thoughts,
+        refusal=refusals or None,
+        calls_tool=any(
+            name in CLIENT_CALLS or (name.endswith("_call") and not text) for name in types
+        ),
+        finish_reason=finish_reason if finish_reason in NO_ANSWERS else answer.finish_reason,
+        stop_token=infer_stop_token(text, answer.steps),
+    )
 
 
 def _message(value: Any) -> Row | None:
@@ -321,6 +352,7 @@ LAYOUTS: Mapping[str, Layout] = {
             each="output!.choices![+]",
             of_first=("scores",),
             content=".message.content",
+            tool_calls=".message.tool_calls",
             logprobs=".logprobs",
             finish_reason=".stop_reason",
             model="output!.model",
@@ -348,10 +380,13 @@ LAYOUTS: Mapping[str, Layout] = {
         Layout(
             name="openai_chat",
             programs="OpenAI's chat completions; vLLM, SGLang, llama.cpp, LiteLLM and others",
-            marks=("choices.0.message",),
+            marks=lambda row: _has_message(row) or (row.get("choices") == [] and "object" in row),
+            unwrap=_with_choices,
             each=EACH_CHOICE,
             content=".message!.content",
             thoughts=".message!.reasoning_content | .message!.reasoning",
+            refusal=".message!.refusal",
+            tool_calls=".message!.tool_calls | .message!.function_call",
             logprobs=".logprobs",
             token_ids=".token_ids",
             prompt_token_ids="prompt_token_ids",
@@ -389,6 +424,8 @@ LAYOUTS: Mapping[str, Layout] = {
                 "output![].phase": str,
                 "output![].content?[].type": (str, "output_text"),
                 "output![].content?[].text": (str, ""),
+                "output![].content?[].refusal": str,
+                "incomplete_details": dict[str, Any],
                 "output![].content?[].logprobs": list[Token],
             },
             steps=_response_steps,
@@ -403,7 +440,8 @@ LAYOUTS: Mapping[str, Layout] = {
         Layout(
             name="gemini",
             programs="responses of Gemini's generateContent, in either case of names",
-            marks=("candidates[{}]",),
+            marks=("candidates[{}]", "promptFeedback{}", "prompt_feedback{}"),
+            unwrap=_with_candidates,
             in_camel_case=True,
             each="candidates![+]",
             content=".content?.parts",
@@ -435,6 +473,8 @@ LAYOUTS: Mapping[str, Layout] = {
             splitter=_messages,
             content="content",
             thoughts="additional_kwargs.reasoning_content",
+            refusal="additional_kwargs.refusal",
+            tool_calls="tool_calls | additional_kwargs.tool_calls",
             logprobs="response_metadata!.logprobs",
             finish_reason="response_metadata!.finish_reason | response_metadata!.stop_reason | "
             "response_metadata!.done_reason",
@@ -455,6 +495,7 @@ LAYOUTS: Mapping[str, Layout] = {
             each="outputs![+]",
             text=".text!",
             thoughts=".reasoning_content",
+            tool_calls=".tool_calls",
             logprobs=".logprobs",
             token_ids=".token_ids",
             prompt_token_ids="prompt_token_ids",
@@ -526,6 +567,7 @@ LAYOUTS: Mapping[str, Layout] = {
             programs="Cohere's /v2/chat, which gives no other tokens",
             marks=_is_cohere,
             content="message!.content",
+            tool_calls="message!.tool_calls",
             finish_reason="finish_reason!",
             finish=lambda reason: COHERE_FINISHES.get(reason, reason.lower()),
             model="model",
@@ -542,6 +584,7 @@ LAYOUTS: Mapping[str, Layout] = {
             marks=("done", "message{} logprobs[]"),
             text="message?.content | response",
             thoughts="message?.thinking | thinking",
+            tool_calls="message?.tool_calls",
             logprobs="logprobs",
             finish_reason="done_reason",
             model="model",

@@ -131,7 +131,7 @@ class Scorer(Unscored):
         record = read_row(row, self.reading)
         doubts = token_doubts(answer, record, request)
         unknown, decoding = compare_record(record, predictor.fitted_on)
-        if decoding and predictor.fitted_on.processed == "no":
+        if decoding and predictor.fitted_on.processed == "no" and record.no_answer is None:
             raise WrongRow(decoding)
         doubts += [*unknown, *filter(None, [decoding, doubt])]
         names = requested_parts(request)

@@ -109,7 +109,7 @@ class Watcher:
         """
         keep = confidence["keep"]
         is_unknown = confidence["probability"] is None
-        self.keeps["unknown" if is_unknown else str(keep).lower()] += 1
+        self.keeps["unknown" if is_unknown and keep is None else str(keep).lower()] += 1
         if len(self._queue) < MAX_QUEUED:
             request_id, choice = _request_and_choice(answer)
             row = {"request": request, "response": answer}
@@ -123,7 +123,7 @@ class Watcher:
             self._queue.append(queued)
         else:
             self.n_unwatched += 1
-        if self.reason is None or not self.withholds or keep is None:
+        if self.reason is None or not self.withholds or keep is None or is_unknown:
             return confidence
         return confidence | {"keep": None, "reason": self.reason}
 
