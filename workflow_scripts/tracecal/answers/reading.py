@@ -123,7 +123,7 @@ class Reading(Strict):
     def for_new_answers(self) -> Self:
         """These options without those that say where verdicts and requests of the labelled are."""
         unset = {name: None for name in OF_LABELLED}
-        return self.model_copy(update=unset)
+        return self.model_copy(update=unset | {"failed": "unlabelled"})
 
     def with_defaults(self, **defaults: Any) -> Self:
         """These options, with `defaults` for those that were not stated."""

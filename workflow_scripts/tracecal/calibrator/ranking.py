@@ -169,8 +169,30 @@ def rank_answers(
         wrong=wrong,
         unlabelled=score(*chooses),
         fitted=(score(fitted), ~fitted["correct"].to_numpy()) if ranking.is_fitted else None,
-        counted=score(*counted),
+        counted=_among_all(score(*counted), counted[0], training),
     )
+
+
+def _among_all(scores: np.ndarray, rows: pl.DataFrame, training: TrainingSet) -> np.ndarray:
+    """The scores of `rows`, with NaN for as large a share of answers that were not given as there
+    is among all answers, labelled or not.
+    """
+    places = pl.concat(
+        [
+            frame.filter("represents").select("example_id")
+            for frame in (training.frame, training.unlabelled)
+        ]
+    )
+    columns = ["example_id", "no_answer"]
+    reasons = pl.concat([training.records.select(columns), training.unlabelled.select(columns)])
+    all_reasons = places.join(reasons, on="example_id")["no_answer"]
+    n_missing = all_reasons.count()
+    if not n_missing:
+        return scores
+    own = rows.select("example_id").join(reasons, on="example_id", maintain_order="left")
+    given = scores[own["no_answer"].is_null().to_numpy()]
+    n_more = round(len(given) * n_missing / max(len(all_reasons) - n_missing, 1))
+    return np.concatenate([given, np.full(n_more, np.nan)])
 
 
 def _decided_scores(

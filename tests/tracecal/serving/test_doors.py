@@ -1,0 +1,125 @@
+"""One answer has one probability, decision and reason at every door."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import tracecal
+from support.log_rows import write
+from tracecal.answers.answers import answers_in
+from tracecal.answers.reading import Reading
+from tracecal.answers.row import read_row
+from tracecal.calibrator.trace_kinds import reading_for
+from tracecal.serving.monitoring.traffic import batch_of_answers
+from tracecal.serving.proxy.scorer import Scorer
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+RATE = 0.2
+CALL = {"id": "c", "type": "function", "function": {"name": "search", "arguments": "{}"}}
+# What replaces a message, and the reason why it ended.
+NO_ANSWERS = {
+    "refused": ({"refusal": "I can't help."}, "stop"),
+    "called a tool": ({"tool_calls": [CALL]}, "tool_calls"),
+    "empty": ({"content": ""}, "stop"),
+    "filtered": ({"content": ""}, "content_filter"),
+    "cut while reasoning": ({"reasoning_content": "Let me see."}, "length"),
+    "request failed": ({"content": "Os"}, "error"),
+}
+
+
+@pytest.fixture(scope="module")
+def calibrator():
+    reading = Reading(vocabulary=49152)
+    return tracecal.calibrate(EXAMPLES / "labelled.jsonl", "cities", reading=reading)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """Answers, each with a label, and those that were not given among them."""
+    lines = (EXAMPLES / "new.jsonl").read_text().splitlines()[: 4 * len(NO_ANSWERS)]
+    rows = [json.loads(line) | {"correct": True} for line in lines]
+    for row, (message, finish) in zip(rows[::4], NO_ANSWERS.values(), strict=True):
+        (choice,) = row["response"]["choices"]
+        choice["message"] = {"role": "assistant", "content": None} | message
+        choice["finish_reason"], choice["logprobs"] = finish, {"content": []}
+    return rows
+
+
+@pytest.fixture(scope="module")
+def expected(calibrator, rows):
+    """`probability`, `keep` and `reason` of each answer, as `score` gives them of a list."""
+    return outcomes(calibrator.score(rows, error_rate=RATE).to_dicts())
+
+
+def outcomes(scored):
+    return [(row["probability"], row["keep"], row["reason"]) for row in scored]
+
+
+def same(outcome, expected):
+    return outcome == (pytest.approx(expected[0], abs=1e-12), *expected[1:])
+
+
+def test_every_answer_has_a_line_in_order_and_those_not_given_say_why(expected, rows, calibrator):
+    assert [reason for _, _, reason in expected[::4]] == [*NO_ANSWERS]
+    assert all(outcome[:2] == (None, False) for outcome in expected[::4])
+    others = [outcome for place, outcome in enumerate(expected) if place % 4]
+    assert all(None not in outcome[:2] and outcome[2] is None for outcome in others)
+    ids = calibrator.score(rows)["example_id"].to_list()
+    assert ids == [row["id"] for row in rows]
+
+
+def test_without_a_target_nothing_is_decided(calibrator, rows):
+    scored = calibrator.score(rows)
+    assert scored["keep"].null_count() == len(rows)
+    assert scored["reason"][::4].to_list() == [*NO_ANSWERS]
+
+
+def test_a_file(calibrator, rows, expected, tmp_path):
+    scored = calibrator.score(write(tmp_path / "a.jsonl", rows), error_rate=RATE)
+    assert outcomes(scored.to_dicts()) == expected
+
+
+def test_a_response(calibrator, rows, expected):
+    for row, outcome in zip(rows, expected, strict=True):
+        scored = calibrator.score_response(row["response"], row["request"], error_rate=RATE)
+        assert same((scored.probability, scored.keep, scored.reason), outcome)
+
+
+def test_the_proxys_scorer(calibrator, rows, expected):
+    predictor = calibrator.predictor()
+    scorer = Scorer(predictor, reading_for(predictor.fitted_on, Reading()), RATE)
+    for row, outcome in zip(rows, expected, strict=True):
+        answer = json.loads(json.dumps(row["response"]))
+        scorer.add_confidence(answer, row["request"])
+        assert same(*outcomes([answer["choices"][0]["confidence"]]), outcome)
+
+
+def test_check(calibrator, rows, expected):
+    checked = tracecal.check(rows, calibrator, RATE)
+    n_kept = sum(keep for _, keep, _ in expected)
+    assert (checked.n_answers, checked.n_undecided, checked.n_kept) == (len(rows), 0, n_kept)
+    assert checked.n_wrong == 0
+
+
+def test_watch(calibrator, rows, expected, tmp_path):
+    frame = answers_in(rows, calibrator.reading()).frame
+    batch = batch_of_answers(frame, calibrator.predictor(), RATE)
+    assert batch.keep.tolist() == [float(keep) for _, keep, _ in expected]
+    with tracecal.Monitors(calibrator, tmp_path / "state.db", error_rate=RATE) as monitors:
+        assert monitors.watch(rows).new == len(rows)
+
+
+def test_other_doors_take_them(calibrator, rows, tmp_path):
+    assert tracecal.pick(rows, len(rows)).height == len(rows)
+    path = tmp_path / "page.html"
+    tracecal.explore(rows, path, calibrator=calibrator, task="cities")
+    assert path.stat().st_size
+    summary = tracecal.explain_reading(rows)
+    assert f"{len(rows)} answers: 1 refuses, 1 calls a tool" in " ".join(str(summary).split())
+
+
+def test_one_reads_like_the_file(calibrator, rows):
+    frame = answers_in(rows, calibrator.reading()).frame
+    for row, reason in zip(rows, frame["no_answer"], strict=True):
+        assert read_row(row, calibrator.reading()).no_answer == reason
