@@ -58,7 +58,8 @@ def test_tokens_of_something_else_promise_nothing(of_top_k, answer, reason):
 
 def test_a_message_that_calls_a_tool_promises_nothing(of_top_k):
     call = {"content": None, "tool_calls": [{"function": {"arguments": "{}"}}]}
-    assert "do not spell" in confidence(of_top_k, chat(message=call), ASK)["reason"]
+    found = confidence(of_top_k, chat(message=call), ASK)
+    assert (found["probability"], found["keep"], found["reason"]) == (None, False, "called a tool")
 
 
 @pytest.mark.parametrize(

@@ -336,9 +336,10 @@ CHAT_STREAM = Stream(  # of older completions too
         "delta.content > message.content",
         "delta.reasoning_content > message.reasoning_content",
         "delta.reasoning > message.reasoning",
+        "delta.refusal > message.refusal",
         "text",
     ),
-    lists=("token_ids", "logprobs.*"),
+    lists=("delta.tool_calls > message.tool_calls", "token_ids", "logprobs.*"),
     stated=("finish_reason", "stop_reason"),
 )
 LAYOUTS: Mapping[str, Layout] = {

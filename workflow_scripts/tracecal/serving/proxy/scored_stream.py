@@ -309,5 +309,7 @@ class ScoredStream:
         stated = {name: choice.get(name) for name in ("finish_reason", "stop_reason")}
         joined = {"index": choice.get("index", 0), "logprobs": pieces.get("logprobs")} | stated
         if self.endpoint.is_chat:
-            return joined | {"message": pieces.get("message", {"content": ""})}
+            message = pieces.get("message", {"content": ""})
+            is_whole = not any(message.values()) and choice.get("message")  # not in pieces
+            return joined | {"message": choice["message"] if is_whole else message}
         return joined | {"text": pieces.get("text", "")}
