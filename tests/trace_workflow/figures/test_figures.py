@@ -81,7 +81,7 @@ def test_overview_draws_the_interval_of_each_difference_and_its_title_counts_the
     figure = performance_overview(means, ENTRIES, MODELS, TASKS, BOTH, comparisons)
     n = len(baselines)
     assert figure.get_suptitle().replace("\n", " ") == (
-        f"Tiny-A-Instruct: TRACE+ beats {n - 1} of {n} baselines by Brier and {n - 1} of {n} by AUROC"
+        f"Tiny-A-Instruct, averaged over tasks: TRACE+ beats {n - 1} of {n} baselines by Brier and {n - 1} of {n} by AUROC"
     )
     brier, auroc, *_ = figure.axes
     for axes, sides in ((brier, (0.01, 0.02)), (auroc, (0.02, 0.01))):
@@ -181,7 +181,7 @@ def test_what_lies_far_off_stands_hollow_at_the_edge_and_the_others_fill_the_pan
     assert {0.7, 0.72, 0.74} <= shown <= {0.66, 0.7, 0.72, 0.74}
     keys = [text.get_text() for text in axes.figure.legends[0].get_texts()]
     assert keys[-1] == "Beyond the axes"
-    assert "by AUROC on 3 of 3 models" in axes.figure.get_suptitle().replace("\n", " ")
+    assert "by AUROC ahead on 3" in axes.figure.get_suptitle().replace("\n", " ")
 
 
 def test_an_axis_takes_the_middle_of_the_values_and_what_must_be_seen():

@@ -191,7 +191,7 @@ def test_the_adapter_draws_the_peak_of_the_main_study(tmp_path, pytestconfig):
     splits = {
         "estimator": "trace_plus",
         "example_id": [*ids, "sharp"],
-        "probability": [0.1, 0.5, 0.7],
+        "probability": [0.3, 0.1, 0.3],
     }
     pl.DataFrame(splits).write_parquet(tmp_path / "p.parquet")
     drawn = []
@@ -222,7 +222,7 @@ def test_the_adapter_draws_the_peak_of_the_main_study(tmp_path, pytestconfig):
         run([["m", "t"]])
         written = " ".join(" ".join(text.get_text() for text in texts(drawn[0])[0]).split())
         assert "Q sharp?" in written and "it is keen" in written
-        assert "probability 0.60" in written
+        assert "probability 0.20" in written
         with pytest.raises(SystemExit):
             run([])
     finally:

@@ -89,7 +89,7 @@ def test_the_title_counts_wins_ties_and_losses():
     worse = improvements("picked").with_columns(low=pl.lit(-0.2), high=pl.lit(-0.1))
     pairs = pl.concat([improvements(), worse]).filter(pl.col("study").is_null(), metric="auroc")
     assert message(pairs) == (
-        "TRACE+ ranks: 1 win and 2 ties against the prespecified baseline; 3 losses against the "
+        "TRACE+ task by task: 1 win and 2 ties against the prespecified baseline; 3 losses against the "
         "selected baseline"
     )
     assert message(pairs.clear()) == ""

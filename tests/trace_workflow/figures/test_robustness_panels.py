@@ -351,7 +351,7 @@ def test_the_title_counts_the_intervals_above_and_below_zero():
         for y, half_width in ((0.2, 0.1), (0.05, 0.1), (-0.3, 0.1), (0.2, 0.15), (0.9, None))
     ]
     assert message(gains, entry) == (
-        f"{entry.label} is measurably better in 2 of 4 comparisons, worse in 1"
+        f"Above zero {entry.label} is better: 2 of 4 intervals are above, 1 below, and 1 contain zero"
     )
     assert message([], entry) == ""
 

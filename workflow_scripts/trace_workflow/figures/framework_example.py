@@ -22,6 +22,7 @@ FEATURES = (
 TRACE = ["example_id", "answer", "tokens", "surprisal", "entropy"]
 SHORT = 36, 90  # characters of an answer and of a question that the figure shows whole
 CONFIDENT = 0.5  # mean token probability from which an answer counts as confident
+DOUBTED = 0.25  # TRACE+'s probability up to which it counts as doubted
 
 
 class FrameworkExample(NamedTuple):
@@ -44,7 +45,7 @@ class FrameworkExample(NamedTuple):
 
 
 def read_example(files: StudyFiles) -> FrameworkExample | None:
-    """The confident error with the most pronounced peak; None where no answer has entropies.
+    """The doubted error with the most pronounced peak; None where no answer has entropies.
 
     Raises `InputError` where there is no pair.
     """
@@ -65,29 +66,31 @@ def read_example(files: StudyFiles) -> FrameworkExample | None:
         & (pl.col("question").str.len_chars() <= SHORT[1]),
         mean_prob=pl.col("surprisal").list.eval((-pl.element()).exp()).list.mean(),
     )
-    row = confident_error(answers)
     predictions = files.read("predictions", ["estimator", "example_id", "probability"])
-    key = {name: row[name] for name in KEYS}
-    probabilities = predictions.filter(estimator="trace_plus", **key)["probability"]
+    predictions = predictions.filter(estimator="trace_plus").group_by(KEYS)
+    answers = answers.join(predictions.agg(pl.mean("probability")), on=KEYS, how="left")
+    row = confident_error(answers)
     return FrameworkExample(
         *(row[name] for name in ("question", "answer", "correct", "references")),
         *(row[name] for name in ("tokens", "surprisal", "entropy")),
         {name: row[name] for name in FEATURES},
-        probabilities.mean(),
+        row["probability"],
         row["context"] is not None,
     )
 
 
 def confident_error(answers: pl.DataFrame) -> dict[str, object]:
-    """The row of the wrong answer that is confident on average and has the highest peak.
+    """The row of the wrong answer that sounds confident, that TRACE+ doubts, with the highest peak.
 
     `answers`, at least one, holds `task`, `example_id`, `correct`, `mean_prob` (the mean of its
-    tokens' probabilities), `window_entropy`, `mean_entropy`, `legible` and `short`. A correct,
-    unsure, illegible or long answer is taken only where there is no better one. The peak is
-    M_H^(4) - mean H, the spike gap; ties go to the first by task and id.
+    tokens' probabilities), `probability`, `window_entropy`, `mean_entropy`, `legible` and `short`.
+    A correct, unsure, trusted, illegible or long answer is taken only where there is no better one.
+    The peak is M_H^(4) - mean H, the spike gap; ties go to the first by task and id.
     """
-    is_confident = pl.col("mean_prob") >= CONFIDENT
-    for condition in (pl.col("legible"), ~pl.col("correct"), is_confident, pl.col("short")):
+    sounds_confident = pl.col("mean_prob") >= CONFIDENT
+    is_doubted = pl.col("probability") <= DOUBTED
+    legible, wrong = pl.col("legible"), ~pl.col("correct")
+    for condition in (legible, wrong, sounds_confident, is_doubted, pl.col("short")):
         preferred = answers.filter(condition)
         answers = answers if preferred.is_empty() else preferred
     gap = pl.col("window_entropy") - pl.col("mean_entropy")

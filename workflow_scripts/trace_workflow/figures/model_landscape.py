@@ -23,6 +23,8 @@ from tracecal.estimators.estimator import TRACE_PLUS, Entry
 
 # Points further from the quartiles, in interquartile ranges, stand at the edge of their panel.
 MAX_RANGES = 1.5
+# Averages that differ by less are level: their order is chance.
+LEVEL = 0.005
 DOTTED = {"color": style.MUTED, "lw": 0.7, "ls": ":"}
 
 
@@ -58,7 +60,10 @@ def draw(
         for axes in grid.flat[len(panels) :]:
             axes.set_visible(False)
         families = style.family_keys(point.entry for points in panels.values() for point in points)
-        keys = [*families, Line2D([], [], **DOTTED, label=" Best non-TRACE")]
+        keys = [
+            *families,
+            Line2D([], [], **DOTTED, label=f" Best non-TRACE (grey: within {LEVEL:g})"),
+        ]
         if any(_is_beyond(axes_points) for axes_points in panels.values()):
             keys.append(style.key("Beyond the axes", style.OTHER, inside="white"))
         style.legend(figure, keys, below)
@@ -67,22 +72,31 @@ def draw(
 
 
 def message(panels: Mapping[str, Sequence[LandscapePoint]]) -> str:
-    """The figure's message: on how many models TRACE+ is better than every baseline."""
-    by_brier = by_auroc = n_models = 0
+    """The figure's message: where TRACE+ is ahead of, level with or behind the best baseline."""
+    gains: dict[str, list[float]] = {"Brier": [], "AUROC": []}
     for points in panels.values():
         plus = next((point for point in points if point.entry.id == TRACE_PLUS), None)
         best_brier, best_auroc = best_baselines(points)
         if plus is not None and best_brier is not None and best_auroc is not None:
-            n_models += 1
-            by_brier += plus.brier < best_brier.brier
-            by_auroc += plus.auroc > best_auroc.auroc
-    if not n_models:
+            gains["Brier"].append(best_brier.brier - plus.brier)
+            gains["AUROC"].append(plus.auroc - best_auroc.auroc)
+    if not gains["Brier"]:
         return ""
-    models = "1 model" if n_models == 1 else f"{n_models} models"
-    return (
-        f"Point estimates: TRACE+ is beyond every baseline by Brier on {by_brier}, by AUROC on "
-        f"{by_auroc} of {models}"
-    )
+    n_models = len(gains["Brier"])
+    models = "one model" if n_models == 1 else f"{n_models} models"
+    parts = [f"by {metric} {_places(values)}" for metric, values in gains.items()]
+    return f"TRACE+ beside the best baseline on {models}: {'; '.join(parts)}"
+
+
+def _places(gains: Sequence[float]) -> str:
+    """How many gains are ahead, level and behind.
+
+    >>> _places([0.02, 0.001, -0.004])
+    'ahead on 1, level on 2'
+    """
+    ahead, behind = (sum(sign * gain > LEVEL for gain in gains) for sign in (1, -1))
+    counts = {"ahead": ahead, "level": len(gains) - ahead - behind, "behind": behind}
+    return ", ".join(f"{name} on {count}" for name, count in counts.items() if count)
 
 
 def best_baselines(
@@ -133,8 +147,12 @@ def _draw_panel(axes: Axes, label: str, points: Sequence[LandscapePoint]) -> Non
         names = f"best Brier: {by_brier.entry.label}\nbest AUROC: {by_auroc.entry.label}"
         above = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
         axes.annotate(names, (0, 1), (0, 2), fontsize=style.SMALL, color=style.MUTED, **above)
-        axes.axvline(by_brier.brier, **DOTTED, zorder=1)
-        axes.axhline(by_auroc.auroc, **DOTTED, zorder=1)
+        for value, draw_line, draw_band in (
+            (by_brier.brier, axes.axvline, axes.axvspan),
+            (by_auroc.auroc, axes.axhline, axes.axhspan),
+        ):
+            draw_line(value, **DOTTED, zorder=1)
+            draw_band(value - LEVEL, value + LEVEL, color=style.FAINT, lw=0, zorder=0)
     ends = _axis_ends(points)
     for point in points:
         look = style.style_of(point.entry)

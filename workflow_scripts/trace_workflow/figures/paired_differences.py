@@ -71,7 +71,7 @@ def message(compared: pl.DataFrame) -> str:
         words = [f"{n} {_plural(word, n)}" for word, n in counts.items() if n]
         if words:
             parts.append(f"{join_names(words)} against the {name} baseline")
-    return f"TRACE+ ranks: {'; '.join(parts)}" if parts else ""
+    return f"TRACE+ task by task: {'; '.join(parts)}" if parts else ""
 
 
 def _plural(word: str, count: int) -> str:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.gridspec import GridSpec
 
 from trace_workflow.figures import figure_style as style
 from trace_workflow.figures.study_averages import (
@@ -22,6 +23,7 @@ from trace_workflow.tables.wording import join_names
 from tracecal.estimators.estimator import TRACE_PLUS, Entry
 
 ROW_HEIGHT = 0.165
+KEYS = 9  # rows of the first panel that are as high as the legend
 LANE = 0.13  # between the points of one model, per distance between two models
 Ranking = list[tuple[Entry, dict[str, Average]]]
 
@@ -55,8 +57,9 @@ def draw(
     n_rows = max(len(ranking), 2 * len(across))
     with style.applied():
         figure = Figure(figsize=(style.TEXT_WIDTH, 1.75 + ROW_HEIGHT * max(n_rows, 8)))
-        ratios = [1, 1, 1.35] if across else [1, 1]
-        brier, auroc, *third = figure.subplots(1, len(ratios), width_ratios=ratios)
+        grid = _grid(figure, n_rows, len(across))
+        brier = figure.add_subplot(grid[:, 0])
+        auroc = figure.add_subplot(grid[:, 1])
         below = describe_averages(means, compared, "main", main, tasks, width=26)
         _draw_ranking(brier, ranking, "brier", below)
         _draw_ranking(auroc, ranking, "auroc", "")
@@ -69,12 +72,27 @@ def draw(
         if across:
             below = describe_averages(means, compared, "cross", cross, tasks, width=26)
             points = {models[model]: across[model] for model in models if model in across}
-            _draw_models(third[0], points, below)
-            style.panel_title(third[0], "c", "AUROC ↑, models")
+            panel = figure.add_subplot(grid[0, 2])
+            _draw_models(panel, points, below)
+            style.panel_title(panel, "c", "AUROC ↑, models")
             keys.append(style.key("Best non-TRACE", style.BEST_BASELINE))
-        style.legend(figure, keys)
+        if across and grid.nrows > 1:
+            rest = figure.add_subplot(grid[1, 2])
+            rest.set_axis_off()
+            rest.legend(handles=keys, loc="lower left", fontsize=style.NORMAL)
+        else:
+            style.legend(figure, keys)
         style.message(figure, message(ranking, models[main["model"]], differences))
     return figure
+
+
+def _grid(figure: Figure, n_rows: int, n_models: int) -> GridSpec:
+    """Two columns, and with models a third: below few of them there is room for the legend."""
+    if not n_models:
+        return figure.add_gridspec(1, 2)
+    heights = [2 * n_models + 2, n_rows - 2 * n_models - 2]
+    heights = heights if heights[1] >= KEYS else [n_rows]
+    return figure.add_gridspec(len(heights), 3, width_ratios=[1, 1, 1.35], height_ratios=heights)
 
 
 def main_differences(comparisons: pl.DataFrame | None, model: str) -> pl.DataFrame | None:
@@ -96,7 +114,7 @@ def message(ranking: Ranking, model: str, differences: pl.DataFrame | None = Non
             baselines = "" if counts else " baselines"
             counts.append(f"{wins} of {rows.height}{baselines} by {METRIC_NAMES[metric]}{lost}")
     if counts:
-        return f"{model}: TRACE+ beats {join_names(counts)}"
+        return f"{model}, averaged over tasks: TRACE+ beats {join_names(counts)}"
     places = []
     for metric, sign in (("brier", 1), ("auroc", -1)):
         means = [(entry.id, averages[metric].mean) for entry, averages in ranking]
@@ -193,7 +211,7 @@ def _draw_models(axes: Axes, models: Mapping[str, Sequence[ModelPoint]], below: 
             va="bottom",
         )
     _set_rows(axes, len(models), below)
-    axes.set_ylim(max(len(models), 4) - 0.5, -0.8)
+    axes.set_ylim(len(models) - 0.5, -0.8)
     axes.set_yticks([])
 
 

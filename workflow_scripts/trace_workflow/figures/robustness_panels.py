@@ -80,15 +80,16 @@ def draw(
 
 
 def message(gains: Sequence[EstimatorPoint], gainer: Entry) -> str:
-    """The figure's message: how many intervals of the gains lie above zero, and how many below."""
+    """The figure's message: how many intervals of the gains lie above, below and on zero."""
     with_interval = [point for point in gains if point.half_width is not None]
     if not with_interval:
         return ""
     better = sum(point.y > point.half_width for point in with_interval)
     worse = sum(point.y < -point.half_width for point in with_interval)
+    undecided = len(with_interval) - better - worse
     return (
-        f"{gainer.label} is measurably better in {better} of {len(with_interval)} comparisons, "
-        f"worse in {worse}"
+        f"Above zero {gainer.label} is better: {better} of {len(with_interval)} intervals are "
+        f"above, {worse} below, and {undecided} contain zero"
     )
 
 
