@@ -24,7 +24,9 @@ SELECTED = pl.DataFrame(
 
 def test_rows_are_the_answers_by_the_place_of_their_peak():
     figure = local_risk_aggregation(SELECTED)
-    assert "2.0 nats in the framed window, 0.5 over all tokens" in figure.get_suptitle().replace("\n", " ")
+    assert "2.0 nats in the framed window, 0.5 over all tokens" in figure.get_suptitle().replace(
+        "\n", " "
+    )
     tokens, scores, *_ = figure.axes
     grid = tokens.collections[0].get_array()
     assert grid.shape == (3, 12)
