@@ -23,7 +23,7 @@ TARGETS = [
 # What an edit changes, and what it was before; each changes some result.
 EDITS = {
     "operators": (
-        "workflow_scripts/tracecal/features/operators.py",
+        "workflow_scripts/tracecal/features/features.py",
         ("ALPHA, BETA, GAMMA = 0.40, 0.40, 0.20", "ALPHA, BETA, GAMMA = 0.50, 0.30, 0.20"),
     ),
     "prompt": (

@@ -202,7 +202,7 @@ def test_more_samples_rerun_what_is_made_of_samples(finished):
 
 
 def test_the_operators_never_rerun_generation(finished):
-    operators = "workflow_scripts/tracecal/features/operators.py"
+    operators = "workflow_scripts/tracecal/features/features.py"
     with finished.edited(
         operators,
         "LOW_PROBABILITY, HIGH_PROBABILITY = 0.1",
@@ -377,9 +377,9 @@ def test_a_fresh_clone_with_results_and_metadata_reruns_nothing(finished, tmp_pa
 
 def test_reordering_the_config_reruns_nothing_but_the_display_of_models(finished):
     smoke = finished.smoke()
-    for study in smoke["study"].values():
-        for key in {"models", "tasks"} & study.keys():
-            study[key].reverse()
+    for name in ("main", "cross"):
+        for key in ("models", "tasks"):
+            smoke["study"][name][key].reverse()
     reordered = {key: smoke[key] for key in reversed(smoke)}
     reordered["models"] = [dict(reversed(list(one.items()))) for one in smoke["models"]]
     reordered["tasks"] = smoke["tasks"][::-1]
