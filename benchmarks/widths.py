@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tracecal.answers.entropy_bounds import entropy_bounds
+from tracecal.answers.trace import entropy_bounds
 from tracecal.calibrator.confidence import score_answer
 from tracecal.calibrator.predictor import load_predictor
 from tracecal.capture.model import load_model

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import tracecal
 from tracecal.answers.formats.layout import Layout, TokenList
-from tracecal.answers.formats.registry import FORMATS
+from tracecal.answers.formats.layouts import FORMATS
 from tracecal.cli.api_source import read_docstring
 from tracecal.cli.command import Command
 from tracecal.cli.main import COMMANDS

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import tracecal
-from tracecal.answers.formats.registry import FORMATS
+from tracecal.answers.formats.layouts import FORMATS
 from tracecal.errors import InputError
 
 FOLDER = Path(__file__).parents[1] / "tracecal" / "answers" / "recorded"

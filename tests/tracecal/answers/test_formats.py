@@ -11,7 +11,7 @@ import pytest
 
 from support.log_rows import token, write
 from tracecal.answers.answers import read_file
-from tracecal.answers.formats.registry import recognise
+from tracecal.answers.formats.layouts import recognise
 from tracecal.answers.reading import Reading
 from tracecal.errors import InputError
 from tracecal.explorer.questions import find_questions

@@ -10,9 +10,9 @@ from scipy.stats import entropy as shannon
 
 from support.log_rows import END, TWO, batch, chat, token, write
 from tracecal.answers.answers import read_file
-from tracecal.answers.entropy_bounds import entropy_bounds
 from tracecal.answers.reading import Reading
 from tracecal.answers.row import read_row
+from tracecal.answers.trace import entropy_bounds
 from tracecal.errors import InputError
 
 

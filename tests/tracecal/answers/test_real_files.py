@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from tracecal.answers.answers import read_file
-from tracecal.answers.formats.registry import FORMATS
+from tracecal.answers.formats.layouts import FORMATS
 from tracecal.answers.labels import read_labels
 from tracecal.answers.reading import FormatName, Reading
 

@@ -8,7 +8,7 @@ import logging
 import pytest
 
 from support.recorded_rows import FOLDER, damaged, letter, outcome, recorded
-from tracecal.answers.formats.registry import FORMATS
+from tracecal.answers.formats.layouts import FORMATS
 
 NAMES = sorted(path.stem for path in FOLDER.glob("*.jsonl"))
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import entropy as shannon
 
-from tracecal.answers.entropy_bounds import Rounding, detect_rounding, entropy_bounds
+from tracecal.answers.trace import Rounding, detect_rounding, entropy_bounds
 
 weights = st.lists(st.floats(1e-9, 1.0), min_size=2, max_size=40)
 

@@ -8,8 +8,8 @@ import pytest
 
 from support.labelled_answers import answers
 from tracecal.answers.answers import read_rows
-from tracecal.answers.entropy_bounds import ASSUMED, vocabulary_of, vocabulary_used
 from tracecal.answers.reading import Reading
+from tracecal.answers.trace import ASSUMED, vocabulary_of, vocabulary_used
 from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.calibration_data import describe_answers
 from tracecal.calibrator.training_set import make_training_set

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.labelled_answers import answers, fitted, predictor_of
-from tracecal.answers.entropy_bounds import entropy_bounds
 from tracecal.answers.reading import Reading
+from tracecal.answers.trace import entropy_bounds
 from tracecal.calibration.fits import probability_bounds
 from tracecal.calibrator.confidence import read_response, score_answer, score_record
 from tracecal.calibrator.scoring import score_answers

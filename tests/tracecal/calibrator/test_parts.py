@@ -14,9 +14,9 @@ from support.log_rows import chat, token
 from support.running import ASK, CHAT
 from tests.tracecal.serving.proxy.test_stream_end import Response, confidences
 from tracecal.answers.answers import read_file
-from tracecal.answers.parts.labels import split_part_labels
 from tracecal.answers.parts.parts import Parts, read_parts, requested_parts, schema_leaves
 from tracecal.answers.reading import Reading
+from tracecal.answers.verdict import split_part_labels
 from tracecal.calibration.fits import probability_bounds
 from tracecal.calibration.part_answers import part_answers
 from tracecal.calibrator.confidence import score_answer

@@ -18,15 +18,15 @@ from typing import Any
 import polars as pl
 from tqdm import tqdm
 
-from tracecal.answers.entropy_bounds import warn_of_assumed
 from tracecal.answers.facts import without_values
 from tracecal.answers.labels import MOST_ROWS, read_labels, with_labels
 from tracecal.answers.log_file import numbered, open_rows
-from tracecal.answers.parts.labels import PartLabels
 from tracecal.answers.reading import OF_VERDICTS, Reading
 from tracecal.answers.record import RECORDS, Record, as_frame, own_column
 from tracecal.answers.requests import Requests
 from tracecal.answers.row import FAILED, OneAnswer, answers_of, read_answer
+from tracecal.answers.trace import warn_of_assumed
+from tracecal.answers.verdict import PartLabels
 from tracecal.errors import (
     InputError,
     WrongRow,

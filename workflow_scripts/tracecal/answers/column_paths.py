@@ -11,7 +11,7 @@ from typing import Any
 
 from tracecal.answers.facts import SENT
 from tracecal.answers.formats.columns import LOGPROBS, PROBABILITIES, TEXTS
-from tracecal.answers.formats.registry import FORMATS, recognise
+from tracecal.answers.formats.layouts import FORMATS, recognise
 from tracecal.answers.raw_answer import read_logprobs
 from tracecal.errors import WrongRow, some_of
 

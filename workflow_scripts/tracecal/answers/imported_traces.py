@@ -3,9 +3,9 @@
 import polars as pl
 import pyarrow as pa
 
-from tracecal.answers.entropy_bounds import vocabulary_used
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import entropy_kind
+from tracecal.answers.trace import vocabulary_used
 from tracecal.errors import InputError
 from tracecal.io.journal import Row
 from tracecal.io.log import LOGGER

@@ -23,8 +23,7 @@ import polars as pl
 import pyarrow as pa
 
 from tracecal.answers.formats.format import IDS, Joined, Row, Stream
-from tracecal.answers.formats.layouts import LAYOUTS
-from tracecal.answers.formats.registry import recognise
+from tracecal.answers.formats.layouts import LAYOUTS, recognise
 from tracecal.errors import InputError, WrongRow
 from tracecal.io.files import read_sealed
 from tracecal.io.input_files import MOST_BYTES, parsed_json, parsed_json_sequence

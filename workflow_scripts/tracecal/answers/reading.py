@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, NonNegativeFloat, PositiveInt
 
-from tracecal.answers.formats.registry import FORMATS
+from tracecal.answers.formats.layouts import FORMATS
 from tracecal.io.settings import Strict, with_parameters
 
 if TYPE_CHECKING:

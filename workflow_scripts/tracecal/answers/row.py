@@ -27,14 +27,13 @@ from tracecal.answers.facts import (
 from tracecal.answers.formats import columns
 from tracecal.answers.formats.format import Format, Row
 from tracecal.answers.formats.layout import Layout
-from tracecal.answers.formats.registry import FORMATS, recognise
+from tracecal.answers.formats.layouts import FORMATS, recognise
 from tracecal.answers.log_file import read_stream, require_json
-from tracecal.answers.parts.labels import PartLabels, split_part_labels
 from tracecal.answers.raw_answer import Known, NoAnswer, RawAnswer, options_path
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record
 from tracecal.answers.trace import make_record
-from tracecal.answers.verdict import agreed_verdict, is_unsure
+from tracecal.answers.verdict import PartLabels, agreed_verdict, is_unsure, split_part_labels
 from tracecal.errors import Unanswered, WrongRow
 from tracecal.io.input_files import parsed_json
 

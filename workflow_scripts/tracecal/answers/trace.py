@@ -1,16 +1,27 @@
-"""The trace of an answer: surprisals and entropies, computed from its steps.
+"""The trace of an answer: surprisals, and entropies or their bounds, computed from its steps.
 
 `make_record(example_id, raw, reading)` makes the `Record` of an answer that a format has read.
+
+Where only the likeliest tokens are listed, an entropy has bounds. The listed tokens are the head of
+a distribution. Its tail adds least entropy where as few tokens as possible share it, each as likely
+as the least likely listed one, and most where all other tokens of the vocabulary share it evenly.
+Logs may round log-probabilities: `detect_rounding` says how, and bounds allow for it. Bounds hardly
+depend on the size of the vocabulary: `vocabulary_of(model)` takes it from the model's name or
+folder where nobody states it; ASSUMED stands for it otherwise (docs/background/entropy_bounds.md).
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike
 
-from tracecal.answers.entropy_bounds import ASSUMED, bound_entropies, largest_top_k, vocabulary_of
 from tracecal.answers.raw_answer import (
     SLACK,
     UNLISTED,
@@ -19,13 +30,17 @@ from tracecal.answers.raw_answer import (
     Step,
     generated_entries,
     is_finish,
+    is_same_logprob,
     with_no_answer,
     without_text,
 )
 from tracecal.answers.reading import LARGEST_VOCABULARY, Reading
 from tracecal.answers.reasoning import with_traced_tokens
 from tracecal.answers.record import TRACE, Record
-from tracecal.errors import WrongRow
+from tracecal.errors import InputError, WrongRow
+from tracecal.io.input_files import parsed_json
+from tracecal.io.log import LOGGER
+from tracecal.io.regular_files import read_regular
 
 DETAILS = tuple(field.name for field in fields(Details))
 # Reasons why decoding ended, in the words of programs and of traces.
@@ -39,6 +54,41 @@ FINISHES = {
     "max_tokens": "length",
     "word": "stop",
     "stop_sequence": "stop",
+}
+# Log-probabilities are normalised in single precision over a vocabulary: the probability of the
+# tail is accurate to about this much.
+TAIL_TOLERANCE = 2.0**-19
+MANY_TOKENS = 2.0**53  # larger floats do not resolve a single token
+# Decimal places that logs are rounded to; more are as good as single precision.
+DECIMALS = range(1, 6)
+# Fewer distinct values may be round by chance; rounding to this many places does no harm then.
+MANY, HARMLESS = 8, 4
+# The largest relative error of a number rounded to the 8 significant bits of bfloat16.
+BFLOAT16 = 2.0**-8
+ASSUMED = 200_000
+MAX_CONFIG_BYTES = 2**20
+# `vocab_size` of config.json, or the tokens of the tokenizer of models that have none to read
+# (tiktoken's o200k_base and cl100k_base); the first that a name begins with, after its owner.
+SIZES = {
+    r"gpt-oss": 201_088,
+    r"(chatgpt-4o|gpt-4o|gpt-4\.1|gpt-4\.5|gpt-5|o1|o3|o4)(-|$|\.)": 200_019,
+    r"gpt-(4|3\.5|35)(-|$)|davinci-002|babbage-002": 100_277,
+    r"gpt2|distilgpt2": 50_257,
+    r"(meta-)?llama-?4": 202_048,
+    r"(meta-)?llama-?3|deepseek-r1-distill-llama|smollm3": 128_256,
+    r"(meta-)?llama-?2|tinyllama|mixtral-8x7b|mistral-7b-(instruct-)?v0\.[12]": 32_000,
+    r"mistral-7b-(instruct-)?v0\.3|mixtral-8x22b": 32_768,
+    r"(open-)?mistral-(nemo|small|large)|ministral": 131_072,
+    r"qwen3(-|$)|qwen2(\.5)?-(math-|coder-)?(0\.5|1\.5|3)b|deepseek-r1-distill-qwen-1\.5b": 151_936,
+    r"qwen2(\.5)?-(math-|coder-)?\d+b|deepseek-r1-distill-qwen": 152_064,
+    r"deepseek-(v3|r1|chat|reasoner)": 129_280,
+    r"gemma-3|gemini": 262_144,
+    r"gemma": 256_000,
+    r"phi-4-mini": 200_064,
+    r"phi-4|olmo-2": 100_352,
+    r"phi-3": 32_064,
+    r"smollm": 49_152,
+    r"glm-4": 151_552,
 }
 
 
@@ -182,3 +232,273 @@ def surprisals(logprobs: np.ndarray) -> tuple[list[float] | None, str | None]:
     if len(missing := np.flatnonzero(logprobs[:, 0] == -np.inf)):
         return None, f"the log-probability of token {missing[0] + 1} is not given"
     return (0.0 - logprobs[:, 0]).tolist(), None
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """The largest error of a log-probability: the larger of `absolute` (nats) and `relative`
+    times the log-probability.
+    """
+
+    absolute: float = 0.0
+    relative: float = 0.0
+
+    def errors(self, logprobs: np.ndarray) -> np.ndarray:
+        """The largest error of each log-probability, in nats."""
+        return np.maximum(self.absolute, -self.relative * logprobs)
+
+
+EXACT = Rounding()
+
+
+@dataclass(frozen=True)
+class EntropyBounds:
+    """Bounds of entropies, in nats; `middle` and `upper` are None without a vocabulary."""
+
+    lower: np.ndarray
+    middle: np.ndarray | None
+    upper: np.ndarray | None
+
+
+def bound_entropies(
+    steps: Sequence[Step], logprobs: np.ndarray, reading: Reading
+) -> tuple[EntropyBounds | None, str | None]:
+    """Bound the entropy of each step; or return None and the reason. Raises `WrongRow`.
+
+    `reading` says how many tokens the vocabulary has, whether decoding was greedy, so that the
+    generated token is the likeliest one, and how log-probabilities were rounded (else detected).
+    """
+    vocabulary = reading.vocabulary
+    if not any(step.top for step in steps):
+        return None, "no top log-probabilities are given"
+    listed = logprobs > -np.inf
+    finite, n_listed = np.where(listed, logprobs, 0.0), listed.sum(1)
+    if vocabulary is not None and n_listed.max() > vocabulary:
+        t = (n_listed > vocabulary).argmax()
+        excess = f"{n_listed[t]} tokens are listed for token {t + 1}"
+        raise WrongRow(f"{excess}, more than the vocabulary's {vocabulary}")
+    if reading.rounding is None:
+        rounding = detect_rounding(logprobs[listed])
+    else:
+        rounding = Rounding(reading.rounding)
+    slack = SLACK + np.expm1(rounding.errors(finite).max(1))
+    total = np.exp(logprobs).sum(1)
+    if (total > 1 + slack).any():
+        t = (total > 1 + slack).argmax()
+        raise WrongRow(f"the probabilities listed for token {t + 1} sum to {total[t]:.4g}, above 1")
+    for t, step in enumerate(steps, 1):
+        if reason := _contradiction(step):
+            return None, f"token {t} {reason}"
+    if not n_listed.all():
+        return None, f"no top log-probabilities are given for token {n_listed.argmin() + 1}"
+    smallest, generated = finite.min(1), logprobs[:, 0]
+    if not reading.greedy:  # the generated token may be listed only because it was generated
+        smallest_alternative = finite[:, 1:].min(1, initial=0.0)
+        alone = listed[:, 0] & (generated <= smallest)
+        smallest = np.where(alone, smallest_alternative, smallest)
+    cap = np.where([step.merged for step in steps], 1.0, np.exp(smallest))
+    return entropy_bounds(logprobs, vocabulary, cap, rounding), None
+
+
+def _contradiction(step: Step) -> str | None:
+    """Say why the listed tokens contradict a step's generated token; None if they do not.
+
+    A generated token that is likelier than the least likely listed one is listed, too. Where no
+    entry is known to be it, it would count twice.
+    """
+    if step.logprob is None or step.merged or generated_entries(step):
+        return None
+    listed = [logprob for _, logprob in step.top if logprob is not None and logprob > UNLISTED]
+    if not listed or step.logprob <= UNLISTED:
+        return None
+    least = min(listed)
+    if step.logprob <= least or is_same_logprob(step.logprob, least):
+        return None
+    return (
+        f"has the log-probability {step.logprob:g}, above the least of the likeliest tokens listed "
+        f"for it ({least:g}), but is not among them"
+    )
+
+
+def largest_top_k(steps: Sequence[Step], logprobs: np.ndarray) -> int:
+    """Return the largest number of distinct tokens that a step lists."""
+    listed = logprobs > -np.inf
+    listed[:, 0] &= [bool(generated_entries(step)) for step in steps]
+    return int(listed.sum(1).max())
+
+
+def entropy_bounds(
+    logprobs: ArrayLike,
+    vocabulary: int | None,
+    cap: ArrayLike | None = None,
+    rounding: Rounding = EXACT,
+    tolerance: float = TAIL_TOLERANCE,
+) -> EntropyBounds:
+    """Bound the entropies [...] of distributions with some log-probabilities [..., k] listed.
+
+    Parameters
+    ----------
+    logprobs
+        In nats, at most 0; -inf where none is listed.
+    vocabulary
+        The number of tokens, if known.
+    cap
+        The largest probability that an unlisted token can have; None: the smallest listed one.
+    rounding, tolerance
+        `lower` and `upper` allow for the rounding of the log-probabilities and for this error of
+        the probability of the tail; `middle` is the midpoint of the bounds without either.
+
+    Examples
+    --------
+    >>> bounds = entropy_bounds(np.log([[0.9, 0.05]]), vocabulary=1000)
+    >>> bounds.lower.round(2), bounds.upper.round(2)
+    (array([0.39]), array([0.74]))
+    """
+    logprobs = np.asarray(logprobs, dtype=float)
+    listed = logprobs > -np.inf
+    logprobs = np.where(listed, logprobs, 0.0)
+    p = np.where(listed, np.exp(logprobs), 0.0)
+    head, tail = _entropy_terms(p).sum(-1), _tail(p)
+    lowest_head, highest_head, smallest_tail, largest_tail, spread = head, head, tail, tail, 1.0
+    cap = np.where(listed, p, 1.0).min(-1) if cap is None else np.minimum(cap, 1.0)
+    if rounding != EXACT:  # every listed probability can be anywhere in its range
+        errors = rounding.errors(logprobs)
+        low = np.where(listed, np.exp(logprobs - errors), 0.0)
+        high = np.where(listed, np.exp(np.minimum(logprobs + errors, 0.0)), 0.0)
+        lowest_head = np.minimum(_entropy_terms(low), _entropy_terms(high)).sum(-1)
+        highest_head = _entropy_terms(np.clip(1 / np.e, low, high)).sum(-1)
+        smallest_tail, largest_tail, spread = _tail(high), _tail(low), np.exp(errors.max(-1))
+    allowance = tolerance * (head + 2)
+    ends = np.maximum(smallest_tail - tolerance, 0.0), np.minimum(largest_tail + tolerance, 1.0)
+    highest_cap = np.minimum(cap * spread, 1.0)
+    lower = np.maximum(lowest_head + _steepest_within(*ends, highest_cap) - allowance, 0.0)
+    if vocabulary is None:
+        return EntropyBounds(lower, None, None)
+    n_unlisted = np.maximum(vocabulary - listed.sum(-1), 0)
+    widest_tail = np.clip(n_unlisted / np.e, *ends)
+    upper = highest_head + _flattest(widest_tail, n_unlisted) + allowance
+    flattest = head + _flattest(tail, n_unlisted)
+    middle = (np.minimum(head + _steepest(tail, cap), flattest) + flattest) / 2
+    # Inputs rounded more coarsely than stated can contradict each other.
+    return EntropyBounds(np.minimum(lower, middle), middle, np.maximum(upper, middle))
+
+
+def _tail(probabilities: np.ndarray) -> np.ndarray:
+    return np.maximum(1 - probabilities.sum(-1), 0.0)
+
+
+def _steepest_within(smallest: np.ndarray, largest: np.ndarray, cap: np.ndarray) -> np.ndarray:
+    """The smallest `_steepest` of a tail between `smallest` and `largest`.
+
+    It is concave between multiples of `cap` and rises from one multiple to the next.
+    """
+    with np.errstate(all="ignore"):
+        multiple = np.ceil(smallest / cap) * cap
+    between = (multiple <= largest) & (smallest < MANY_TOKENS * cap)
+    tails = np.stack([smallest, largest, np.where(between, multiple, largest)])
+    return _steepest(tails, cap).min(0)
+
+
+def _steepest(tail: np.ndarray, cap: np.ndarray) -> np.ndarray:
+    """The least entropy that a tail of tokens with at most `cap` each can add."""
+    with np.errstate(all="ignore"):
+        # A quotient rounded to just below a whole number changes nothing: the remainder is `cap`.
+        n_full = np.floor(tail / cap)
+        entropy = n_full * _entropy_terms(cap)
+        entropy = entropy + _entropy_terms(np.maximum(tail - n_full * cap, 0.0))
+        # Beyond this number floats do not resolve the last token.
+        entropy = np.where(tail < MANY_TOKENS * cap, entropy, -tail * np.log(cap))
+    return np.where((tail > 0) & (cap > 0), entropy, 0.0)
+
+
+def _flattest(tail: np.ndarray, n_tokens: np.ndarray) -> np.ndarray:
+    """The most entropy that a tail can add, spread evenly over `n_tokens`."""
+    spread = _entropy_terms(tail) + tail * np.log(np.maximum(n_tokens, 1))
+    return np.where(n_tokens > 0, spread, 0.0)
+
+
+def _entropy_terms(p: np.ndarray) -> np.ndarray:
+    """-p ln p, 0 for 0."""
+    return -p * np.log(np.where(p > 0, p, 1.0))
+
+
+def detect_rounding(logprobs: Sequence[float] | np.ndarray) -> Rounding:
+    """Detect how the log-probabilities of an answer were rounded.
+
+    Zeros tell nothing. Up to three decimal places, and bfloat16, take `MANY` distinct values.
+
+    >>> detect_rounding([-0.2512, -1.5021, -3.1415])
+    Rounding(absolute=5e-05, relative=0.0)
+    """
+    values = np.asarray(logprobs, dtype=float)
+    values = values[values != 0]
+    bfloat16 = not (values.astype(np.float32).view(np.uint32) & 0xFFFF).any()
+    # Values of fewer places are values of the most places, too.
+    if not len(values) or not (bfloat16 or _has_places(values, DECIMALS[-1])):
+        return EXACT
+    many = len(np.unique(values)) >= MANY
+    if many and bfloat16:
+        return Rounding(relative=BFLOAT16)
+    for places in DECIMALS if many else DECIMALS[HARMLESS - 1 :]:
+        if _has_places(values, places):
+            return Rounding(absolute=0.5 * 10.0**-places)
+    return EXACT
+
+
+def _has_places(values: np.ndarray, places: int) -> bool:
+    """Return whether all values are rounded to `places`, perhaps then to single precision."""
+    return bool((np.abs(values - values.round(places)) <= 2.0**-23 * np.abs(values)).all())
+
+
+@lru_cache(maxsize=1000)
+def vocabulary_of(model: str | None) -> int | None:
+    """The number of tokens of a model, by its name, or by the configuration in its folder.
+
+    >>> vocabulary_of("Qwen/Qwen2.5-7B-Instruct"), vocabulary_of("my-model")
+    (152064, None)
+    """
+    if model is None:
+        return None
+    name = model.lower().rstrip("/").rsplit("/", 1)[-1]
+    sizes = (size for pattern, size in SIZES.items() if re.match(pattern, name))
+    return _configured_size(model) or next(sizes, None)
+
+
+def _configured_size(folder: str) -> int | None:
+    """`vocab_size` in the config.json of a model's folder on this machine."""
+    path = Path(folder) / "config.json"
+    try:
+        content = parsed_json(read_regular(path, MAX_CONFIG_BYTES))
+    except (OSError, ValueError, InputError):
+        return None
+    texts = content.get("text_config") if isinstance(content, dict) else None
+    for part in (content, texts):
+        size = part.get("vocab_size") if isinstance(part, dict) else None
+        if isinstance(size, int) and size > 0:
+            return size
+    return None
+
+
+def vocabulary_used(answers: pl.DataFrame, stated: int | None) -> tuple[int | None, str]:
+    """The vocabulary that answers were read with, and whence: 'stated', 'model' or 'assumed'."""
+    if stated is not None:
+        return stated, "stated"
+    bounded = answers.filter(pl.col("vocabulary").is_not_null())
+    if bounded.is_empty():
+        return None, "stated"
+    size, model = bounded.sort("vocabulary", nulls_last=True).select("vocabulary", "model").row(-1)
+    if vocabulary_of(model) == size:
+        return size, "model"
+    return size, "assumed" if size == ASSUMED else "stated"
+
+
+def warn_of_assumed(answers: pl.DataFrame, stated: int | None, source: str) -> None:
+    """Say once of a file that entropies rest on an assumed vocabulary."""
+    size, whence = vocabulary_used(answers, stated)
+    if whence == "assumed":
+        LOGGER.warning(
+            "%s: entropies are computed for a vocabulary of %s tokens, which is assumed and hardly "
+            "changes a probability; give the model's with --vocabulary (vocab_size in its "
+            "config.json)",
+            *(source, f"{size:,}"),
+        )

@@ -11,9 +11,9 @@ import polars as pl
 
 from tracecal.answers.answers import Answers
 from tracecal.answers.parts.cutter import CUT, cut_parts
-from tracecal.answers.parts.labels import PartLabels
 from tracecal.answers.parts.parts import Parts, read_parts
 from tracecal.answers.record import PARTIAL_TRACE, RECORDS, TRACE
+from tracecal.answers.verdict import PartLabels
 from tracecal.calibration.groups import group_answers
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 import polars as pl
 
-from tracecal.answers.entropy_bounds import vocabulary_used
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.record import ENTROPY_KIND
+from tracecal.answers.trace import vocabulary_used
 from tracecal.calibrator.schema import CalibrationData, FurtherColumn
 from tracecal.calibrator.trace_kinds import QUESTIONS, model_spellings
 from tracecal.calibrator.training_set import TrainingSet

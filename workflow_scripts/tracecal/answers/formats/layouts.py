@@ -1,7 +1,8 @@
-"""The formats of answers that are data: where each keeps what an answer needs.
+"""The formats of answers, most of them data: where each keeps what an answer needs.
 
 To add a format, add a `Layout` to `LAYOUTS`, in the place at which rows should be recognised, and
 a file of rows to tests/tracecal/answers/recorded. Functions before the table are what no path says.
+`FORMATS` has all in the order of recognition, with those that compute in modules of their own.
 """
 
 import math
@@ -11,7 +12,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from tracecal.answers.formats.format import Row, Stream, has_no_id, recogniser
+from tracecal.answers.formats import columns, decision, lm_eval
+from tracecal.answers.formats.format import Format, Row, Stream, has_no_id, recogniser
 from tracecal.answers.formats.layout import Layout, TokenList
 from tracecal.answers.raw_answer import (
     NO_ANSWERS,
@@ -599,3 +601,23 @@ LAYOUTS: Mapping[str, Layout] = {
         ),
     )
 }
+FORMATS: dict[str, Format | Layout] = {
+    "inspect": LAYOUTS["inspect"],
+    "lm_eval": lm_eval.sample_format(LAYOUTS["openai_chat"], LAYOUTS["openai_completions"]),
+    "every_eval_ever": LAYOUTS["every_eval_ever"],
+    **LAYOUTS,
+    "decision": decision.FORMAT,
+    "columns": columns.FORMAT,
+}
+
+
+def recognise(row: Row) -> Format | Layout:
+    """The first format that recognises a row. Raises `WrongRow` where none does.
+
+    >>> recognise({"choices": [{"message": {"content": "Lima"}}]}).name
+    'openai_chat'
+    """
+    for answer_format in FORMATS.values():
+        if answer_format.recognises(row):
+            return answer_format
+    raise WrongRow(f"its format is unknown; expected one of {', '.join(FORMATS)}")

@@ -1,12 +1,14 @@
 """Rows of `samples_<task>_<date>.jsonl` of the lm-evaluation-harness."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel, Field
 
 from tracecal.answers.formats.format import Format, Row
-from tracecal.answers.formats.layouts import LAYOUTS
+from tracecal.answers.formats.layout import Layout
 from tracecal.answers.raw_answer import RawAnswer
 from tracecal.errors import WrongRow
 
@@ -22,29 +24,27 @@ class LmEvalSample(BaseModel):
     metrics: list[str] = []
 
 
-def read(row: Row) -> RawAnswer:
+def read(row: Row, responses: Sequence[Layout]) -> RawAnswer:
     """Read the first response of a row, its prompt and its first metric.
 
-    It has log-probabilities where the model that answered kept the response of its server.
+    It has log-probabilities where the model that answered kept the response of its server, which is
+    in one of the formats `responses`, the last one unless another recognises it.
     """
     sample = LmEvalSample.model_validate(row)
     text = next(iter(sample.resps[0]), None)
     if not isinstance(text, str):
         raise WrongRow("its response is not text: its task generates none")
     arguments = _arguments(sample.arguments)
-    responses = (argument[RESPONSE_ARGUMENT] for argument in arguments if _has_response(argument))
-    response = next(responses, None)
+    kept = (argument[RESPONSE_ARGUMENT] for argument in arguments if _has_response(argument))
+    response, raw = next(kept, None), RawAnswer(answer=text)
+    if isinstance(response, dict):
+        of_response = (layout for layout in responses if layout.recognises(response))
+        raw = next(of_response, responses[-1]).reader(response)
     return replace(
-        _read_response(response) if isinstance(response, dict) else RawAnswer(answer=text),
+        raw,
         prompt=arguments[0] if arguments and isinstance(arguments[0], str) else None,
         verdicts={metric: row.get(metric) for metric in sample.metrics[:1]},
     )
-
-
-def _read_response(response: Row) -> RawAnswer:
-    """Read the response of a server, with one choice."""
-    chat, completion = LAYOUTS["openai_chat"], LAYOUTS["openai_completions"]
-    return (chat if chat.recognises(response) else completion).reader(response)
 
 
 def _arguments(calls: Any) -> list[Any]:
@@ -90,12 +90,14 @@ def _has_response(argument: Any) -> bool:
     return isinstance(argument, dict) and RESPONSE_ARGUMENT in argument
 
 
-FORMAT = Format(
-    "lm_eval",
-    "samples_TASK_DATE.jsonl of lm-evaluation-harness",
-    lambda row: "resps" in row and "doc_id" in row,
-    LmEvalSample,
-    read,
-    alternatives=("filtered_resps",),
-    split=split,
-)
+def sample_format(*responses: Layout) -> Format:
+    """The format of samples whose servers' responses are in one of some formats."""
+    return Format(
+        "lm_eval",
+        "samples_TASK_DATE.jsonl of lm-evaluation-harness",
+        lambda row: "resps" in row and "doc_id" in row,
+        LmEvalSample,
+        partial(read, responses=responses),
+        alternatives=("filtered_resps",),
+        split=split,
+    )
