@@ -10,7 +10,7 @@
 #   answers_file               the user's file with the answers of a model to a task
 #   traces_of_whole_answers    traces/{model}/{parent}.arrow, of the task that parts are cut from
 #   rows_of_whole_answers      the same task's `rows_of_task`
-#   shards_of_file             work/shards/{number}-of-{count}/{kind}/{model}/{task}.arrow
+#   shards_of_file             work/shards/{number}-of-{count}/ and the file
 #   estimates_of_task          estimates/{family}/{model}/{task}.parquet, of the families of the run
 #   files_of_rows              a task's local files, or work/rows/{task}/{rows}.parquet; of parts the
 #                              other task's table and files
@@ -259,13 +259,14 @@ def engine_version(wildcards):
     return VLLM if wildcards.model in VLLM_MODELS else None
 
 
-def shards_of_file(wildcards):
-    """work/shards/{number}-of-{count}/{kind}/{model}/{task}.arrow, for each of the model's shards."""
-    return expand(
-        "<results>/work/shards/{number}-of-{count}/{{kind}}/{{model}}/{{task}}.arrow",
-        number=range(1, MODELS[wildcards.model].shards + 1),
-        count=MODELS[wildcards.model].shards,
-    )
+def shards_of_file(file):
+    """An input function: work/shards/{number}-of-{count}/`file`, for each of the model's shards."""
+
+    def paths(wildcards):
+        count = MODELS[wildcards.model].shards
+        return [f"<results>/work/shards/{number + 1}-of-{count}/{file}" for number in range(count)]
+
+    return paths
 
 
 def answers_file(wildcards):

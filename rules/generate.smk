@@ -7,6 +7,7 @@
 # draw_samples    models/{model}/, rows of the task, or a subset     -> samples/{model}/{task}.arrow
 # capture_hidden  models/{model}/, traces/, rows or a subset         -> hidden/{model}/{task}.arrow
 # gather_shards   work/shards/{number}-of-{count}/<any of these>     -> the same file without its folder
+# gather_replayed the same of answers that several jobs replay       -> traces/, work/answered/
 # read_answers    the files of a model's source.answers, tasks/      -> traces/, work/answered/
 # replay_answers  the same, and models/{model}/                      -> traces/, work/answered/
 # cut_parts       traces/ and rows of the whole answers, tasks/      -> traces/, work/answered/
@@ -32,7 +33,7 @@ SHARED_KINDS = ["traces", "beams", "samples", "hidden", "asked/p_true", "asked/v
 SHARED_KINDS += ["weights/token_sar", "weights/mars", "comparisons"]
 
 
-ruleorder: read_answers > replay_answers > cut_parts > gather_shards
+ruleorder: read_answers > gather_replayed > replay_answers > cut_parts > gather_shards
 ruleorder: gather_shards > generate > search_beams > capture_hidden > draw_samples
 ruleorder: gather_shards > ask_p_true > ask_verbalized
 ruleorder: gather_shards > weigh_token_sar > weigh_mars > compare_samples
@@ -198,7 +199,7 @@ rule draw_samples:
 rule gather_shards:
     """Gather the parts of a file that several jobs made."""
     input:
-        shards_of_file,
+        traces=shards_of_file("{kind}/{model}/{task}.arrow"),
     output:
         "<results>/{kind}/{model}/{task}.arrow",
     log:
@@ -262,11 +263,12 @@ rule replay_answers:
         answers=lambda wildcards: ancient(local(answers_file(wildcards))),
         task="<results>/tasks/{task}.parquet",
     output:
-        **TRACES_AND_QUESTIONS,
+        traces="<results>/{shard}traces/{model}/{task}.arrow",
+        questions="<results>/{shard}work/answered/{model}/{task}.parquet",
     log:
-        "<logs>/replay_answers/{model}/{task}.log",
+        "<logs>/replay_answers/{model}/{shard}{task}.log",
     benchmark:
-        "<benchmarks>/replay_answers/{model}/{task}.tsv"
+        "<benchmarks>/replay_answers/{model}/{shard}{task}.tsv"
     wildcard_constraints:
         model=one_of(REPLAYED_MODELS),
         task=one_of(WHOLE_TASKS),
@@ -286,6 +288,19 @@ rule replay_answers:
         ),
     script:
         "../workflow_scripts/replay_answers.py"
+
+
+use rule gather_shards as gather_replayed with:
+    """Gather the traces of answers that several jobs replayed."""
+    input:
+        traces=shards_of_file("traces/{model}/{task}.arrow"),
+        questions=shards_of_file("work/answered/{model}/{task}.parquet"),
+    output:
+        **TRACES_AND_QUESTIONS,
+    log:
+        "<logs>/gather_replayed/{model}/{task}.log",
+    wildcard_constraints:
+        model=one_of(slug for slug in REPLAYED_MODELS if MODELS[slug].shards > 1),
 
 
 rule cut_parts:

@@ -86,7 +86,7 @@ def mixed(extended):
     replayed = {"answers": "logs/replayed-{task}.jsonl", "path": f"{RESULTS}/models/demo-medium"}
     models = [
         {"slug": "read", "source": read},
-        {"slug": "replayed", "label": MODEL, "source": replayed},
+        {"slug": "replayed", "label": MODEL, "source": replayed, "shards": 2},
     ]
     spec = yaml.safe_load((extended.root / "config/tasks/arithmetic.yaml").read_text())
     spec = yaml.safe_dump(spec | {"label": TASK})
@@ -94,6 +94,7 @@ def mixed(extended):
     arithmetic, extractive = smoke["tasks"]
     smoke["study"]["main"] = {"models": ["read"], "tasks": ["arithmetic"]}
     smoke["study"]["cross"]["models"] += ["read", "replayed"]
+    smoke["study"]["broader"]["models"] += ["demo-small"]
     smoke["study"]["columns"] = {"judge": "scores.judge"}
     config = extended.variant(
         "mixed",
@@ -122,6 +123,12 @@ def test_replay_gives_back_the_traces_that_decoding_gave(mixed):
         far = replayed[column].explode() - answers[column].explode()
         assert far.abs().max() < 1e-4
     assert list((results / "work/journals/replayed/replayed/arithmetic").glob("*/*.arrow"))
+    shards = [
+        pl.read_ipc(results / f"work/shards/{number}-of-2/traces/replayed/arithmetic.arrow")
+        for number in (1, 2)
+    ]
+    assert abs(shards[0].height - shards[1].height) <= 1
+    assert sum(part.height for part in shards) == replayed.height
     fitted_on = load_predictor(results / "calibrators/replayed/arithmetic.json").fitted_on
     assert (fitted_on.n, fitted_on.entropy, fitted_on.processed) == (answers.height, "exact", "no")
     rates = dict(counted(results).filter(task="arithmetic").select("model", "accuracy").iter_rows())
