@@ -396,6 +396,18 @@ def test_reordering_the_config_reruns_nothing_but_the_display_of_models(finished
     assert 0 < again["write_table"] < 10, "the tables that show several models"
 
 
+def test_another_label_changes_what_people_read_alone(finished):
+    models = [model | {"label": f"My {model['label']}"} for model in finished.smoke()["models"]]
+    of_models = finished.scheduled(finished.variant("labels", models=models))
+    with finished.edited("config/tasks/arithmetic.yaml", "label: ", "label: My "):
+        of_tasks = finished.scheduled()
+    read = {"write_table", "compare_with_paper", "describe_tables", "tell_findings"}
+    read |= {"make_explorer", "resolve_config"}
+    for scheduled in (of_models, of_tasks):
+        assert {rule for rule in scheduled if not rule.startswith("draw_")} == read
+        assert any(rule.startswith("draw_") for rule in scheduled)
+
+
 def test_printing_tables_as_the_paper_does_makes_tables_alone(finished):
     plain = finished.scheduled(finished.variant("plain", tables={"as_printed": True}))
     assert set(plain) == {"resolve_config", "write_table", "compare_with_paper", "describe_tables"}
