@@ -17,11 +17,9 @@ from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.calibration.resampling import RESAMPLES
 from tracecal.io.files import read_parquet
 
-COMPARISONS = dict.fromkeys((*SCOPE, "baseline"), pl.String) | {
-    "difference": pl.Float64,
-    "low": pl.Float64,
-    "high": pl.Float64,
-    "level": pl.Float64,
+COMPARISONS = {
+    **dict.fromkeys((*SCOPE, "baseline"), pl.String),
+    **dict.fromkeys(("difference", "low", "high", "level"), pl.Float64),
     "resamples": pl.Int64,
 }
 

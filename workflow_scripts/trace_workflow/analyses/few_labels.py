@@ -29,11 +29,7 @@ ORACLE = "oracle"
 FEW_LABELS = {
     "labels": pl.Int64,
     **dict.fromkeys(("model", "task", "estimator", "metric"), pl.String),
-    "value": pl.Float64,
-    "difference": pl.Float64,
-    "low": pl.Float64,
-    "high": pl.Float64,
-    "level": pl.Float64,
+    **dict.fromkeys(("value", "difference", "low", "high", "level"), pl.Float64),
     "tasks": pl.Int64,
     "n": pl.Float64,
 }

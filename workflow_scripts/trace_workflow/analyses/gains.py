@@ -3,8 +3,8 @@
 Differences of averages; `improvements` adds intervals.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
+from statistics import mode
 
 import polars as pl
 
@@ -27,16 +27,11 @@ AGAINST = ("picked", "named", "oracle")
 FIXED = ("named", TRACE_PLUS)  # the same for every model
 SCOPE = ("study", "model", "task", "metric")
 KEYS = (*SCOPE, "estimator", "against")
-GAINS = dict.fromkeys(KEYS, pl.String) | {
-    "baseline": pl.String,
-    "reference": pl.Float64,
-    "reference_sd": pl.Float64,
-    "value": pl.Float64,
-    "value_sd": pl.Float64,
-    "difference": pl.Float64,
-    "difference_sd": pl.Float64,
-    "splits": pl.Int64,
-    "undefined": pl.Int64,
+VALUES = [f"{name}{end}" for name in ("reference", "value", "difference") for end in ("", "_sd")]
+GAINS = {
+    **dict.fromkeys((*KEYS, "baseline"), pl.String),
+    **dict.fromkeys(VALUES, pl.Float64),
+    **dict.fromkeys(("splits", "undefined"), pl.Int64),
 }
 Side = tuple[float | None, Sequence[float | None]]  # a mean, and the series of single splits
 
@@ -77,7 +72,10 @@ def gains(
             continue
         by_estimator = {row["estimator"]: row for row in members.iter_rows(named=True)}
         sign = SIGNS[scope["metric"]]
-        rivals = _baselines_against(by_estimator, baselines, named_baseline, sign)
+        means = {name: by_estimator[name]["mean"] for name in baselines if name in by_estimator}
+        signed = {name: sign * value for name, value in means.items() if value is not None}
+        best = max(signed, key=signed.__getitem__) if signed else None  # of several the first
+        rivals = dict(zip(AGAINST, (PICKED, named_baseline, best), strict=True))
         measured = [name for name in own if name in by_estimator]
         compared = [(TRACE_PLUS, *rival) for rival in rivals.items()]
         rivals |= {TRACE_PLUS: TRACE_PLUS}
@@ -114,7 +112,8 @@ def name_most_picked(
                 if "models" in members:
                     by_scope.setdefault((study, None, None), []).extend(names)
     keys = ("study", "model", "task", "against")
-    rows = [(*scope, "picked", _most_common(names)) for scope, names in by_scope.items() if names]
+    # Of equally frequent names the first by the alphabet.
+    rows = [(*scope, "picked", mode(sorted(ids))) for scope, ids in by_scope.items() if ids]
     schema = dict.fromkeys((*keys, "most_picked"), pl.String)
     most_picked = pl.DataFrame(rows, schema=schema, orient="row")
     joined = gain_rows.join(
@@ -122,22 +121,6 @@ def name_most_picked(
     )
     baseline = pl.coalesce("baseline", "most_picked")
     return joined.with_columns(baseline=baseline).drop("most_picked")
-
-
-def _most_common(names: Sequence[str]) -> str:
-    """The most frequent name, of several the first by the alphabet."""
-    counts = Counter(names)
-    return min(counts, key=lambda name: (-counts[name], name))
-
-
-def _baselines_against(
-    by_estimator: Mapping[str, Mapping], baselines: Sequence[str], named_baseline: str, sign: float
-) -> dict[str, str | None]:
-    """The estimator of each of AGAINST; of several best ones the oracle is the first."""
-    means = {name: by_estimator[name]["mean"] for name in baselines if name in by_estimator}
-    signed = {name: sign * value for name, value in means.items() if value is not None}
-    best = max(signed, key=signed.__getitem__) if signed else None
-    return dict(zip(AGAINST, (PICKED, named_baseline, best), strict=True))
 
 
 def _gain(

@@ -13,10 +13,9 @@ from tracecal.calibration.resampling import RESAMPLES, interval
 from tracecal.estimators.estimator import PICKED, TRACE_PLUS
 from tracecal.io.files import read_parquet
 
-BOUNDED = GAINS | {
-    "low": pl.Float64,
-    "high": pl.Float64,
-    "level": pl.Float64,
+BOUNDED = {
+    **GAINS,
+    **dict.fromkeys(("low", "high", "level"), pl.Float64),
     "resamples": pl.Int64,
     "supported": pl.Boolean,
 }
@@ -89,14 +88,23 @@ def add_bounds(
     level: float,
 ) -> pl.DataFrame:
     """As `improvements`; `bounds` has by KEYS the low and high end and the number of resamples."""
-    rows = []
+    bounded_rows = []
     for row in gain_rows.iter_rows(named=True):
         low, high, n_resamples = bounds.get(tuple(row[key] for key in KEYS), (None, None, 0))
         is_win = row["difference"] is not None and row["difference"] > 0
         supported = is_win and low is not None and low > 0
         ends = {"low": low, "high": high, "level": level, "resamples": n_resamples}
-        rows.append(row | ends | {"supported": supported})
-    return _add_counts(pl.DataFrame(rows, schema=BOUNDED), studies)
+        bounded_rows.append(row | ends | {"supported": supported})
+    rows = pl.DataFrame(bounded_rows, schema=BOUNDED)
+    missing = pl.lit(None, pl.String)
+    pairs = rows.filter(pl.col("study").is_null())
+    parts = [pairs]
+    for study, members in studies.items():
+        in_tasks = pairs.filter(in_study(members)).with_columns(study=pl.lit(study), task=missing)
+        parts += [in_tasks, in_tasks.with_columns(model=missing)]
+    counts = pl.concat(parts).group_by(KEYS).agg(**COUNTS)
+    joined = rows.join(counts, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
+    return joined.select(*IMPROVEMENTS).cast(IMPROVEMENTS)
 
 
 def signed_values(resampled: pl.DataFrame, sign: float) -> ValuesByPair:
@@ -135,18 +143,6 @@ def differences(
             defined = [values for values in of_models.values() if not np.isnan(values[0])]
             by_scope[study, None, None] = np.mean(defined, axis=0) if defined else UNDEFINED
     return by_scope
-
-
-def _add_counts(rows: pl.DataFrame, studies: Mapping[str, Mapping]) -> pl.DataFrame:
-    missing = pl.lit(None, pl.String)
-    pairs = rows.filter(pl.col("study").is_null())
-    parts = [pairs]
-    for study, members in studies.items():
-        in_tasks = pairs.filter(in_study(members)).with_columns(study=pl.lit(study), task=missing)
-        parts += [in_tasks, in_tasks.with_columns(model=missing)]
-    counts = pl.concat(parts).group_by(KEYS).agg(**COUNTS)
-    joined = rows.join(counts, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
-    return joined.select(*IMPROVEMENTS).cast(IMPROVEMENTS)
 
 
 def _mean_over_tasks(by_pair: ValuesByPair, model: str, tasks: Sequence[str]) -> SignedValues:

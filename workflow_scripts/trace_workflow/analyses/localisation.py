@@ -41,12 +41,9 @@ POINTERS = ("window", "max_surprisal", "max_entropy")
 CHANCE = ("random_window", "random_token", "random_part", "failing_name")
 COUNTS = ("answers", "without_parts", "mixed", "parts", "missing", "wrong")
 LOCALISATION = {
-    "model": pl.String,
-    "task": pl.String,
-    "pointer": pl.String,
+    **dict.fromkeys(("model", "task", "pointer"), pl.String),
     **BOUNDS,
-    "pointed": pl.Int64,
-    **dict.fromkeys(COUNTS, pl.Int64),
+    **dict.fromkeys(("pointed", *COUNTS), pl.Int64),
 }
 
 
@@ -63,9 +60,7 @@ def analysis(files: StudyFiles, bootstrap: Sequence[float]) -> pl.DataFrame:
     for model, task, paths in files.by_pair(*kinds):
         parts = read_parts(paths["questions"], paths["labels"])
         places = read_traces(paths["traces"], ["example_id", "surprisal", "start", "end"])
-        placed = parts.join(
-            places.select("example_id", "start", "end"), on="example_id", validate="1:1"
-        )
+        placed = parts.join(places.drop("surprisal"), on="example_id", validate="1:1")
         traces = read_traces(paths["wholes"], ["example_id", "surprisal", "entropy"])
         answers = mixed_answers(placed, traces)
         splits = read_parquet(paths["splits"], ["example_id", "split", "part"])

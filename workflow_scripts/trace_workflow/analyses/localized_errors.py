@@ -28,14 +28,8 @@ N_MATCHINGS = 20
 GAIN, GAINER = "gain", "trace_plus"
 
 ERRORS = {
-    "estimator": pl.String,
-    "slice": pl.String,
-    "metric": pl.String,
-    "value": pl.Float64,
-    "sd": pl.Float64,
-    "low": pl.Float64,
-    "high": pl.Float64,
-    "n": pl.Float64,
+    **dict.fromkeys(("estimator", "slice", "metric"), pl.String),
+    **dict.fromkeys(("value", "sd", "low", "high", "n"), pl.Float64),
     "errors": pl.Int64,
     "length_gap": pl.Float64,
     "matchings": pl.Int64,

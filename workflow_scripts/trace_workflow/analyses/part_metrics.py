@@ -16,13 +16,7 @@ from tracecal.calibration.resampling import Resampling, draw_counts, interval
 from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_parquet
 
-BOUNDS = {
-    "value": pl.Float64,
-    "low": pl.Float64,
-    "high": pl.Float64,
-    "level": pl.Float64,
-    "resamples": pl.Int64,
-}
+BOUNDS = dict.fromkeys(("value", "low", "high", "level"), pl.Float64) | {"resamples": pl.Int64}
 
 
 def read_parts(questions: str, labels: str) -> pl.DataFrame:

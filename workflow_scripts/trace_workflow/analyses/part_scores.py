@@ -31,15 +31,8 @@ METRICS = (
     *(f"wrong_{percent}" for percent in REVIEWED),
 )
 PART, WHOLE = "part", "whole"
-PART_SCORES = {
-    "model": pl.String,
-    "task": pl.String,
-    "estimator": pl.String,
-    "scored": pl.String,
-    "metric": pl.String,
-    **BOUNDS,
-    "n": pl.Int64,
-}
+KEYS = ("model", "task", "estimator", "scored", "metric")
+PART_SCORES = dict.fromkeys(KEYS, pl.String) | BOUNDS | {"n": pl.Int64}
 
 
 def analysis(

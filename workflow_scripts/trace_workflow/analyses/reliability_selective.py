@@ -21,28 +21,15 @@ N_BINS = 6  # of equally many answers
 PERCENT = np.arange(1, 101)
 
 POOLED = {
-    "model": pl.String,
-    "tasks": pl.String,
-    "estimator": pl.String,
+    **dict.fromkeys(("model", "tasks", "estimator"), pl.String),
     "split": pl.Int64,
     "metric": pl.String,
     "value": pl.Float64,
     "n": pl.Int64,
 }
-BINS = {
-    "estimator": pl.String,
-    "split": pl.Int64,
-    "bin": pl.Int64,
-    "n": pl.Int64,
-    "probability": pl.Float64,
-    "accuracy": pl.Float64,
-}
-CURVE = {
-    "estimator": pl.String,
-    "split": pl.Int64,
-    "coverage": pl.Float64,
-    "risk": pl.Float64,
-}
+KEY = {"estimator": pl.String, "split": pl.Int64}
+BINS = KEY | {"bin": pl.Int64, "n": pl.Int64, "probability": pl.Float64, "accuracy": pl.Float64}
+CURVE = KEY | {"coverage": pl.Float64, "risk": pl.Float64}
 
 
 def analysis(

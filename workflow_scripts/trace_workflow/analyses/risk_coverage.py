@@ -1,7 +1,6 @@
 """Thresholds with a guaranteed error rate among the answers kept, pair by pair."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import polars as pl
 
@@ -21,13 +20,11 @@ NOT_COLUMNS = {"thresholds", "features", "fit"}
 
 def analysis(files: StudyFiles) -> pl.DataFrame:
     """`risk_coverage` from the calibrators of the pairs."""
-    controls = [find_control(read_json(path)) for path in files["calibrators"]]
+    controls = [
+        next(fit["risk_control"] for fit in read_json(path).values() if "risk_control" in fit)
+        for path in files["calibrators"]
+    ]
     return risk_coverage(controls, files.pairs)
-
-
-def find_control(calibrators: Mapping[str, Any]) -> dict[str, Any]:
-    """The `risk_control` of the estimator that has one."""
-    return next(fits["risk_control"] for fits in calibrators.values() if "risk_control" in fits)
 
 
 def risk_coverage(controls: Sequence[Mapping], pairs: Sequence[Sequence[str]]) -> pl.DataFrame:

@@ -44,7 +44,9 @@ def wrap(figure: Figure, text: str, width: float, n_lines: int) -> str:
     """
     rest, lines = drawable(text), []
     while rest and len(lines) < n_lines:
-        n_fitting = _count_fitting(figure, rest, width)
+        n_fitting = 1
+        while n_fitting < len(rest) and _width(figure, rest[: n_fitting + 1]) <= width:
+            n_fitting += 1
         space = rest[: n_fitting + 1].rfind(" ")
         end = space if space > 0 and n_fitting < len(rest) else n_fitting
         lines.append(rest[:end].rstrip())
@@ -55,14 +57,6 @@ def wrap(figure: Figure, text: str, width: float, n_lines: int) -> str:
             last = last[:-1]
         lines[-1] = last.rstrip() + ELLIPSIS
     return "\n".join(lines)
-
-
-def _count_fitting(figure: Figure, text: str, width: float) -> int:
-    """How many characters fit on a line; at least one."""
-    n_fitting = 1
-    while n_fitting < len(text) and _width(figure, text[: n_fitting + 1]) <= width:
-        n_fitting += 1
-    return n_fitting
 
 
 def _width(figure: Figure, text: str) -> float:

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from trace_workflow.figures import figure_style as style
 from trace_workflow.tables.study_results import Labels, rows_by
-from trace_workflow.tables.wording import join_names
+from trace_workflow.tables.wording import count, join_names
 from tracecal.estimators.estimator import TRACE_PLUS, Entry
 
 METRIC = "auroc"
@@ -67,15 +67,13 @@ def message(compared: pl.DataFrame) -> str:
     for rival, name in RIVALS.items():
         rows = compared.filter(against=rival).drop_nulls("low")
         wins, losses = (rows["low"] > 0).sum(), (rows["high"] < 0).sum()
-        counts = {"win": wins, "tie": rows.height - wins - losses, "loss": losses}
-        words = [f"{n} {_plural(word, n)}" for word, n in counts.items() if n]
+        ties = rows.height - wins - losses
+        words = [count(n, word) for word, n in (("win", wins), ("tie", ties)) if n]
+        if losses:
+            words.append(f"{losses} {'loss' if losses == 1 else 'losses'}")
         if words:
             parts.append(f"{join_names(words)} against the {name} baseline")
     return f"TRACE+ task by task: {'; '.join(parts)}" if parts else ""
-
-
-def _plural(word: str, count: int) -> str:
-    return word if count == 1 else f"{word}es" if word.endswith("s") else f"{word}s"
 
 
 def difference_rows(

@@ -53,7 +53,10 @@ def draw(
     averages = by_model(select_models(means, compared, "main", main))
     ranking = _rank_by_brier(averages, main["model"], compared)
     across = model_points(means, compared, cross) if cross else {}
-    differences = main_differences(comparisons, main["model"])
+    differences = None
+    if comparisons is not None:  # means over the main study's tasks
+        of_main = comparisons.filter(pl.col("task").is_null(), study="main", model=main["model"])
+        differences = of_main.drop_nulls("low")
     n_rows = max(len(ranking), 2 * len(across))
     with style.applied():
         figure = Figure(figsize=(style.TEXT_WIDTH, 1.75 + ROW_HEIGHT * max(n_rows, 8)))
@@ -93,14 +96,6 @@ def _grid(figure: Figure, n_rows: int, n_models: int) -> GridSpec:
     heights = [2 * n_models + 2, n_rows - 2 * n_models - 2]
     heights = heights if heights[1] >= KEYS else [n_rows]
     return figure.add_gridspec(len(heights), 3, width_ratios=[1, 1, 1.35], height_ratios=heights)
-
-
-def main_differences(comparisons: pl.DataFrame | None, model: str) -> pl.DataFrame | None:
-    """The differences of TRACE+ to each baseline, means over the main study's tasks of a model."""
-    if comparisons is None:
-        return None
-    means = comparisons.filter(pl.col("task").is_null(), study="main", model=model)
-    return means.drop_nulls("low")
 
 
 def message(ranking: Ranking, model: str, differences: pl.DataFrame | None = None) -> str:
@@ -147,20 +142,12 @@ def model_points(
 
 def _rank_by_brier(averages: Averages, model: str, entries: Sequence[Entry]) -> Ranking:
     """The estimators that have a Brier score, the best first."""
-    rows = [
-        (
-            entry,
-            {
-                metric: averages.get((model, entry.id, metric), MISSING)
-                for metric in ("brier", "auroc")
-            },
-        )
-        for entry in entries
-    ]
-    return sorted(
-        (row for row in rows if row[1]["brier"].mean is not None),
-        key=lambda row: row[1]["brier"].mean,
-    )
+    rows = []
+    for entry in entries:
+        by_metric = {m: averages.get((model, entry.id, m), MISSING) for m in METRICS}
+        if by_metric["brier"].mean is not None:
+            rows.append((entry, by_metric))
+    return sorted(rows, key=lambda row: row[1]["brier"].mean)
 
 
 def _draw_ranking(axes: Axes, ranking: Ranking, metric: str, below: str) -> None:
