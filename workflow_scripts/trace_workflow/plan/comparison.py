@@ -1,6 +1,7 @@
 """The comparison of estimators over the tasks and models of each study: tables and figures."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from trace_workflow.config.run import Run
@@ -54,6 +55,7 @@ def comparison_table(
 
 
 AVERAGES = analysed("averages")
+quick = partial(Analysis, quick=True)
 # Tables of estimators that a run may compute for a subset of the answers alone, and the baselines
 # beside them.
 OF_SUBSET = ("broader_uq", "semantic_fusion")
@@ -89,73 +91,37 @@ def _analyses(run: Run) -> Iterator[Analysis]:
     resamples = {"resamples": PerPair("<results>/resamples/{model}/{task}.parquet", "all")}
     intervals = baselines | {"studies": run.studies, "level": run.config.bootstrap.level}
     own = {"own": run.selection.custom.ids} if run.selection.custom else {}
-    yield Analysis(
-        "averages", {"measured": "<results>/metrics.parquet"}, {"studies": run.studies}, quick=True
-    )
+    measured = {"measured": "<results>/metrics.parquet"}
+    yield quick("averages", measured, {"studies": run.studies})
     if run.selection.on_subset():
-        yield Analysis(
-            "subset_averages",
-            {"measured": "<results>/subset/metrics.parquet"},
-            {"studies": run.broader},
-            made_by="averages",
-            quick=True,
-        )
-    yield Analysis(
-        "improvements",
-        {
-            "averages": AVERAGES,
-            **resamples,
-            "picked": PerPair("<results>/picked/{model}/{task}.parquet", "all"),
-        },
-        intervals | named_baseline | own,
-        pairs="all",
-        quick=True,
-    )
-    yield Analysis("comparisons", resamples, intervals, quick=True)
+        measured = {"measured": "<results>/subset/metrics.parquet"}
+        yield quick("subset_averages", measured, {"studies": run.broader}, made_by="averages")
+    picked = {"picked": PerPair("<results>/picked/{model}/{task}.parquet", "all")}
+    inputs = {"averages": AVERAGES} | resamples | picked
+    yield quick("improvements", inputs, intervals | named_baseline | own, pairs="all")
+    yield quick("comparisons", resamples, intervals)
     if fits := run.selection.beyond_paper.ids:
-        yield Analysis(
-            "beyond_paper",
-            resamples,
-            intervals | {"baselines": fits},
-            made_by="comparisons",
-            quick=True,
-        )
-    yield Analysis(
-        "language_averages",
-        {"measured": analysed("languages")},
-        {"studies": {}, "by": ["language"]},
-        made_by="averages",
-        quick=True,
-    )
-    yield Analysis(
+        settings = intervals | {"baselines": fits}
+        yield quick("beyond_paper", resamples, settings, made_by="comparisons")
+    measured, settings = {"measured": analysed("languages")}, {"studies": {}, "by": ["language"]}
+    yield quick("language_averages", measured, settings, made_by="averages")
+    yield quick(
         "language_improvements",
         {"averages": analysed("language_averages")},
         baselines | named_baseline,
         made_by="gains",
         function="language_gains",
-        quick=True,
     )
 
 
 def _main_tables(run: Run) -> Iterator[PlannedTable]:
-    selection = run.selection
-    fits = {e.id: e.label for e in selection.beyond_paper}
+    fits = {e.id: e.label for e in run.selection.beyond_paper}
     frames = ["improvements", *(["beyond_paper"] if fits else [])]
-    named_baseline = run.config.study.named_baseline
+    options = {"named_baseline": run.config.study.named_baseline, "beyond_paper": fits}
     for model in ("", *run.config.study.main.models[1:]):
-        yield comparison_table(
-            run,
-            "main_comparison",
-            *frames,
-            model=model,
-            named_baseline=named_baseline,
-            beyond_paper=fits,
-        )
-    yield comparison_table(
-        run,
-        "languages",
-        *("improvements", "language_averages", "language_improvements", "language_accuracy"),
-    )
+        yield comparison_table(run, "main_comparison", *frames, model=model, **options)
+    by_language = [f"language_{name}" for name in ("averages", "improvements", "accuracy")]
+    yield comparison_table(run, "languages", "improvements", *by_language)
 
 
 def _tables_of_few_estimators(run: Run) -> Iterator[PlannedTable]:
@@ -244,17 +210,12 @@ def _cross_study(run: Run) -> Iterator[PlannedTable | Figure]:
 
 def _risk_coverage(run: Run) -> Iterator[Analysis | PlannedTable]:
     """The guarantees of all pairs' calibrators, by the default fit or else TRACE+."""
-    yield Analysis(
-        "risk_coverage",
-        {"calibrators": PerPair("<results>/calibrators/{model}/{task}.json", "all")},
-        pairs="all",
-        quick=True,
-    )
+    calibrators = PerPair("<results>/calibrators/{model}/{task}.json", "all")
+    yield quick("risk_coverage", {"calibrators": calibrators}, pairs="all")
     if not {"mean_of_three", "trace_plus"}.isdisjoint(run.selection.chosen.ids):
         more = {"missing": run.missing_parts} if run.missing_parts else {}
-        yield PlannedTable(
-            "risk_coverage", ["risk_coverage", "accuracy"], studies=["all"], more=more
-        )
+        analyses = ["risk_coverage", "accuracy"]
+        yield PlannedTable("risk_coverage", analyses, studies=["all"], more=more)
 
 
 def _compared_with_labels(run: Run) -> dict[str, object]:

@@ -63,18 +63,10 @@ def _spikes(run: Run) -> Iterator[Result | PlannedTable]:
     yield _of_pairs("spike_modeling", "features labels splits", method)
     yield _averages("spike_modeling", "average_pooled", what="features")
     # Its largest set of features is that of decayed entropies and surprisals.
-    yield comparison_table(
-        run,
-        "spike_modeling",
-        "spike_modeling_averages",
-        **spikes,
-        function="spike_modeling",
-        weights=4,
-    )
-    yield Figure(
-        "spike_evidence",
-        {"strata": analysed("spike_strata"), "quintiles": analysed("spike_quintiles")},
-    )
+    spikes |= {"function": "spike_modeling", "weights": 4}
+    yield comparison_table(run, "spike_modeling", "spike_modeling_averages", **spikes)
+    panels = {"strata": analysed("spike_strata"), "quintiles": analysed("spike_quintiles")}
+    yield Figure("spike_evidence", panels)
 
 
 def _representative(run: Run) -> Iterator[Result | PlannedTable]:
@@ -93,56 +85,35 @@ def _representative(run: Run) -> Iterator[Result | PlannedTable]:
     sizes = {"estimators": representative.inputs} | _calibration(run)
     sizes["share"] = run.config.splits.calibration_share
     yield _of_pairs("calibration_size", "labels scores features splits questions", sizes)
+    measured = {"estimators": representative.ids} | bins
     for name, part in {
         "reliability_selective": "pooled",
         "reliability_bins": "bins",
         "risk_coverage_curve": "curve",
     }.items():
-        settings = {"estimators": representative.ids} | bins | {"part": part}
+        settings = measured | {"part": part}
         yield _of_pairs(name, "predictions labels", settings, made_by="reliability_selective")
-    by_length = {"estimators": representative.ids} | bins
-    yield _of_pairs("length_stratified", "predictions labels scores features", by_length)
-    for name, column in (
-        ("calibration_size", "calibration_share"),
-        ("length_stratified", "stratum"),
-    ):
-        yield _averages(name, "analysis", studies=run.main, by=[column])
+    yield _of_pairs("length_stratified", "predictions labels scores features", measured)
+    yield _averages("calibration_size", "analysis", studies=run.main, by=["calibration_share"])
+    yield _averages("length_stratified", "analysis", studies=run.main, by=["stratum"])
     yield _averages("reliability_selective", "average_pooled", what="estimator")
     if not representative:
         return
+    options = {"made_by": "localized_errors", "named_baseline": run.config.study.named_baseline}
     for name in ("localized_global_errors", "localized_error_subtypes"):
-        yield comparison_table(
-            run,
-            name,
-            name,
-            estimators=representative,
-            made_by="localized_errors",
-            table=name,
-            named_baseline=run.config.study.named_baseline,
-        )
+        yield comparison_table(run, name, name, estimators=representative, table=name, **options)
+    options = {"estimators": representative, "made_by": "robustness"}
     for name in ("calibration_size", "reliability_selective", "length_stratified"):
-        yield comparison_table(
-            run,
-            name,
-            f"{name}_averages",
-            estimators=representative,
-            made_by="robustness",
-            function=name,
-        )
-    yield Figure(
-        "robustness_panels",
-        {
-            "sizes": analysed("calibration_size_averages"),
-            "bins": analysed("reliability_bins"),
-            "curve": analysed("risk_coverage_curve"),
-            "stratified": analysed("length_stratified_averages"),
-        },
-        {
-            "entries": entries(representative),
-            "study": run.study["main"],
-            "share": run.config.splits.calibration_share,
-        },
-    )
+        yield comparison_table(run, name, f"{name}_averages", function=name, **options)
+    panels = {
+        "sizes": analysed("calibration_size_averages"),
+        "bins": analysed("reliability_bins"),
+        "curve": analysed("risk_coverage_curve"),
+        "stratified": analysed("length_stratified_averages"),
+    }
+    settings = {"entries": entries(representative), "study": run.study["main"]}
+    settings["share"] = run.config.splits.calibration_share
+    yield Figure("robustness_panels", panels, settings)
 
 
 def _few_labels(run: Run) -> Iterator[Result | PlannedTable]:

@@ -105,17 +105,16 @@ class Plan:
     left_out: str
 
     def path(self, pattern: str, **wildcards: str) -> str:
-        """A path pattern of an entry, filled in for a job."""
-        parent = self.run.parents.get(wildcards.get("task", ""), "")
-        return pattern.format(questions=self._questions(**wildcards), parent=parent, **wildcards)
+        """A path pattern of an entry, filled in for a job.
 
-    def _questions(self, model: str = "", task: str = "", **_: str) -> str:
-        """The folder of a task's rows; where the model's answers may lack some, these are marked.
-
-        Only answers from files and parts of answers may lack some.
+        Answers from files and parts of answers may lack some of a task's rows: `questions` is then
+        the folder in which these are marked.
         """
+        model, task = wildcards.get("model", ""), wildcards.get("task", "")
         may_lack = self.run.config.answered(model) or task in self.run.parents
-        return f"work/answered/{model}" if may_lack else "tasks"
+        questions = f"work/answered/{model}" if may_lack else "tasks"
+        parent = self.run.parents.get(task, "")
+        return pattern.format(questions=questions, parent=parent, **wildcards)
 
     def inputs(self, result: Result, pairs: Pairs, **wildcards: str) -> dict[str, object]:
         """The input paths of a job by name: a path, a list of paths, or a path for each of the
