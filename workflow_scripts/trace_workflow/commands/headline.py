@@ -66,8 +66,13 @@ def _score(rows: Findings, label: str) -> str:
 
 
 def _by_rival(rows: Findings) -> str:
-    members = {name: [row for row in rows if row["against"] == key] for key, name in RIVALS.items()}
-    return "; ".join(f"{name}: {', '.join(map(_short, m))}" for name, m in members.items() if m)
+    members: dict[str, list[str]] = {name: [] for name in RIVALS.values()}
+    for row in rows:
+        if row["against"] in RIVALS:
+            where = f" on {row['task_label']}" if row["task"] else ""
+            text = f"{METRIC_NAMES[row['metric']]}{where} {float(row['difference']):+.3f}"
+            members[RIVALS[row["against"]]].append(text)
+    return "; ".join(f"{name}: {', '.join(texts)}" for name, texts in members.items() if texts)
 
 
 def compared(rows: Findings, name: str) -> str:
@@ -80,11 +85,6 @@ def compared(rows: Findings, name: str) -> str:
         if len(line) <= WIDTH:
             break
     return line
-
-
-def _short(row: Mapping[str, str]) -> str:
-    where = f" on {row['task_label']}" if row["task"] else ""
-    return f"{METRIC_NAMES[row['metric']]}{where} {float(row['difference']):+.3f}"
 
 
 def _labelled(label: str, text: str) -> list[str]:

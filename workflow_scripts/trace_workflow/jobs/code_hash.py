@@ -209,14 +209,11 @@ def _counted(node: ast.AST, name: str) -> object:
         if name == "keywords" and _called(node) == DESCRIBED:
             return [keyword for keyword in value if keyword.arg != "description"]
     elif isinstance(value, list) and name in ("body", "orelse", "finalbody"):
-        documented = name == "body" and _is_documented(node)
+        kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+        may_have = name == "body" and isinstance(node, kinds)
+        documented = may_have and ast.get_docstring(node) is not None
         return [line for line in value[documented:] if not _is_logging(line)]
     return value
-
-
-def _is_documented(node: ast.AST) -> bool:
-    kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-    return isinstance(node, kinds) and ast.get_docstring(node) is not None
 
 
 def _called(node: ast.Call) -> str | None:

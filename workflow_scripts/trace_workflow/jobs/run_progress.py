@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from logging import ERROR, LogRecord
 from pathlib import Path
@@ -61,7 +61,11 @@ class RunProgress:
         """Update the state by one event; return the text of an error to show at once."""
         match str(getattr(record, "event", "")):
             case "run_info":
-                self._plan(record.stats, now)
+                # A first plan, or one that follows a finished plan.
+                steps = {rule: n for rule, n in record.stats.items() if rule not in self.targets}
+                plan = Counter(steps)
+                self.start = now if self.start is None else self.start
+                self.jobs = self.done + plan if self.planned_done else self.jobs | plan
             case "resources_info":
                 self.cores = getattr(record, "cores", None) or self.cores
             case "job_info" if record.rule_name not in self.targets and self.jobs:
@@ -69,13 +73,19 @@ class RunProgress:
                 name = " ".join([record.rule_name, *filter(None, wildcards)])
                 self.running[record.jobid] = (now, record.rule_name, name)
                 self.outputs[record.jobid] = getattr(record, "output", None) or ()
-                self._count_unplanned(record.rule_name)
+                # A job that no plan announced is a step, too.
+                running = sum(record.rule_name == rule for _, rule, _ in self.running.values())
+                started = self.done[record.rule_name] + running
+                self.jobs[record.rule_name] = max(self.jobs[record.rule_name], started)
             case "job_finished" if record.job_id in self.running:
                 start, rule, _ = self.running.pop(record.job_id)
                 self.done[rule] += 1
                 self.durations[rule].append(now - start)
                 if rule == "label_answers" and not self.labels_reported:
-                    self._labels(self.outputs[record.job_id])
+                    paths = map(Path, self.outputs[record.job_id])
+                    labels = [path for path in paths if self.model in (None, path.parent.name)]
+                    self.first_labels += labels
+                    self.labels_reported = bool(labels)
             case "job_error":
                 self.running.pop(record.jobid, None)
                 self.job_failed = True
@@ -89,26 +99,10 @@ class RunProgress:
                 return None if about_job else record.getMessage()
         return None
 
-    def _plan(self, stats: Mapping[str, int], now: float) -> None:
-        """Count planned jobs: those of a first plan, or of one that follows a finished plan."""
-        plan = Counter({rule: count for rule, count in stats.items() if rule not in self.targets})
-        self.start = now if self.start is None else self.start
-        self.jobs = self.done + plan if self.planned_done else self.jobs | plan
-
-    def _count_unplanned(self, rule: str) -> None:
-        """A job that no plan announced is a step, too."""
-        running = sum(rule == name for _, name, _ in self.running.values())
-        self.jobs[rule] = max(self.jobs[rule], self.done[rule] + running)
-
     @property
     def planned_done(self) -> bool:
         """Whether every planned job is done, as before the first plan."""
         return self.done.total() >= self.jobs.total()
-
-    def _labels(self, outputs: Sequence[str]) -> None:
-        labels = [path for path in map(Path, outputs) if self.model in (None, path.parent.name)]
-        self.first_labels += labels
-        self.labels_reported = bool(labels)
 
     def time_left(self, now: float) -> float | None:
         """Seconds left on the cores of this run; None before ten jobs finish.
@@ -135,17 +129,15 @@ class RunProgress:
         took; towards the end more and more the mean of the finished jobs.
         """
         durations, count = self.durations[rule], self.jobs[rule]
-        planned = DEMO.get(rule, UNKNOWN) * self._pace()
+        # How many times as long as in the demo jobs take here; near 1 while few finished.
+        usual = sum(DEMO.get(rule, UNKNOWN) * len(times) for rule, times in self.durations.items())
+        pace = (SLOW_START + sum(map(sum, self.durations.values()))) / (SLOW_START + usual)
+        planned = DEMO.get(rule, UNKNOWN) * pace
         if not durations or len(durations) == count:
             return planned
         remaining = (count * planned - sum(durations)) / (count - len(durations))
         share = len(durations) / count
         return (1 - share) * max(remaining, min(durations)) + share * fmean(durations)
-
-    def _pace(self) -> float:
-        """How many times as long as in the demo jobs take here; near 1 while few finished."""
-        usual = sum(DEMO.get(rule, UNKNOWN) * len(times) for rule, times in self.durations.items())
-        return (SLOW_START + sum(map(sum, self.durations.values()))) / (SLOW_START + usual)
 
     def line(self, now: float) -> str:
         """A line of progress: time, share of steps done, time left, and up to two running jobs."""
@@ -167,7 +159,8 @@ def _failure(record: LogRecord) -> str:
         return f"{record.rule_name} failed: {reason}"
     command = getattr(record, "shellcmd", None)
     how = "its command ended with an error" if command else "it ended without an error in its log"
-    if line := next(filter(None, map(_last_line, logs)), None):
+    lines = [line for log in logs for line in reversed(log.read_text(errors="replace").split("\n"))]
+    if line := next(filter(None, map(str.strip, lines)), None):
         return f"{record.rule_name} failed: {how}; its log ends with: {line}"
     return f"{record.rule_name} failed: {how}; the run's log has what it printed"
 
@@ -176,11 +169,6 @@ def error_in(log: Path) -> str | None:
     """The message of the error that ended a job; None where its log holds none."""
     errors = re.findall(r": ((?:unexpected )?error\b.*)", log.read_text(errors="replace"))
     return errors[-1] if errors else None
-
-
-def _last_line(log: Path) -> str | None:
-    lines = log.read_text(errors="replace").split("\n")
-    return next((line.strip() for line in reversed(lines) if line.strip()), None)
 
 
 def _clock(seconds: float) -> str:

@@ -89,23 +89,21 @@ def contains(text: str, example: Example) -> Verdict:
     Milan, Turin"; but "Rome, Italy" is one).
     """
     tokens, language = list(read(text, example.language)), example.language
-    words, question_words = (
-        [token.word for token in tokens],
-        claim_words(example.question, language),
-    )
-    true, false = (
-        find_spans(
-            words,
-            [name for name in names if not find_spans(question_words, [name], language)],
-            language,
-        )
-        for names in (example.references, example.distractors)
-    )
+    words = [token.word for token in tokens]
+    question_words = claim_words(example.question, language)
+
+    def spans(names: Sequence[str]) -> set[Span]:
+        new = [name for name in names if not find_spans(question_words, [name], language)]
+        return find_spans(words, new, language)
+
+    true, false = spans(example.references), spans(example.distractors)
     stated = not_inside(true, false)
     wrong = (true & false).union(not_inside(false, true))
     affirmed = [span for span in stated if not negated(tokens, span)]
     denied = [span for span in wrong if not negated(tokens, span)]
-    backwards = read_backwards(tokens)
+    # From the last to the first, each with the punctuation before it.
+    ends = ["", *(token.end for token in tokens)]
+    backwards = [token._replace(end=e) for token, e in zip(tokens, ends, strict=False)][::-1]
     guessed = any(is_a_guess(tokens, backwards, span, question_words) for span in affirmed)
     return Verdict(text, bool(affirmed) and not denied and not guessed)
 
@@ -130,12 +128,6 @@ def negated(tokens: Sequence[Token], span: Span) -> bool:
         last += 1
     around = tokens[first : span[0]] + tokens[span[1] : last]
     return any(token.word in NEGATIONS for token in around)
-
-
-def read_backwards(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens from the last to the first, each with the punctuation before it."""
-    ends = ["", *(token.end for token in tokens)]
-    return [token._replace(end=end) for token, end in zip(tokens, ends, strict=False)][::-1]
 
 
 def is_a_guess(

@@ -1,7 +1,6 @@
 """The kind of error of a wrong answer: a number, an entity, a claim, or the whole answer."""
 
 import re
-from collections.abc import Sequence
 
 from trace_workflow.labels.normalisation import claim_words, normalise_mlqa
 from trace_workflow.labels.numbers import numbers_in, only_number
@@ -70,7 +69,8 @@ def error_kind(prediction: str, answer: str, example: Example, rule: str) -> str
 
     `answer` is the extracted text, `prediction` the part that was judged.
     """
-    if not has_substance(answer) or is_incoherent(answer, example.language):
+    has_substance = any(character.isalnum() for character in answer)  # in any script
+    if not has_substance or is_incoherent(answer, example.language):
         return "global"
     if rule == "numeric":
         # `prediction` may be a number word, which was judged as a number.
@@ -81,14 +81,10 @@ def error_kind(prediction: str, answer: str, example: Example, rule: str) -> str
         numeric = all(map(numbers_in, (prediction, *example.references)))
         return "number" if numeric else "entity"
     localized = LOCALIZED.get(rule, "entity")
-    if localized == "entity" and _is_numeric(prediction, example.references):
+    texts = (prediction, *example.references)
+    if localized == "entity" and all(only_number(text) is not None for text in texts):
         return "number"
     return localized
-
-
-def has_substance(text: str) -> bool:
-    """Whether any letter or digit of any script is in `text`."""
-    return any(character.isalnum() for character in text)
 
 
 def abstains(text: str) -> bool:
@@ -124,7 +120,3 @@ def is_off_topic(text: str, example: Example, rule: str) -> bool:
     }
     long = [word for word in words if len(word) >= LONG_WORD]
     return len(long) >= 5 and not any(word[:LONG_WORD] in topic_words for word in long)
-
-
-def _is_numeric(prediction: str, references: Sequence[str]) -> bool:
-    return all(only_number(text) is not None for text in (prediction, *references))

@@ -97,7 +97,9 @@ def _worded(text: str) -> Number | None:
 def _value(match: re.Match[str]) -> Fraction | None:
     if len(match[0]) > _LONGEST_FIGURE or not _PLAIN.fullmatch(match["value"]):
         return None
-    figures, _, exponent = _ascii(match["value"].replace(",", "")).lower().partition("e")
+    value = match["value"].replace(",", "")
+    value = "".join(str(unicodedata.digit(c)) if c.isdecimal() else c for c in value)
+    figures, _, exponent = value.lower().partition("e")
     if "/" in (match["under"] or ""):  # a date
         return None
     under = int(match["under"] or 1)
@@ -106,10 +108,6 @@ def _value(match: re.Match[str]) -> Fraction | None:
     value = Fraction(figures) * Fraction(10) ** int(exponent or 0) / under
     value += int(match["whole"] or 0)
     return -value if match["sign"] else value
-
-
-def _ascii(figures: str) -> str:
-    return "".join(str(unicodedata.digit(c)) if c.isdecimal() else c for c in figures)
 
 
 def _plain(text: str) -> str:
