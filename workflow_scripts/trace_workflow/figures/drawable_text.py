@@ -60,7 +60,7 @@ def wrap(figure: Figure, text: str, width: float, n_lines: int) -> str:
 
 
 def _width(figure: Figure, text: str) -> float:
-    probe = figure.text(0, 0, text, fontsize=style.SMALL)
+    probe = figure.text(0, 0, text, fontsize=style.SMALL, parse_math=False)
     extent = probe.get_window_extent()
     probe.remove()
     return extent.width / figure.dpi
