@@ -119,7 +119,6 @@ def test_rows_are_known_by_id_and_keep_their_order(read):
         ({"entropy": [-1.0, 0.5]}, "token 1 has the entropy -1, not finite and at least 0"),
         ({"entropy": [math.nan, 0.5]}, "token 1 has the entropy nan"),
         ({"surprisal": [math.inf, 0.1]}, "token 1 has the surprisal inf"),
-        ({"correct": "maybe"}, "its verdict 'maybe' is neither right"),
         ({"example_id": None}, "it has no id"),
         ({"surprisal": "0.5"}, "its surprisal is no list; expected a list with a number per token"),
         (

@@ -335,7 +335,8 @@ def test_lists_of_unequal_lengths_bound_each_tokens_own_entropy(seed, greedy, sh
         known = [*logs[:k], *([logs[chosen]] if chosen >= k else [])]
         least = logs[k - 2 if chosen == k - 1 and not greedy else k - 1]  # of the others
         alone.append(entropy_bounds(known, 60, math.exp(least)))
-    found = read_row(batch(chat(content)), Reading(vocabulary=60, greedy=greedy))
+    text = "".join(each["token"] for each in content)
+    found = read_row(batch(chat(content, text)), Reading(vocabulary=60, greedy=greedy))
     for t, exact in enumerate(entropies):
         assert found.entropy_lower[t] <= exact <= found.entropy_upper[t]
         if len(content[t]["top_logprobs"]) > 1:

@@ -1,5 +1,9 @@
 """Answers behind reasoning, as servers write them: of which tokens the trace is."""
 
+import json
+import re
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +11,7 @@ from hypothesis import strategies as st
 from support.arrow_files import write_arrow
 from support.log_rows import chat, token
 from tracecal.answers.answers import read_file
+from tracecal.answers.formats.layouts import recognise
 from tracecal.answers.imported_traces import kind_metadata
 from tracecal.answers.raw_answer import RawAnswer, Step
 from tracecal.answers.reading import Reading
@@ -259,3 +264,117 @@ def test_traces_of_a_run_stay_as_they_are(tmp_path, stated):
     found = read_file(tmp_path / "traces.arrow").frame.row(0, named=True)
     assert found["reasoning"] == stated.get("reasoning", "none")
     assert (found["answer"], found["tokens"]) == (WHOLE, ALL)
+
+
+ANSWERS_BEHIND = {
+    "tags of any name": "<my_reasoning>The capital?</my_reasoning>Oslo.",
+    "tags in capitals": "[THINKING]The capital?[/THINKING] Oslo.",
+    "the template opened a tag": "The capital?</thought>\n\nOslo.",
+    "Kimi": "◁think▷The capital?◁/think▷Oslo.",
+    "gpt-oss": "<|channel|>analysis<|message|>The capital?<|end|><|start|>assistant<|channel|>final"
+    "<|message|>Oslo.<|return|>",
+    "gpt-oss, also a comment": "<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|channel|>"
+    "commentary<|message|>So<|end|><|start|>assistant<|channel|>final <|constrain|>json<|message|>Oslo.",
+    "gpt-oss without marks": "analysisThe capital?assistantfinalOslo.",
+    "Gemma": "<|channel>thought\nThe capital?<channel|>Oslo.",
+    "Cohere": "<|START_THINKING|>Hm<|END_THINKING|><|START_RESPONSE|>Oslo.<|END_RESPONSE|>",
+    "Apertus": "<|inner_prefix|>Hm<|inner_suffix|>Oslo.",
+    "Granite": "Here is my thought process: Hm\n\nHere is my response: Oslo.",
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS_BEHIND)
+@pytest.mark.parametrize("place", ["in the text", "in the tokens alone"])
+def test_marks_of_families(name, place):
+    whole = ANSWERS_BEHIND[name]
+    begin = whole.index("Oslo.")
+    pieces = [*re.findall(r"<[^>]+>|\w+|.", whole[:begin], re.S), "Oslo", "."]
+    end = whole[begin + 5 :] or "<|im_end|>"
+    row = read(chat(tokens([*pieces, end]), whole if place == "in the text" else "Oslo."))
+    assert (row.answer, row.reasoning, list(row.tokens)) == ("Oslo.", "apart", ["Oslo", ".", end])
+    assert row.stop_token == "included"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<b>Oslo</b> is the capital.",
+        "analysis of the question: Oslo.",
+        "I think </b> Oslo.",
+        "[Reason] Oslo.",
+        "Here is my answer: Oslo.",
+    ],
+)
+def test_texts_without_reasoning(text):
+    assert split_reasoning(text) is None
+
+
+@pytest.mark.parametrize(
+    "pieces, text, kept",
+    [
+        (["Hm", ".", " ", "Oslo", ".", "<end>"], "Oslo.", ["Oslo", ".", "<end>"]),
+        (["So", ": ", "Oslo", "."], "Oslo.", ["Oslo", "."]),
+        (["<s>", "Oslo", "."], "Oslo.", ["<s>", "Oslo", "."]),
+        (["Oslo", " ."], "Oslo.", ["Oslo", " ."]),
+        (["▁Oslo", "▁is"], "Oslo is", ["▁Oslo", "▁is"]),
+        (["Os", "lo", "\n", "Q"], "Oslo", ["Os", "lo", "\n", "Q"]),
+        (["Oslo", "."], "Bergen.", None),
+        (["Oslo", " is"], "Oslo is the capital of Norway.", None),
+        (["He", "llo", " Oslo", ".", " Bye", "."], "Oslo.", None),
+    ],
+)
+def test_the_answers_own_tokens_are_found_or_there_is_no_trace(pieces, text, kept):
+    row = read(chat(tokens(pieces), text))
+    if kept is None:
+        assert row.lacks == "the tokens spell another text"
+        assert row.surprisal is row.entropy is row.tokens is row.partial is None
+    else:
+        assert list(row.tokens) == kept and row.lacks is None
+        assert surprisals(row) == places(pieces, kept)
+
+
+def test_characters_that_tokens_split_are_spelled_by_their_bytes():
+    text = "Größe: 5 €"
+    content = text.encode()
+    cuts = [0, 3, 4, 6, 11, 12, 13, len(content)]
+    pieces = [content[begin:end] for begin, end in pairwise(cuts)]
+    listed = [
+        {"token": part.decode(errors="replace"), "bytes": list(part), "logprob": -0.1}
+        for part in pieces
+    ]
+    row = read(chat([*listed, {"token": "", "bytes": [], "logprob": -0.2}], text))
+    assert "".join(row.tokens) == text and len(row.tokens) == len(pieces) + 1
+    assert row.stop_token == "included" and len(row.surprisal) == len(row.tokens)
+
+
+USAGES = {
+    "openai_completions": {"choices": [{"text": "51"}], "usage": {"reasoning_tokens": 5}},
+    "gemini": {
+        "candidates": [{"content": {"parts": [{"text": "51"}]}}],
+        "usageMetadata": {"thoughtsTokenCount": 5},
+    },
+    "langchain": {
+        "content": "51",
+        "response_metadata": {"model_name": "m"},
+        "usage_metadata": {"output_token_details": {"reasoning": 5}},
+    },
+    "inspect": {
+        "epoch": 1,
+        "output": {"choices": [{"message": {"content": "51"}}], "usage": {"reasoning_tokens": 5}},
+    },
+    "outputs": {"outputs": [{"text": "51"}], "usage": {"reasoning_tokens": 5}},
+    "cohere": {
+        "message": {"content": "51"},
+        "finish_reason": "COMPLETE",
+        "usage": {"tokens": {"reasoning_tokens": 5}},
+    },
+    "sglang": {"text": "51", "meta_info": {"reasoning_tokens": 5}},
+}
+
+
+@pytest.mark.parametrize("name", USAGES)
+def test_reasoning_that_only_a_count_betrays(name):
+    assert recognise(USAGES[name]).name == name
+    assert read(USAGES[name]).reasoning == "apart"
+    plain = json.loads(json.dumps(USAGES[name]).replace(": 5}", ": 0}"))
+    assert read(plain).reasoning == "none"

@@ -5,9 +5,11 @@ A `Step` is a generated token with its log-probability and the likeliest tokens.
 1. `read_logprobs(value, token_ids)` reads them from any of the forms that programs write:
    objects, as OpenAI's chats have, `{"token", "logprob", "top_logprobs": [the same of others]}`,
    perhaps with `id` and `bytes`, in a list or as `content` (TypeScript clients write
-   `topLogprobs`); lists, as OpenAI's older completions have, `tokens`, `token_logprobs` and
-   `top_logprobs`; objects by token id, as vLLM has offline, `{"7": {"logprob", "rank",
-   "decoded_token"}, …}`, or its ``FlatLogprobs``, the same in lists. `read_steps` reads the first.
+   `topLogprobs`, watsonx `text` and `top_tokens`); lists, as OpenAI's older completions have,
+   `tokens` (or their ids), `token_logprobs` and `top_logprobs`; a list of text or id and
+   log-probability for each token, or SGLang's of three; objects by token id, as vLLM has offline,
+   `{"7": {"logprob", "rank", "decoded_token"}, …}`, or its ``FlatLogprobs``, the same in lists.
+   `read_steps` reads the first.
 2. `generated_entries` finds the generated token among its alternatives.
 3. `trace` computes surprisals and entropies from them, and `option_share` the share of the chosen
    option among options: `--options A B C D` reads it as a further column of each answer, whose
@@ -17,9 +19,10 @@ A `Step` is a generated token with its log-probability and the likeliest tokens.
 """
 
 import math
+from codecs import getincrementaldecoder
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any, Literal, NamedTuple
 
 from tracecal.errors import WrongRow
@@ -41,8 +44,11 @@ ID_PREFIX = "token_id:"  # vLLM's, of a token that it returns as an id instead o
 NAMELESS: TokenKey = (None, (), None)
 FORMS = (
     "a list of objects with 'token' and 'logprob', an object with such a list as 'content', one "
-    "with 'tokens' and 'token_logprobs', or objects by token id beside 'token_ids'"
+    "with 'tokens' and 'token_logprobs', lists of text or id and log-probability, or objects by "
+    "token id beside 'token_ids'"
 )
+# What programs call the list of a token's likeliest alternatives.
+TOPS = ("top_logprobs", "topLogprobs", "top_tokens")
 NAME, PREFIX = "option_share", "options:"
 StopToken = Literal["included", "absent", "none", "unknown"]
 Known = Literal["yes", "no", "unknown"]
@@ -192,6 +198,10 @@ def read_logprobs(logprobs: Any, token_ids: Sequence[int] | None = None) -> list
         return _read_by_id(logprobs, token_ids)
     if isinstance(logprobs, list) and all(map(_is_token, logprobs)):
         return read_steps(logprobs, token_ids)
+    if isinstance(logprobs, list) and all(isinstance(entry, list | tuple) for entry in logprobs):
+        steps = [Step(*entry, key=token_key(entry[1], entry[0])) for entry in map(_entry, logprobs)]
+        require_id_per_step(steps, token_ids)
+        return steps
     first = logprobs[0] if isinstance(logprobs, list) else logprobs
     raise WrongRow(f"an entry of its logprobs is {_described(first)}; expected {FORMS}")
 
@@ -209,13 +219,36 @@ def read_steps(
     """
     try:
         steps = [
-            read_step(token, token.get("top_logprobs") or token.get("topLogprobs") or ())
-            for token in tokens or ()
+            read_step(token, next(filter(None, map(token.get, TOPS)), ())) for token in tokens or ()
         ]
     except AttributeError as error:
         raise WrongRow(f"an entry of its logprobs is no object; expected {FORMS}") from error
     require_id_per_step(steps, token_ids)
-    return steps
+    return spelled(steps)
+
+
+def spelled(steps: list[Step]) -> list[Step]:
+    """Steps whose texts are what their bytes spell, where these are known.
+
+    A character that is split over tokens is the text of the last of them.
+
+    >>> [step.text for step in spelled([Step("?", 1, -0.1, (), (1, (195,), "?"))] +
+    ...     [Step("?", 2, -0.1, (), (2, (188,), "?"))])]
+    ['', 'ü']
+    """
+    listed = [step.key[1] if isinstance(step.key, tuple) else () for step in steps]
+    try:
+        text = "".join([step.text or "" for step in steps])
+        if text.isascii() and bytes(chain.from_iterable(listed)).decode("latin1") == text:
+            return steps  # as most are
+        parts = [*map(bytes, listed)]
+    except (TypeError, ValueError):  # they are no bytes
+        return steps
+    decoder, texts = getincrementaldecoder("utf-8")("replace"), list[str | None]()
+    for part, step, following in zip(parts, steps, [*parts[1:], b""], strict=True):
+        text = decoder.decode(part, final=not following)
+        texts.append(text if part else step.text)
+    return [step._replace(text=text) for step, text in zip(steps, texts, strict=True)]
 
 
 def read_step(token: Token, top: Iterable[Token]) -> Step:
@@ -224,7 +257,7 @@ def read_step(token: Token, top: Iterable[Token]) -> Step:
     A token is identified by its id or bytes where these are known, since tokens may share a text.
     """
     try:
-        text, token_id = token.get("token") or "", token.get("id")
+        text, token_id = _text_of(token) or "", token.get("id")
         if type(token_id) not in (int, type(None)):
             raise TypeError
         if token_id is not None and _is_merged(token, top):
@@ -232,7 +265,7 @@ def read_step(token: Token, top: Iterable[Token]) -> Step:
         key = token_id, tuple(token.get("bytes") or ()), text
         likeliest = [
             (
-                (candidate.get("id"), tuple(candidate.get("bytes") or ()), candidate.get("token")),
+                (candidate.get("id"), tuple(candidate.get("bytes") or ()), _text_of(candidate)),
                 candidate.get("logprob"),
             )
             for candidate in top
@@ -248,8 +281,29 @@ def read_step(token: Token, top: Iterable[Token]) -> Step:
         ) from error
 
 
+def _text_of(token: Token) -> Any:
+    return token["token"] if "token" in token else token.get("text")
+
+
 def _is_token(value: Any) -> bool:
-    return isinstance(value, dict) and "token" in value
+    return isinstance(value, dict) and ("token" in value or {"text", "logprob"} <= value.keys())
+
+
+def _entry(entry: Sequence[Any]) -> tuple[str | None, int | None, float | None]:
+    """The text, id and log-probability of a token that is a list. Raises `WrongRow`."""
+    text, token_id, logprob = None, None, None
+    match entry:
+        case [float() | int() as logprob, int() as token_id, str() | None as text]:
+            pass
+        case [str() as text, float() | int() | None as logprob]:
+            pass
+        case [int() as token_id, float() as logprob] | [float() as logprob, int() as token_id]:
+            pass
+        case _:
+            raise WrongRow(f"an entry of its logprobs is {entry!r:.40}; expected {FORMS}")
+    if bool in (type(token_id), type(logprob)):
+        raise WrongRow(f"an entry of its logprobs is {entry!r:.40}; expected {FORMS}")
+    return text, token_id, logprob
 
 
 def _is_by_id(value: Any) -> bool:
@@ -285,20 +339,28 @@ def _read_lists(logprobs: Mapping[str, Any]) -> list[Step]:
     if not isinstance(tops, list) or len(tops) != len(values):
         n_tops = len(tops) if isinstance(tops, list) else "no list of"
         raise WrongRow(f"it has {n_tops} lists of the likeliest and {len(values)} tokens")
-    require_texts(texts)
     if not all(top is None or isinstance(top, dict) for top in tops):
         raise WrongRow("its top_logprobs are no objects with a log-probability by text")
     width = max((len(top) for top in tops if top), default=0)
+    are_ids = all(type(text) is int for text in texts) and all(
+        key.lstrip("-").isdecimal() for top in tops for key in top or ()
+    )
+    if not are_ids:
+        require_texts(texts)
+    keys = [token_key(text) if are_ids else token_key(text=text) for text in texts]
     return [
         Step(
-            text,
-            None,
+            None if are_ids else text,
+            key[0],
             value,
-            [(token_key(text=other), listed) for other, listed in (top or {}).items()],
-            token_key(text=text),
+            [
+                (token_key(int(each)) if are_ids else token_key(text=each), listed)
+                for each, listed in (top or {}).items()
+            ],
+            key,
             len(top or ()) < width,
         )
-        for text, value, top in zip(texts, values, tops, strict=True)
+        for text, key, value, top in zip(texts, keys, values, tops, strict=True)
     ]
 
 
@@ -468,6 +530,8 @@ class RawAnswer(Details):
         The verdicts of a harness, by their paths in the row; one counts where no label is named.
     stated
         The verdicts beside the answer, by name, as they are written; they must agree.
+    lacks
+        Why there is no trace, where tokens are listed that are not the answer's.
     """
 
     steps: Sequence[Step] = ()
@@ -477,6 +541,7 @@ class RawAnswer(Details):
     calls_tool: bool = False
     verdicts: Mapping[str, Any] = field(default_factory=dict)
     stated: Mapping[str, Any] = field(default_factory=dict)
+    lacks: str | None = None
 
 
 def infer_stop_token(

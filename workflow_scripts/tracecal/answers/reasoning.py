@@ -8,21 +8,71 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
 from tracecal.answers.raw_answer import (
+    ID_PREFIX,
     UNDECODED,
     RawAnswer,
     Reasoning,
     infer_stop_token,
     without_text,
 )
+from tracecal.answers.raw_answer import MARKS as BLANKS
 from tracecal.errors import WrongRow
 
-# Marks around reasoning, as DeepSeek, Qwen and most others, Mistral and Seed write them.
-MARKS = {"<think>": "</think>", "[THINK]": "[/THINK]", "<seed:think>": "</seed:think>"}
+
+class Marks(NamedTuple):
+    """What opens and what closes reasoning; ``{name}`` is the name in the opening mark.
+
+    Of marks that are `words`, both are there. Else a template may have written the first into the
+    prompt, and the second is missing where reasoning has not ended.
+    """
+
+    opening: str
+    closing: str
+    words: bool = False
+
+
+_NAME = (
+    r"(?P<name>[\w:.-]*"
+    r"(?:think|thought|reason|analys|scratchpad|reflect|deliberat|monologue)[\w:.-]*)"
+)
+_HEADER = r"[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>"
+# The marks of families of models, as they stand in texts. The last are Granite's.
+MARKS = (
+    Marks(rf"<(?i:{_NAME})>", "</{name}>"),  # DeepSeek, Qwen, Seed and most others
+    Marks(r"\[THINK\]", r"\[/THINK\]"),  # Mistral
+    Marks(rf"\[(?i:{_NAME})\]", r"\[/{name}\]", words=True),
+    Marks("◁think▷", "◁/think▷"),  # Kimi
+    Marks(  # gpt-oss
+        rf"(?:<\|start\|>assistant)?<\|channel\|>(?:analysis|commentary){_HEADER}",
+        rf"<\|channel\|>final{_HEADER}",
+    ),
+    Marks("analysis", "assistantfinal", words=True),  # gpt-oss, where a server drops its marks
+    Marks(r"<\|channel>thought", r"<channel\|>"),  # Gemma
+    Marks(r"<\|START_THINKING\|>", r"<\|END_THINKING\|>\s*(?:<\|START_RESPONSE\|>)?"),  # Cohere
+    Marks(r"<\|inner_prefix\|>", r"<\|inner_suffix\|>"),  # Apertus
+    Marks(r"Here(?:'s| is) my thought process:", r"Here(?:'s| is) my response:", words=True),
+)
+_MARKS = [
+    (
+        re.compile(marks.opening),
+        marks.closing,
+        re.compile(marks.closing.replace("{name}", f"(?i:{_NAME})")),
+        marks.words,
+    )
+    for marks in MARKS
+]
+# What each of the marks has one of.
+_ANY_MARK = re.compile(r"<[/|\w]|\[/?\w|◁|assistantfinal|my response:")
+# What ends an answer behind such marks, where a server leaves it in the text.
+_ANSWER_END = re.compile(r"\s*<\|(?:return|end|END_RESPONSE)\|>\s*$")
+# Special tokens, blanks and parts of characters.
+_INVISIBLE = re.compile(rf"<\|?[^<>\s]{{1,40}}\|?>|[\s{UNDECODED}]+")
+OTHER_TEXT = "the tokens spell another text"
 # The content of a message: a text, or parts, which may be texts.
 Content = str | list[str | dict[str, JsonValue]] | None
 # The types of parts that hold reasoning, and the fields of them that hold its text.
@@ -43,12 +93,39 @@ def split_reasoning(text: str) -> tuple[str, str] | None:
     >>> split_reasoning("<think>5 or 7?</think>\\n\\n7")
     ('5 or 7?', '7')
     """
-    for opening, closing in MARKS.items():
-        before, mark, after = text.partition(closing)
-        inner = before.lstrip()
-        if inner.startswith(opening) or (mark and opening not in before):
-            return inner.removeprefix(opening), after.lstrip()
+    if _ANY_MARK.search(text) is None:
+        return None
+    for opening, closing, any_closing, words in _MARKS:
+        begin, end = opening.match(text.lstrip()), any_closing.search(text)
+        if words and not (begin and end):
+            continue
+        if begin is not None:
+            inner = text.lstrip()[begin.end() :]
+            name = re.escape(begin["name"]) if "{name}" in closing else ""
+            thoughts, *after = re.split(closing.replace("{name}", name), inner, maxsplit=1)
+            return thoughts, "".join(after).lstrip()
+        if end is not None and not opening.search(text, 0, end.start()):
+            return text[: end.start()], text[end.end() :].lstrip()
     return None
+
+
+def is_spelled(text: str, tokens: Sequence[str | None], stops: Sequence[Any] = ()) -> bool:
+    """Return whether tokens spell a text, which a stop token or stop string may follow.
+
+    Blanks at both ends are ignored, as servers strip them. Tokens that hold part of a character
+    are skipped.
+
+    >>> is_spelled("Paris", ["Par", "is", "END"], ["END"]), is_spelled("Paris", ["Rome"], [])
+    (True, False)
+    """
+    if not tokens or None in tokens:
+        return False
+    spelled, text = "".join(map(str, tokens)).lstrip(), text.strip()
+    if spelled.startswith(text):
+        rest = spelled.removeprefix(text)
+        is_stopped = any(isinstance(stop, str) and stop and stop in rest for stop in stops)
+        return rest.strip() in ("", str(tokens[-1]).strip()) or is_stopped
+    return UNDECODED in spelled and _is_spelled_around(spelled, text)
 
 
 def split_content(content: Content) -> tuple[str | None, str | None]:
@@ -84,10 +161,16 @@ def counts_reasoning(usage: Any) -> bool:
 
     >>> counts_reasoning({"completion_tokens_details": {"reasoning_tokens": 12}})
     True
+    >>> counts_reasoning({"candidatesTokenCount": 2, "thoughtsTokenCount": 88})
+    True
     """
-    usage = usage if isinstance(usage, dict) else {}
-    details = [usage.get(f"{kind}_tokens_details") for kind in ("completion", "output")]
-    return any(isinstance(counts, dict) and counts.get("reasoning_tokens") for counts in details)
+    if not isinstance(usage, dict):
+        return isinstance(usage, int) and usage > 0
+    return any(
+        counts_reasoning(count)
+        for name, count in usage.items()
+        if isinstance(count, dict) or any(word in name.lower() for word in ("reason", "thought"))
+    )
 
 
 def with_traced_tokens(raw: RawAnswer, reasoning: Reasoning) -> RawAnswer:
@@ -100,14 +183,17 @@ def with_traced_tokens(raw: RawAnswer, reasoning: Reasoning) -> RawAnswer:
     if reasoning == "within":
         return replace(raw, reasoning="within")
     texts = list(raw.tokens or [step.text for step in raw.steps])
-    inside = split_reasoning(raw.answer or "")
+    if inside := split_reasoning(raw.answer or ""):
+        end = _ANSWER_END.search(inside[1])
+        inside = inside[0], inside[1][: end.start()] if end else inside[1]
+        raw = replace(raw, stop_token="unknown" if end else raw.stop_token)
     thoughts, answer = inside or (raw.thoughts, raw.answer)
     if thoughts is None and None not in texts and (spelled := split_reasoning("".join(texts))):
         thoughts = spelled[0]
     if thoughts is None:
         if reasoning == "alone":
             raise WrongRow("it holds no reasoning")
-        return raw
+        return _with_own_tokens(raw, texts)
     if not (answer or "").strip():
         return without_text(raw, has_reasoning=True)
     if not (raw.steps or raw.exact):
@@ -130,6 +216,54 @@ def with_traced_tokens(raw: RawAnswer, reasoning: Reasoning) -> RawAnswer:
         stop_token=ending if reasoning == "apart" else "none",
         reasoning=reasoning,
     )
+
+
+def _with_own_tokens(raw: RawAnswer, texts: Sequence[str | None]) -> RawAnswer:
+    """An answer with its own tokens alone, where those before it are of something that is left out.
+
+    Without tokens where they spell another text. Those of own columns may not be decoded.
+    """
+    answer = (raw.answer or "").strip()
+    if not answer or not texts or None in texts or raw.tokens or raw.exact:
+        return raw
+    tokens = [str(text) for text in texts]
+    spelled = "".join(tokens)
+    if spelled.lstrip().startswith(answer):
+        return raw
+    visible = _INVISIBLE.sub("", spelled.translate(BLANKS))
+    is_own = is_spelled(answer, [text or UNDECODED for text in tokens])
+    if is_own or visible.startswith(_INVISIBLE.sub("", answer)):
+        return raw
+    if any(text.startswith(ID_PREFIX) for text in tokens) or (
+        visible != _INVISIBLE.sub("", spelled) and not answer.isascii()
+    ):
+        return raw  # the tokens have no text
+    begin = spelled.rfind(answer)
+    starts = [0, *accumulate(map(len, tokens))]
+    if begin in starts and spelled[begin + len(answer) :].strip() in ("", tokens[-1].strip()):
+        first = starts.index(begin)
+        steps, token_ids = raw.steps[first:], raw.token_ids
+        return replace(
+            raw,
+            steps=steps,
+            token_ids=token_ids[first:] if token_ids and len(token_ids) == len(texts) else None,
+            stop_token=infer_stop_token(answer, steps),
+            reasoning="apart",
+        )
+    return replace(raw, token_ids=None, lacks=OTHER_TEXT)
+
+
+def _is_spelled_around(spelled: str, text: str) -> bool:
+    """Return whether the text holds the tokens around split characters, in the same order."""
+    end, n_parts = 0, spelled.count(UNDECODED)
+    *fragments, last = spelled.split(UNDECODED)
+    for fragment in fragments:
+        start = text.find(fragment, end, end + n_parts + len(fragment))
+        if start < 0:
+            return False
+        end = start + len(fragment)
+    rest = text[end:]
+    return any(last.startswith(rest[skipped:]) for skipped in range(n_parts + 1))
 
 
 def _first_answer_token(texts: Sequence[str | None], answer: str, thoughts: str) -> int:

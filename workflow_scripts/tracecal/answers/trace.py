@@ -129,7 +129,9 @@ def make_record(example_id: str, raw: RawAnswer, reading: Reading) -> Record:
         "processed": raw.processed if reading.processed == "auto" else reading.processed,
         "model": reading.model or raw.model,
     }
-    lacks = raw.no_answer or reason or entropy_reason
+    if raw.lacks:
+        surprisal, trace, partial, details["tokens"], vocabulary = None, {}, None, None, None
+    lacks = raw.lacks or raw.no_answer or reason or entropy_reason
     trace |= {"vocabulary": vocabulary, "lacks": lacks, "partial": partial}
     return Record(example_id, surprisal, **trace, **details)
 

@@ -15,10 +15,11 @@ from support.log_rows import TWO, chat, token
 from support.running import ASK, CHAT, OF_JSON, READING, connected, events
 from support.upstream import CHUNKS, Upstream, piece, response
 from tracecal.answers.reading import Reading
+from tracecal.answers.reasoning import is_spelled
 from tracecal.serving.proxy.endpoints import ENDPOINTS, trim
 from tracecal.serving.proxy.json_bodies import TooLargeError
 from tracecal.serving.proxy.scored_stream import EventSplitter, ScoredStream
-from tracecal.serving.proxy.scorer import Scorer, is_spelled
+from tracecal.serving.proxy.scorer import Scorer
 
 UNSTATED = Reading(vocabulary=1000)
 
@@ -33,9 +34,9 @@ def confidence(of_top_k, answer, request, reading=READING):
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (chat(text="50"), "do not spell the answer"),
-        (chat(text="51 apples"), "do not spell the answer"),
-        (chat(text="5"), "do not spell the answer"),
+        (chat(text="50"), "the tokens spell another text"),
+        (chat(text="51 apples"), "the tokens spell another text"),
+        (chat(text="5"), "the tokens spell another text"),
         (chat(message={"content": "51", "reasoning_content": "50 + 1"}), "reasoning tokens"),
         (chat(message={"content": "51", "reasoning": "50 + 1"}), "reasoning tokens"),
         (

@@ -39,10 +39,10 @@ TEXTS = (
     "content",
 )
 THOUGHTS = ("reasoning_content", "thinking")
-LOGPROBS = ("logprobs", "token_logprobs", "logprob")
+LOGPROBS = ("logprobs", "token_logprobs", "logprob", "logProbs", "tokenLogprobs")
 PROBABILITIES = ("probabilities", "token_probabilities", "probs")
 OWN = "generated"  # the key of a generated token whose text is unknown
-OBJECTS = ("logprobs", "token_logprobs", "tokens")  # that may hold objects
+OBJECTS = ("logprobs", "token_logprobs", "tokens", "logProbs")  # that may hold objects
 TRACES = ("surprisal", *LOGPROBS, *PROBABILITIES)
 ENTROPIES = ("entropy_lower", "entropy", "entropy_upper")
 
@@ -99,7 +99,7 @@ def read(row: Row) -> RawAnswer:
     answer = _text(row, columns.tokens or [step.text for step in steps])
     thoughts = next((row[name] for name in THOUGHTS if row.get(name)), None) if holders else None
     stop_token = columns.stop_token
-    if holders and stop_token == "unknown":
+    if steps and stop_token == "unknown":
         stop_token = infer_stop_token(answer if thoughts is None else None, steps)
     return RawAnswer(
         answer=answer,
@@ -127,9 +127,9 @@ def _require_numbers(row: Row) -> None:
 
 
 def _are_objects(logprobs: Any) -> bool:
-    """Whether `logprobs` are an object, or a list of anything but numbers."""
+    """Whether `logprobs` are an object, or a list of objects or lists."""
     if isinstance(logprobs, list):
-        return any(isinstance(entry, dict) for entry in logprobs)
+        return any(isinstance(entry, dict | list) for entry in logprobs)
     return isinstance(logprobs, dict)
 
 

@@ -25,6 +25,7 @@ from tracecal.answers.raw_answer import (
     read_step,
     read_steps,
     require_texts,
+    spelled,
     step_token_ids,
     token_key,
 )
@@ -49,10 +50,13 @@ LLAMA = {"completion_probabilities", "id_slot", "tokens_predicted", "slot_id"}
 WRAPPINGS = ("kwargs", "data", "message")
 
 
+_has_finish = recogniser(["choices.0.finish_reason"])  # which Inspect calls `stop_reason`
+
+
 def _is_sample(row: Row) -> bool:
-    """Whether the `output` of a row has `choices`, or a sample of Inspect has no output."""
-    if isinstance(row.get("output"), dict):
-        return "choices" in row["output"]
+    """Whether the `output` of a row has Inspect's `choices`, or a sample of it has no output."""
+    if isinstance(output := row.get("output"), dict):
+        return "choices" in output and ("epoch" in row or not _has_finish(output))
     return "output" not in row and {"epoch", "input", "messages"} <= row.keys()
 
 
@@ -194,7 +198,7 @@ def _without_prompt_of_chat(answer: RawAnswer, row: Any) -> RawAnswer:
 
 
 def _llama_steps(row: Any) -> list[Step]:
-    return [_llama_step(token) for token in row.completion_probabilities or ()]
+    return spelled([_llama_step(token) for token in row.completion_probabilities or ()])
 
 
 def _llama_step(token: Token) -> Step:
@@ -359,6 +363,7 @@ LAYOUTS: Mapping[str, Layout] = {
             logprobs=".logprobs",
             finish_reason=".stop_reason",
             model="output!.model",
+            usage="output!.usage",
             also={"scores": dict[str, dict[str, Any]]},
             last_touch=_with_scores,
         ),
@@ -412,6 +417,7 @@ LAYOUTS: Mapping[str, Layout] = {
             finish_reason=".finish_reason",
             stop_reason=".stop_reason",
             model="model",
+            usage="usage",
             also={".index": (int, 0)},
         ),
         Layout(
@@ -451,6 +457,7 @@ LAYOUTS: Mapping[str, Layout] = {
             finish_reason=".finish_reason",
             finish=lambda reason: reason.removeprefix("FinishReason.").lower(),
             model="model_version",
+            usage="usage_metadata",
             also={".content?.parts": list[dict[str, Any]], ".index": Any},
             steps=TokenList(
                 path=".logprobs_result?.chosen_candidates?[]",
@@ -482,6 +489,7 @@ LAYOUTS: Mapping[str, Layout] = {
             finish_reason="response_metadata!.finish_reason | response_metadata!.stop_reason | "
             "response_metadata!.done_reason",
             model="response_metadata!.model_name | response_metadata!.model | model",
+            usage="usage_metadata | response_metadata!.token_usage",
             also={
                 "additional_kwargs.reasoning_content": AnyText,
                 "response_metadata!.finish_reason": AnyText,
@@ -505,6 +513,7 @@ LAYOUTS: Mapping[str, Layout] = {
             finish_reason=".finish_reason",
             stop_reason=".stop_reason",
             model="response_model | model",
+            usage="usage",
             prompt="prompt",
             also={".index": Any, "messages": Any},
             last_touch=_without_prompt_of_chat,
@@ -536,6 +545,7 @@ LAYOUTS: Mapping[str, Layout] = {
             text="text",
             token_ids="output_ids",
             finish_reason="meta_info!.finish_reason?.type",
+            usage="meta_info!.reasoning_tokens",
             steps=TokenList(
                 path="meta_info!.output_token_logprobs?[?]",
                 text="2",
@@ -574,6 +584,7 @@ LAYOUTS: Mapping[str, Layout] = {
             finish_reason="finish_reason!",
             finish=lambda reason: COHERE_FINISHES.get(reason, reason.lower()),
             model="model",
+            usage="usage",
             also={
                 "logprobs?[].text": str,
                 "logprobs?[].token_ids!": list[int],

@@ -7,15 +7,14 @@
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from tracecal.answers.parts.parts import requested_parts
-from tracecal.answers.raw_answer import UNDECODED
 from tracecal.answers.reading import Reading
+from tracecal.answers.reasoning import OTHER_TEXT, is_spelled
 from tracecal.answers.record import Record
 from tracecal.answers.row import read_row
 from tracecal.calibrator.confidence import Confidence
@@ -164,39 +163,7 @@ def token_doubts(answer: Object, record: Record, request: Object) -> list[str]:
     stops = request.get("stop") or []
     stops = [*(stops if isinstance(stops, list) else [stops]), choice.get("stop_reason")]
     if not is_spelled(record.answer or "", record.tokens or (), stops):
-        return ["the tokens with log-probabilities do not spell the answer"]
+        return [OTHER_TEXT]
     if re.search(NEXT_QUESTION, record.answer or ""):
         return ["the answer runs on into another question, whose tokens count as its own"]
     return []
-
-
-def is_spelled(text: str, tokens: Sequence[str | None], stops: Sequence[Any]) -> bool:
-    """Return whether tokens spell a text, which a stop token or stop string may follow.
-
-    Blanks at both ends are ignored, as servers strip them. Tokens that hold part of a character
-    are skipped.
-
-    >>> is_spelled("Paris", ["Par", "is", "END"], ["END"]), is_spelled("Paris", ["Rome"], [])
-    (True, False)
-    """
-    if not tokens or None in tokens:
-        return False
-    spelled, text = "".join(tokens).lstrip(), text.strip()
-    if spelled.startswith(text):
-        rest = spelled.removeprefix(text)
-        is_stopped = any(isinstance(stop, str) and stop and stop in rest for stop in stops)
-        return rest.strip() in ("", tokens[-1].strip()) or is_stopped
-    return UNDECODED in spelled and _is_spelled_around(spelled, text)
-
-
-def _is_spelled_around(spelled: str, text: str) -> bool:
-    """Return whether the text holds the tokens around split characters, in the same order."""
-    end, n_parts = 0, spelled.count(UNDECODED)
-    *fragments, last = spelled.split(UNDECODED)
-    for fragment in fragments:
-        start = text.find(fragment, end, end + n_parts + len(fragment))
-        if start < 0:
-            return False
-        end = start + len(fragment)
-    rest = text[end:]
-    return any(last.startswith(rest[skipped:]) for skipped in range(n_parts + 1))
