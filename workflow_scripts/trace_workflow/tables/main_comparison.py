@@ -266,12 +266,6 @@ def _sections(comparison: Comparison) -> tuple[dict[str, str], dict[str, str]]:
     return sections, titles
 
 
-def _join_series(names: Sequence[str]) -> str:
-    """Join names as the paper does, with a comma before the last of three or more."""
-    *leading, last = names
-    return f"{', '.join(leading)}, and {last}" if len(leading) > 1 else join_names(names)
-
-
 def _explain_fits_beyond_paper(study: StudyResults) -> list[str]:
     """A note on the improvements of each fit beyond the paper on TRACE+, over all tasks."""
     labels = study.options.get("beyond_paper", {})
