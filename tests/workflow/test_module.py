@@ -127,7 +127,7 @@ def test_the_outer_workflow_can_ask_for_all_that_the_module_makes(checkout, tmp_
     outer = outer_workflow(tmp_path / "outer", snakefile, " as trace_*", ALL)
     listed = outer.snakemake("--dry-run", config="config.yaml").stdout
     jobs = dict(re.findall(r"^trace_(\w+) +(\d+)$", listed, re.M))
-    assert (jobs["control_risk"], jobs["write_table"], jobs["draw_figure"]) == ("3", "24", "8")
+    assert (jobs["control_risk"], jobs["write_table"], jobs["draw_figure"]) == ("3", "24", "7")
 
 
 def test_a_file_that_the_outer_workflow_names_is_merged_named_and_can_be_replaced(
