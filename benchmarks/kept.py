@@ -9,11 +9,10 @@ import polars as pl
 from benchmarks.real_sets import AnswerSet
 from tracecal.calibration.fits import probabilities
 from tracecal.calibration.settings import FitSettings
-from tracecal.calibrator.calibration_data import describe_answers
 from tracecal.calibrator.guarantee import find_guarantees
 from tracecal.calibrator.ranking import default_ranking
 from tracecal.calibrator.trace_kinds import undecided
-from tracecal.calibrator.training_set import make_training_set
+from tracecal.calibrator.training_set import describe_answers, make_training_set
 
 LABELS, DRAWS = (50, 100, 300, 1000), 5
 LEAST_NEW = 100  # answers that are left to measure on

@@ -6,8 +6,8 @@ import pytest
 from support.labelled_answers import answers, stored
 from tracecal.answers.reading import Reading
 from tracecal.answers.row import read_row
-from tracecal.answers.tasks import answers_of_task, task_names
 from tracecal.calibrator.trace_kinds import other_tasks
+from tracecal.calibrator.training_set import answers_of_task, task_names
 
 
 def of_tasks(*tasks, n=30):

@@ -18,13 +18,13 @@ from tracecal.calibration.fits import EstimatorFits, Identity
 from tracecal.calibration.groups import group_answers, place_answers
 from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibrator import catalogue, recommendation
-from tracecal.calibrator.calibration_data import describe_traces
 from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
 from tracecal.calibrator.predictor import load_predictor
 from tracecal.calibrator.recommendation import mean_interval, varies
 from tracecal.calibrator.schema import CalibratorFile
 from tracecal.calibrator.scoring import score_answers
 from tracecal.calibrator.trace_kinds import NEXT_QUESTION, vocabulary_for
+from tracecal.calibrator.training_set import describe_traces
 from tracecal.errors import InputError
 from tracecal.estimators import registry
 from tracecal.estimators.trace_inputs import ENTROPY_INPUTS, compute_inputs

@@ -21,9 +21,8 @@ from tracecal.calibration.part_answers import labelled_parts, part_answers
 from tracecal.calibration.settings import FitSettings, Unit, read_fit_settings, require_shares
 from tracecal.calibrator.card import Card
 from tracecal.calibrator.confidence import Confidence, read_response, score_answer, score_record
-from tracecal.calibrator.fitting import fit_calibrator
+from tracecal.calibrator.fitting import fit_calibrator, require_no_label
 from tracecal.calibrator.guarantee import AnswerColumn
-from tracecal.calibrator.own_columns import require_no_label
 from tracecal.calibrator.parts import score_parts, score_response_parts
 from tracecal.calibrator.predictor import Predictor, make_predictor, target_of
 from tracecal.calibrator.report import Report, make_report

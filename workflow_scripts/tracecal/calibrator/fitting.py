@@ -1,13 +1,18 @@
-"""Fitting a calibrator on labelled answers, and on the unlabelled ones beside them."""
+"""Fitting a calibrator on labelled answers, and on the unlabelled ones beside them.
+
+A user's own column beside the trace must not be the label itself (`require_no_label`): it would
+make any guarantee look easy and say nothing about new answers.
+"""
 
 import polars as pl
 
 from tracecal.answers.parts.parts import Parts
+from tracecal.answers.record import ALSO
 from tracecal.calibration.fits import EstimatorFits
+from tracecal.calibration.ranking import single_auroc
 from tracecal.calibration.settings import FitSettings
-from tracecal.calibrator.calibration_data import describe_answers
 from tracecal.calibrator.guarantee import AnswerColumn, find_guarantees, with_forecasts
-from tracecal.calibrator.recommendation import DIGITS, recommend
+from tracecal.calibrator.recommendation import DIGITS, count_smaller_class, recommend
 from tracecal.calibrator.schema import (
     CalibratedEstimator,
     CalibrationData,
@@ -16,11 +21,15 @@ from tracecal.calibrator.schema import (
 )
 from tracecal.calibrator.scoring import UNDEFINED
 from tracecal.calibrator.trace_kinds import describe_other_kinds
-from tracecal.calibrator.training_set import TrainingFits, TrainingSet
+from tracecal.calibrator.training_set import TrainingFits, TrainingSet, describe_answers
+from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import parse
 
 MOST_REASONS = 3  # why labelled answers have no probability
+LABEL_PATHS = ("correct", "label")  # where a label is read unless its path is named
+MIN_OF_CLASS = 10  # right and wrong answers that a column must equal to be taken for the label
+SUSPICIOUS_AUROC = 0.99
 
 
 def fit_calibrator(
@@ -100,3 +109,42 @@ def _hold_out(training: TrainingSet, predictions: pl.DataFrame) -> HeldOut:
     ).with_columns(pl.col("probability").round_sig_figs(DIGITS))
     columns = ("group", "correct", "fold", "probability", "answer")
     return HeldOut(**rows.select(columns).to_dict(as_series=False))
+
+
+def require_no_label(training: TrainingSet, label: str | None = None) -> None:
+    """Raise `InputError` if an own column is the label; warn if it nearly determines the label.
+
+    Parameters
+    ----------
+    training : TrainingSet
+        The labelled answers.
+    label : str, optional
+        The path that their labels were read from.
+    """
+    label_paths = LABEL_PATHS if label is None else (label,)
+    for name, path in training.own_columns.items():
+        if path in label_paths:
+            raise InputError(_refusal(name, path, "is the path of the label"))
+        column = f"{ALSO}{name}"
+        rows = training.frame.select("correct", value=pl.col(column)).drop_nulls()
+        correct, value = rows["correct"], rows["value"]
+        if count_smaller_class(rows) < MIN_OF_CLASS:
+            continue
+        if (value == correct.cast(pl.Float64)).all():
+            what = f"equals the label in all {rows.height} labelled answers"
+            raise InputError(_refusal(name, path, what))
+        auroc = single_auroc(value.to_numpy(), correct.to_numpy())
+        if auroc is not None and auroc > SUSPICIOUS_AUROC:
+            LOGGER.warning(
+                "--also %s=%s tells right from wrong labels nearly perfectly (AUROC %.3f): what is "
+                "guaranteed rests on it, and holds only if new answers get it before they are "
+                "judged",
+                *(name, path, auroc),
+            )
+
+
+def _refusal(name: str, path: str, what: str) -> str:
+    return (
+        f"--also {name}={path} {what}, so that new answers have no such column, or are judged "
+        "already: leave it out."
+    )
