@@ -31,6 +31,7 @@ def real(finished, shared_data):
         sampling={"answers": 3, "equivalence": "exact"},
         study={
             "main": {"models": ["linked"], "tasks": list(ROWS)},
+            "all_tables": True,
             "cross": {"models": ["linked"], "tasks": list(ROWS)},
         },
     )
