@@ -96,7 +96,8 @@ def _takes(annotation: Any) -> str:
     if origin is Literal:
         return ", ".join(f"`{part}`" for part in parts)
     if origin in (Union, types.UnionType):
-        return " or ".join(_takes(part) for part in parts if part is not type(None))
+        kinds = {_takes(part): None for part in parts if part is not type(None)}
+        return " or ".join(kind for kind in kinds if kind != "Any")  # of Python alone
     if origin is tuple:
         return f"list of {_takes(parts[0])}"
     if origin is dict:

@@ -207,5 +207,5 @@ def test_what_is_not_decided_says_why(decided, thresholds):
     assert reasons(0.3, []) == {"no threshold was tested"}
     [unreached] = [entry for entry in thresholds if entry["error_rate"] == 0.01]
     assert reasons(0.01, thresholds) == {unreached["reason"]}
-    with pytest.raises(InputError, match="--error-rate 0.2 was not tested; the run tested 0.01"):
+    with pytest.raises(InputError, match="error_rate=0.2 was not tested; the run tested 0.01"):
         decided(0.2, thresholds)

@@ -1,18 +1,33 @@
 """Exceptions with messages for users, and messages that several modules raise."""
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 N_EXAMPLES = 3  # places or names to quote in a message
+# What is typed as an option and is an argument of a function in Python, or a field of `Reading`,
+# which names its fields here.
+ARGUMENTS = {
+    *("accuracy", "auroc", "block", "by", "calibrator", "confidence", "error_rate", "estimator"),
+    *("estimators", "number", "one_per", "parts", "recall", "state", "task", "unit", "unlabelled"),
+}
+OF_READING: set[str] = set()
+LISTS = {"right", "wrong", "options"}
+PROSE = {"", "and", "or", "that", "where", "with", "as", "for", "is", "in", "to", "needs", "states"}
+PROSE |= {"names", "reads", "if", "on"}
+_OPTION = re.compile(  # or a command, which stays as it is typed
+    r"'(?:tracecal|snakemake|python)\b[^']*'"
+    r"|--(?P<name>[a-z][a-z-]*)(?P<words>(?: [\w.]+=\S+)+| '[^']*'| [^\s'(]+)?"
+)
 _WITH_THREADS: dict[str, int] = {}  # the process that has started Polars' threads, once one has
 
 
 class InputError(ValueError):
     """An input that cannot be used.
 
-    The message says what is wrong, where, what was expected, and what to do. Commands and jobs
-    print it without a traceback.
+    The message says what is wrong, where, what was expected, and what to do, in the words of
+    Python. Commands print its only argument, which names options as they are typed.
 
     Examples
     --------
@@ -21,6 +36,39 @@ class InputError(ValueError):
     Traceback (most recent call last):
     tracecal.errors.InputError: missing.jsonl cannot be read in ...
     """
+
+    def __str__(self) -> str:
+        return in_python(str(self.args[0]) if self.args else "")
+
+
+def in_python(message: str) -> str:
+    """A message in which options of commands are the arguments of Python.
+
+    >>> in_python("leave them out with --error-rate 0.2")
+    'leave them out with error_rate=0.2'
+    """
+    return _OPTION.sub(_as_argument, message).replace(") Reading(", ", ")
+
+
+def _as_argument(match: re.Match[str]) -> str:
+    """An option as an argument of `Reading`, or of a function; unchanged where it is of neither."""
+    name, words = (match["name"] or "").replace("-", "_"), match["words"] or ""
+    if name not in OF_READING | ARGUMENTS:
+        return match[0]
+    text = words.strip()
+    rest = text[len(text.rstrip(".,;:?)")) :]
+    value = text.removesuffix(rest)
+    if value in PROSE:
+        value, rest = "", words
+    if not value:
+        return (f"Reading({name}=...)" if name in OF_READING else name) + rest
+    pairs = [pair.split("=", 1) for pair in value.split() if "=" in pair]
+    shown: object = dict(pairs) if pairs else value.strip("'")
+    if name in LISTS:
+        shown = value.split(",")
+    is_number = value.replace(".", "", 1).isdecimal()
+    argument = f"{name}={value if is_number else repr(shown)}"
+    return (f"Reading({argument})" if name in OF_READING else argument) + rest
 
 
 class WrongRow(ValueError):

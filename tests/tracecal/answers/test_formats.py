@@ -272,7 +272,9 @@ FAILURES = [
 @pytest.mark.parametrize("failure", FAILURES)
 def test_requests_that_failed_stop_or_are_skipped_or_count_as_incorrect(tmp_path, failure):
     path = write(tmp_path / "a.jsonl", [OWN | {"logprobs": OBJECTS}, failure])
-    with pytest.raises(InputError, match=r"line 2: request failed.*--failed unlabelled, incorrect"):
+    with pytest.raises(
+        InputError, match=r"line 2: request failed.*\(failed='unlabelled'\), incorr"
+    ):
         read_file(path, Reading(failed="stop"))
     assert read_file(path).frame["correct"].to_list() == [None, None]
     skipped = read_file(path, Reading(failed="skip"))

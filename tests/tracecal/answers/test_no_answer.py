@@ -211,7 +211,7 @@ def test_only_a_files_request_errors_stop_or_are_skipped(tmp_path):
     rows = [row for row in rows if row not in ROWS["request failed"]]
     failed = [{"id": "f", "error": {"message": "no"}}]
     path = write(tmp_path / "a.jsonl", rows + failed)
-    with pytest.raises(InputError, match="request failed.*--failed unlabelled"):
+    with pytest.raises(InputError, match=r"request failed.*\(failed='unlabelled'\)"):
         read_file(path, Reading(failed="stop"))
     skipped = read_file(path, Reading(failed="skip"))
     assert "f" not in skipped.frame["example_id"].to_list()

@@ -74,7 +74,9 @@ def test_rows_are_skipped_and_verdicts_are_not(tmp_path):
     path.write_text('{"id": "a", "verdict": "yes"}\n[1]\n')
     assert read_labels(path, Reading(wrong_rows="skip")).by_id == {"a": True}
     path.write_text('{"id": "a", "verdict": "yes"}\n{"id": "b", "verdict": "maybe"}\n')
-    with pytest.raises(InputError, match="neither right .* --right fine,great --wrong poor"):
+    with pytest.raises(
+        InputError, match=r"neither right .*right=\['fine', 'great'\], wrong=\['poor'\]"
+    ):
         read_labels(path, Reading(wrong_rows="skip"))
     rows = [ANSWERS[0] | {"correct": "yes"}, ANSWERS[1] | {"correct": "yes", "label": "no"}]
     with pytest.raises(InputError, match="contradict each other .*Correct them[.]"):

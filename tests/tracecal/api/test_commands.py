@@ -121,7 +121,7 @@ def test_estimators_of_ones_own(files):
     assert main([*command, *own, "--output", "s.parquet"]) == 0
     scored = loaded.score("new.jsonl", estimator="calm")
     assert with_digits(scored).equals(pl.read_parquet("s.parquet"))
-    with pytest.raises(tracecal.InputError, match="name it with --estimators"):
+    with pytest.raises(tracecal.InputError, match="name it with estimators"):
         tracecal.Calibrator.load("C.json").score("new.jsonl", estimator="calm")
     for wrong, told in (
         ({"min_prob": given["calm"]}, "estimators: 'min_prob' is the id of a built-in estimator"),

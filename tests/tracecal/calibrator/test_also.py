@@ -275,7 +275,7 @@ def test_answers_that_get_no_probability_are_warned_of_and_counted_in_a_dozen_li
 )
 def test_a_column_that_is_the_label_is_refused(path, rows, sentence):
     reading = tracecal.Reading(also={"judge": path})
-    with pytest.raises(tracecal.InputError, match=f"--also judge={path} {sentence}"):
+    with pytest.raises(tracecal.InputError, match=rf"also={{'judge': '{path}'}}\) {sentence}"):
         tracecal.calibrate(rows, "t", reading=reading)
 
 

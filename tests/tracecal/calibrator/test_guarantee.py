@@ -80,7 +80,7 @@ def test_labels_of_the_tests_change_no_score_and_a_fifth_of_one_class_fits_none(
 def test_an_estimator_ranks_where_it_is_named():
     file = ranked_by("seq_logp")
     assert file.recommended() == control_of(file).ranked_by == "seq_logp"
-    with pytest.raises(InputError, match="--estimator nonsense: it cannot be computed"):
+    with pytest.raises(InputError, match="estimator='nonsense': it cannot be computed"):
         fitted_file(answers(60), "nonsense")
 
 
@@ -96,7 +96,7 @@ def test_an_estimator_of_ones_own_ranks_where_it_is_named(tmp_path):
     calibrator.save(tmp_path / "C.json")
     loaded = tracecal.Calibrator.load(tmp_path / "C.json", estimators=own)
     assert loaded.score(new, error_rate=0.5).equals(scored)
-    with pytest.raises(InputError, match="name it with --estimators"):
+    with pytest.raises(InputError, match="name it with estimators"):
         tracecal.Calibrator.load(tmp_path / "C.json")
 
 
@@ -312,9 +312,9 @@ def test_errors_are_counted_by_the_values_of_a_column(tmp_path):
     text = " ".join(calibrator.report().text.split())
     assert "about all language values together; more are wrong in 1 of 2: de: " in text
     assert "by language, at most 50% wrong: de: " in str(calibrator.card())
-    with pytest.raises(InputError, match="--by nothing: no row has a value there"):
+    with pytest.raises(InputError, match="by='nothing': no row has a value there"):
         tracecal.calibrate(path, "t", by="nothing")
-    with pytest.raises(InputError, match="--by example_id: the labelled answers have .* values"):
+    with pytest.raises(InputError, match="by='example_id': the labelled answers have .* values"):
         tracecal.calibrate(path, "t", by="example_id")
 
 

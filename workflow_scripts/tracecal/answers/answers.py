@@ -49,7 +49,7 @@ PART_LABELS = pl.Struct(
         "wrong_spans": pl.List(pl.List(pl.Int64)),
     }
 )
-THE_DATA = "the data"  # the source of answers without a file
+THE_ROWS, THE_FRAME = "the rows", "the frame"  # sources of answers without a file
 # True of all traces of the workflow.
 TRACES_READING = {"stop_token": "included", "processed": "no"}
 # Whether to keep the row of each answer, or what to keep of an id and its row.
@@ -92,7 +92,7 @@ class Answers:
     metadata: dict[str, str]
     part_labels: dict[str, PartLabels] = field(default_factory=dict)
     rows: Sequence[Any] = ()
-    source: str = THE_DATA
+    source: str = THE_FRAME
     first_rows: Sequence[Any] = ()
 
 
@@ -180,7 +180,8 @@ def answers_in(
             )
         result = _answers_of_frame(_with_own_columns(frame, settings.also), keep_rows)
     else:
-        result = read_rows(frame.iter_rows(named=True), settings, keep_rows, progress)
+        rows = frame.iter_rows(named=True)
+        result = read_rows(rows, settings, keep_rows, progress, THE_FRAME)
     if result.wrong_rows:
         LOGGER.warning(
             "%s: left out %s; 'tracecal reading %s' shows how rows are read",
@@ -194,7 +195,7 @@ def answers_in(
 
 def _labelled(answers: Answers, reading: Reading) -> Answers:
     """Replace the verdicts by those in the file that `labels` names."""
-    labels = read_labels(str(reading.labels), reading)
+    labels = read_labels(reading.labels, reading)
     frame, matched = with_labels(answers.frame, labels, answers.first_rows)
     LOGGER.info("%s", matched)
     return replace(answers, frame=with_failed_labels(frame, reading))
@@ -355,6 +356,7 @@ def read_rows(
     reading: Reading,
     keep_rows: KeepRows = False,
     progress: bool = False,
+    source: str = THE_ROWS,
 ) -> Answers:
     """Read the answers of rows as JSON Lines hold them; see `read_file`.
 
@@ -363,7 +365,7 @@ def read_rows(
     [[0.25, 0.5]]
     """
     rows = tqdm(rows, "Reading", unit=" rows", disable=not progress)
-    return _read(numbered(rows), {}, THE_DATA, reading, None, keep_rows)
+    return _read(numbered(rows), {}, source, reading, None, keep_rows)
 
 
 def _read(

@@ -47,8 +47,8 @@ class Labels:
     rows: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
 
 
-def read_labels(spec: str | Path, reading: Reading | None = None) -> Labels:
-    """Read the verdicts of a file; rows without one are left out.
+def read_labels(spec: str | Path | Any, reading: Reading | None = None) -> Labels:
+    """Read the verdicts of a file or a frame; rows without one are left out.
 
     The path may name columns: ``PATH:ID:VERDICT``. Says how many are contested, and what they
     count as. Raises `InputError` where the file holds no verdict, or `read_votes` does.

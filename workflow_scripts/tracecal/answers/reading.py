@@ -3,10 +3,20 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, NonNegativeFloat, PositiveInt
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    NonNegativeFloat,
+    PositiveInt,
+    ValidationError,
+)
+from pydantic.json_schema import SkipJsonSchema
 
 from tracecal.answers.formats.layouts import FORMATS
-from tracecal.io.settings import Strict, with_parameters
+from tracecal.errors import OF_READING
+from tracecal.io.settings import Strict, parse, with_parameters
 
 if TYPE_CHECKING:
     FormatName = str
@@ -22,11 +32,34 @@ Words = Annotated[  # a list, or texts with commas between words
 ]
 
 
+def _require_labels(value: Any) -> Any:
+    if value is None or isinstance(value, str | Path) or hasattr(value, "__arrow_c_stream__"):
+        return value
+    raise ValueError("must be a path, or a frame with a column of ids and one of verdicts")
+
+
+# A path or, in Python, a frame.
+LabelSource = Annotated[str | Path | SkipJsonSchema[Any] | None, BeforeValidator(_require_labels)]
+
+
+class OfPython(type(BaseModel)):  # type: ignore[misc]
+    """The class of settings that people make in Python: errors are `InputError`, help is short."""
+
+    def __call__(cls, **options: Any) -> Any:
+        try:
+            return super().__call__(**options)
+        except ValidationError:
+            return parse(cls, options, cls.__name__)  # raises the sentence
+
+    def __dir__(cls) -> list[str]:
+        return [name for name in vars(cls) if not name.startswith(("_", "model_"))]
+
+
 @with_parameters
-class Reading(Strict):
+class Reading(Strict, metaclass=OfPython):
     """How answers are read, where their source does not say it itself.
 
-    Every function that reads answers takes it as `reading`.
+    Every function that reads answers takes it as `reading`. In Python `labels` may be a frame, too.
 
     Examples
     --------
@@ -68,7 +101,7 @@ class Reading(Strict):
         "conversation, a document or a user",
     )
     label: str | None = Field(default=None, description="path of a row's verdict: correct or not")
-    labels: str | Path | None = Field(
+    labels: LabelSource = Field(
         default=None,
         description="a file of verdicts by id, in place of the rows' own; also "
         "FILE:custom_id:verdict, which names its columns",
@@ -131,3 +164,6 @@ class Reading(Strict):
             name: value for name, value in defaults.items() if name not in self.model_fields_set
         }
         return self.model_copy(update=unstated)
+
+
+OF_READING.update(Reading.model_fields)

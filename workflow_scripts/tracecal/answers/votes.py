@@ -13,11 +13,12 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
 
+import polars as pl
 from pydantic import BaseModel, ValidationError
 
 from tracecal.answers.facts import value_at, whole_id
 from tracecal.answers.formats.format import wrong_field
-from tracecal.answers.log_file import open_rows, require_json
+from tracecal.answers.log_file import numbered, open_rows, require_json
 from tracecal.answers.reading import Reading
 from tracecal.answers.verdict import is_unsure, parse_verdict
 from tracecal.errors import InputError, WrongRow, WrongVerdict, describe_wrong_rows, some_of
@@ -118,15 +119,19 @@ class ArgillaRecord(BaseModel):
     responses: dict[str, list[Response]]
 
 
-def read_votes(spec: str | Path, reading: Reading) -> Votes:
-    """Read the verdicts of a file, whose path may name columns: ``PATH:ID:VERDICT``.
+def read_votes(spec: str | Path | Any, reading: Reading) -> Votes:
+    """Read the verdicts of a frame, or of a file, whose path may name columns: ``PATH:ID:VERDICT``.
 
     Raises `InputError` where it holds no verdict, the columns are not found, or a row is wrong;
     rows that cannot be read are left out where `reading` skips them, verdicts never.
     """
-    path, choices = _split_spec(str(spec))
-    require_regular(path, MOST_BYTES)
-    rows = list(open_rows(Path(path))[0])
+    if isinstance(spec, str | Path):
+        path, choices = _split_spec(str(spec))
+        require_regular(path, MOST_BYTES)
+        rows = list(open_rows(Path(path))[0])
+    else:
+        path, choices = "the frame of labels", []
+        rows = list(numbered(pl.DataFrame(spec).iter_rows(named=True)))
     objects = [row for _, row in rows if isinstance(row, Mapping)]
     is_export = any(map(_export_reader, objects))
     columns = None

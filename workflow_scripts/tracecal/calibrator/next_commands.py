@@ -64,6 +64,8 @@ def flags(reading: Reading) -> list[str]:
     words = []
     for name, field in Reading.model_fields.items():
         value = getattr(reading, name)
+        if hasattr(value, "__arrow_c_stream__"):  # a frame, which nobody can type
+            continue
         if name in UNTYPED or value in (None, "") or value == field.get_default():
             continue
         if isinstance(value, Mapping):

@@ -118,7 +118,7 @@ def _kind_questions(
     try:
         require_same_kind(answers, fitted_on)
     except InputError as error:
-        return str(error), []
+        return error.args[0], []
     return None, open_questions(answers, fitted_on)
 
 

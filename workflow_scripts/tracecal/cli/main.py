@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         error.show()  # type: ignore[attr-defined]  # those of typer's options have it
         raise SystemExit(error.exit_code) from error
     except InputError as error:
-        LOGGER.error("error: %s", error)
+        LOGGER.error("error: %s", error.args[0])
         return 1
     except BrokenPipeError as error:
         raise SystemExit(READER_GONE) from error

@@ -147,7 +147,7 @@ class Watcher:
                 self._note_alarms(database)
                 self._note_failure(None)
             except InputError as error:
-                self._note_failure(str(error))
+                self._note_failure(error.args[0])
             except (sqlite3.Error, ArithmeticError, ValueError) as error:
                 self._note_failure(f"the monitors failed ({type(error).__name__})")
             if is_last:

@@ -1,0 +1,91 @@
+"""Errors speak the language of whoever made the mistake: of Python here, of the shell there."""
+
+import pydoc
+import re
+
+import pandas as pd
+import polars as pl
+import pytest
+
+import tracecal
+from tracecal.answers.reading import Reading
+from tracecal.cli.main import main
+from tracecal.errors import InputError, in_python
+
+ROW = {"id": "a", "answer": "5", "logprobs": [-0.2]}
+
+
+@pytest.mark.parametrize(
+    ("typed", "written"),
+    [
+        ("with --wrong-rows skip.", "with Reading(wrong_rows='skip')."),
+        ("--right-from 0.5", "Reading(right_from=0.5)"),
+        ("--columns answer=A logprobs=B", "Reading(columns={'answer': 'A', 'logprobs': 'B'})"),
+        ("--right ok,good --wrong poor", "Reading(right=['ok', 'good'], wrong=['poor'])"),
+        ("give it with --labels.", "give it with Reading(labels=...)."),
+        ("--labels 'l.csv:id:is it so?'", "Reading(labels='l.csv:id:is it so?')"),
+        ("tested for --error-rate 0.2", "tested for error_rate=0.2"),
+        ("either --calibrator, or --accuracy and", "either calibrator, or accuracy and"),
+        ("with 'tracecal reading a.jsonl --id x'", "with 'tracecal reading a.jsonl --id x'"),
+        ("snakemake --cores all --force a", "snakemake --cores all --force a"),
+        ("nothing to say", "nothing to say"),
+    ],
+)
+def test_options_are_arguments_in_python(typed, written):
+    assert in_python(typed) == written
+    error = InputError(typed)
+    assert (str(error), error.args) == (written, (typed,))
+
+
+def test_a_command_names_its_options(tmp_path, capsys, caplog):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"id": "a", "logprobs": [5]}\n')
+    assert main(["score", "--answers", str(path), "--calibrator", str(path)]) == 1
+    assert main(["pick", "--answers", str(path), "--number", "1", "--output", "o.jsonl"]) == 1
+    assert "leave them out with --wrong-rows skip" in caplog.text
+    assert "Reading(" not in caplog.text
+
+
+@pytest.mark.parametrize("source", [[{"id": "a", "logprobs": [5.0]}], None])
+def test_rows_and_frames_are_called_so(source):
+    name = "the rows" if source else "the frame"
+    source = source or pl.DataFrame({"id": ["a"], "logprobs": [[5.0]]})
+    with pytest.raises(InputError, match=rf"^{name}: 1 invalid .*Reading\(wrong_rows='skip'\)"):
+        tracecal.read_answers(source)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"vocabulry": 5}, "Reading: unknown key 'vocabulry' (did you mean 'vocabulary'?)"),
+        ({"wrong_rows": "skp"}, "Reading: wrong_rows: Input should be 'stop' or 'skip'"),
+        ({"labels": 5}, "Reading: labels: must be a path, or a frame with a column of ids"),
+        ({"vocabulary": -1}, "Reading: vocabulary: Input should be greater than 0"),
+    ],
+)
+def test_a_wrong_option_of_reading_is_a_sentence(options, sentence):
+    with pytest.raises(InputError, match="^" + re.escape(sentence)):
+        Reading(**options)
+
+
+@pytest.mark.parametrize("library", [pl, pd])
+def test_labels_may_be_a_frame(library):
+    labels = library.DataFrame({"id": ["b", "a"], "correct": ["yes", "no"]})
+    reading = Reading(labels=labels)
+    frame = tracecal.read_answers([ROW, ROW | {"id": "b"}], reading=reading)
+    assert frame["correct"].to_list() == [False, True]
+    with pytest.raises(InputError, match="the frame of labels: none of its 2 "):
+        tracecal.read_answers([ROW | {"id": "c"}], reading=reading)
+
+
+def test_help_shows_fields_and_no_method_of_pydantic():
+    text = pydoc.plain(pydoc.render_doc(Reading))
+    assert "wrong_rows : {'stop', 'skip'}" in text and "for_new_answers" in text
+    assert "model_" not in text and "copy(" not in text
+    assert len(text.splitlines()) < 110
+
+
+def test_a_response_that_cannot_be_read_is_an_input_error(calibrator_file):
+    calibrator = tracecal.Calibrator.load(calibrator_file)
+    with pytest.raises(InputError, match="the response cannot be read: its format is unknown"):
+        calibrator.score_response({"what": 1})
