@@ -1,10 +1,11 @@
 """Rows of an unknown form, for which the options are named that read them."""
 
+import json
 import math
 
 import pytest
 
-from tracecal.answers.answers import read_rows
+from tracecal.answers.answers import read_file, read_rows
 from tracecal.answers.column_paths import column_paths
 from tracecal.answers.reading import Reading
 from tracecal.errors import InputError
@@ -138,3 +139,113 @@ def test_equal_answers_to_different_questions_are_told_apart(name):
     first, same, other, elsewhere = frame["asked"].to_list()
     assert first == same is not None
     assert len({first, other, elsewhere}) == 3
+
+
+def hinted(row):
+    """The columns that the message names."""
+    with pytest.raises(InputError, match="its format is unknown") as raised:
+        read_rows([row], Reading())
+    words = str(raised.value).partition("--columns ")[2].split(". ")[0].split()
+    return dict(word.split("=") for word in words)
+
+
+LISTED = [{"text": "5", "logprob": -0.5, "top_tokens": [{"text": "5", "logprob": -0.5}]}]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"k.id": "t", "a.llm.text": "5", "a.llm.logprobs": [-0.5]},
+        {"k": {"id": "t"}, "a": {"b.logprobs": TOKENS, "b.content": "5"}},
+        {"k.id": "t", "answer.text": "5", "answer.tokens": LISTED},
+        {"k": {"id": "t"}, "out": json.dumps(CHAT)},
+        {"k.id": "t", "call.response": json.dumps(CHAT), "call.request": json.dumps(REQUEST)},
+        {"k.id": "t", "call": {"body": json.dumps(CHAT)}},
+        {"k": {"id": "t"}, "results": [{"generated_text": "5", "generated_tokens": LISTED}]},
+        {"k": {"id": "t"}, "r": {"completions": [{"text": "5", "logprob": -1, "tokens": LISTED}]}},
+        {"k": {"id": "t"}, "r": {"text": "5", "pieces": [["5", -0.5]]}},
+    ],
+)
+def test_the_hint_reads_rows_under_any_wrapper(row):
+    frame = read_rows([row], Reading(columns=hinted(row), id="k.id")).frame
+    assert frame["example_id"].to_list() == ["t"] and frame["answer"].to_list() == ["5"]
+    assert frame["surprisal"].explode().is_between(0.4, 0.8).all()
+
+
+@pytest.mark.parametrize("name", ["output", "outputs", "result"])
+@pytest.mark.parametrize("pack", [dict, json.dumps])
+def test_a_traced_call_is_read_as_its_response(name, pack):
+    row = {"id": "t", "op_name": "chat", "inputs": REQUEST, name: pack(CHAT), "epoch": None}
+    del row["epoch"]
+    frame = read_rows([row], Reading()).frame
+    plain = read_rows([{"id": "t", "request": REQUEST, "response": CHAT}], Reading()).frame
+    assert frame.equals(plain)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"id": "t", "out": {"avg_logprob": -0.5}}, "out.avg_logprob is -0.5, and log-prob"),
+        ({"id": "t", "token_log_probs": {"5": 0.1}}, "token_log_probs is {'5': 0.1}, and log-prob"),
+        ({"id": "t", "o": '{"text": "5", "logprobs": [-1.0]}'}, "o is JSON as text, which holds"),
+        ({"id": "t", "o": json.dumps(CHAT)}, r"an answer \(JSON as text\): --columns response=o"),
+        ({"id": "t", "o": [CHAT, CHAT]}, r"an answer \(the first of 2 at o\): --columns response"),
+    ],
+)
+def test_the_message_is_true(row, message):
+    with pytest.raises(InputError, match=message):
+        read_rows([row], Reading())
+
+
+def test_rows_two_keys_down_are_read(tmp_path):
+    rows = [{"id": f"r{n}", "response": {"output": "5", "logProbs": [-0.5 * n]}} for n in (1, 2)]
+    documents = [
+        {"results": {"prompts": [{"raw": "q"}, {"raw": "p"}], "results": rows}, "config": {}},
+        {"run": {"eval": {"items": rows}}, "version": 3},
+        {"prompts": [{"raw": "q"}], "results": rows},
+    ]
+    for document in documents:
+        (tmp_path / "a.json").write_text(json.dumps(document))
+        frame = read_file(tmp_path / "a.json").frame
+        assert frame["example_id"].to_list() == ["r1", "r2"]
+        assert frame["surprisal"].to_list() == [[0.5], [1.0]]
+
+
+@pytest.mark.parametrize(
+    "logprobs",
+    [
+        [["Os", -0.1], ["lo", -0.2]],
+        [[7, -0.1], [8, -0.2]],
+        [[-0.1, 7, "Os"], [-0.2, 8, None]],
+        [{"text": "Os", "logprob": -0.1}, {"text": "lo", "logprob": -0.2}],
+        {
+            "tokens": [7, 8],
+            "token_logprobs": [-0.1, -0.2],
+            "top_logprobs": [{"7": -0.1}, {"8": -0.2}],
+        },
+    ],
+)
+def test_lists_of_ids_of_lists_and_of_texts(logprobs):
+    frame = read_rows([{"id": "a", "answer": "Oslo", "logprobs": logprobs}], Reading()).frame
+    assert frame["surprisal"].to_list() == [pytest.approx([0.1, 0.2])]
+
+
+@pytest.mark.parametrize(
+    "entry", [[True, -0.1], ["a", "b"], ["a"], [-0.1, 7, 7], [None, None], [[1]]]
+)
+def test_lists_of_other_things_are_refused(entry):
+    with pytest.raises(InputError, match="an entry of its logprobs is"):
+        read_rows([{"id": "a", "answer": "Oslo", "logprobs": [entry]}], Reading())
+
+
+def test_the_stop_token_among_own_tokens_is_inferred():
+    rows = [
+        {"id": name, "answer": "Oslo.", "tokens": tokens, "logprobs": [-0.1] * len(tokens)}
+        for name, tokens in (
+            ("a", ["Oslo", ".", "</s>"]),
+            ("b", ["Oslo", "."]),
+            ("c", ["▁Oslo", "."]),
+        )
+    ]
+    found = read_rows(rows, Reading()).frame["stop_token"].to_list()
+    assert found == ["included", "absent", "unknown"]

@@ -22,6 +22,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from tracecal.answers.column_paths import column_paths
 from tracecal.answers.formats.format import IDS, Joined, Row, Stream
 from tracecal.answers.formats.layouts import LAYOUTS, recognise
 from tracecal.errors import InputError, WrongRow
@@ -44,6 +45,7 @@ ENCODINGS = {
 }
 SHARED = ("model", "request")  # what a document may state once for all its rows
 SEPARATORS = ",;\t"  # of the columns of a table
+MOST_KEYS = 3  # below which rows of a document are looked for
 MOST_TITLES = 20  # lines in which the head of a table is looked for
 ZSTANDARD = 93  # zip's code of this compression method
 UNREADABLE = (
@@ -325,8 +327,13 @@ def _document_rows(path: Path, document: Any) -> list[Any]:
         for name, rows in document.items()
         if isinstance(rows, list) and rows and all(isinstance(row, dict) for row in rows)
     }
-    if not lists or _is_row(document):
+    if _is_row(document):
         return [document]
+    if not lists:
+        return _rows_below(path, document)
+    if len(lists) > 1:
+        of_answers = {name: rows for name, rows in lists.items() if _holds_answer(rows[0])}
+        lists = of_answers if len(of_answers) == 1 else lists
     if len(lists) > 1:
         raise InputError(
             f"{path} holds lists under several keys ({', '.join(lists)}); give the one of the "
@@ -334,6 +341,27 @@ def _document_rows(path: Path, document: Any) -> list[Any]:
         )
     shared = {name: document[name] for name in SHARED if name in document}
     return [shared | row for row in next(iter(lists.values()))]
+
+
+def _rows_below(path: Path, document: dict[str, Any]) -> list[Any]:
+    """The one list of several answers below the keys of a document, or else the document."""
+    objects, found = [("", document)], dict[str, list[Any]]()
+    for place, value in objects:
+        for name, inner in value.items():
+            below = f"{place}.{name}" if place else name
+            if isinstance(inner, dict) and below.count(".") < MOST_KEYS:
+                objects.append((below, inner))
+            elif isinstance(inner, list) and len(inner) > 1 and isinstance(inner[0], dict):
+                found |= {below: inner} if _holds_answer(inner[0]) else {}
+    if len(found) != 1:
+        return [document]
+    ((place, rows),) = found.items()
+    LOGGER.info("%s: the rows that are read are those at %s", path, place)
+    return rows
+
+
+def _holds_answer(row: dict[str, Any]) -> bool:
+    return _is_row(row) or bool(column_paths(row))
 
 
 def _is_row(document: dict[str, Any]) -> bool:

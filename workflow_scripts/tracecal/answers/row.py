@@ -38,6 +38,7 @@ from tracecal.errors import Unanswered, WrongRow
 from tracecal.io.input_files import parsed_json
 
 FAILED: NoAnswer = "request failed"
+OUTPUTS, INPUTS = ("output", "outputs", "result"), ("inputs", "input")  # of calls that are traced
 
 
 @dataclass(frozen=True)
@@ -150,6 +151,7 @@ def _answers(row: Any, reading: Reading) -> list[OneAnswer]:
     require_json(row)
     if not isinstance(row, dict):
         raise WrongRow("it is not a JSON object")
+    row = _with_response(row, reading)
     if names_response(row, reading):
         row = row | _named_columns(row, reading)
     elif reading.columns:
@@ -193,6 +195,54 @@ def _without_part_labels(answer: OneAnswer) -> OneAnswer:
         return answer
     body = row if answer.body is answer.row else answer.body
     return replace(answer, row=row, body=body, part_labels=labels)
+
+
+def _with_response(row: Row, reading: Reading) -> Row:
+    """A row whose response is an object where it is JSON as text at the path that the options name,
+    or a tracer's output.
+    """
+    if "response" in reading.columns:
+        for name, parse in (("response", _parsed_answer), ("request", _parsed)):
+            path = reading.columns.get(name, "")
+            text = value_at(row, path)
+            if isinstance(text, str) and isinstance(value := parse(text), dict):
+                row = _with_value(row, path, value)
+        return row
+    output = next((row[name] for name in OUTPUTS if name in row), None)
+    is_other = output is None or reading.columns or "response" in row or reading.format != "auto"
+    if is_other or _is_recognised(row):
+        return row
+    response = _parsed_answer(output)
+    if not (isinstance(response, dict) and _is_recognised(response)):
+        return row
+    inputs = (row[name] for name in INPUTS if isinstance(row.get(name), dict))
+    sent = next((each for each in inputs if not each.keys().isdisjoint(SENT)), row.get("request"))
+    return row | {"response": response, "request": sent}
+
+
+def _with_value(row: Row, path: str, value: Any) -> Row:
+    """A row with another value at a path; unchanged where the path leads through a list."""
+    name, _, below = path.partition(".")
+    if path in row:
+        return row | {path: value}
+    inner = row.get(name)
+    return row | {name: _with_value(inner, below, value)} if isinstance(inner, dict) else row
+
+
+def _is_recognised(row: Row) -> bool:
+    """Whether a row is an answer of a program, or of own columns."""
+    try:
+        return bool(recognise(row))
+    except WrongRow:
+        return False
+
+
+def _parsed(text: str) -> Any:
+    """The value of a text of JSON; other texts are returned unchanged."""
+    try:
+        return parsed_json(text)
+    except ValueError:
+        return text
 
 
 def _named_columns(row: Row, reading: Reading) -> Row:
