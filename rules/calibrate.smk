@@ -134,6 +134,7 @@ rule control_risk:
         **settings(
             "control_risk.py",
             error_rates=list(CONFIG.risk_control.error_rates),
+            overall_errors=list(CONFIG.risk_control.overall_errors),
             confidence=CONFIG.risk_control.confidence,
             part_names=pooled_parts,
         ),

@@ -37,6 +37,7 @@ class ScoredPopulation:
     """A simulated population whose scores serve as probabilities."""
 
     advice: ClassVar[str] = "the true numbers are what is simulated"
+    at_hand: ClassVar[int] = 0
     population: GroupPopulation
 
     @property

@@ -32,6 +32,7 @@ with job(snakemake):
             splits.filter(split=splits["split"].min()),
             params.error_rates,
             params.confidence,
+            params.overall_errors,
         )
         file = file.with_keys(estimator, risk_control=ErrorRateControl.model_validate(control))
     write_checked(file.text(), snakemake.output[0])

@@ -70,7 +70,7 @@ def test_answers_decoded_otherwise_than_the_labelled_ones_have_no_decision(
 ):
     predictor = fitted_with(ranked_content, processed, *decodings)
     new = answers(5, seed=1, decoding=decoding, processed="unknown")
-    rate = max(rate for rate, value in predictor.thresholds.items() if value is not None)
+    rate = max(e.error_rate for e in predictor.control.thresholds if e.threshold is not None)
     scored = score_answers(new, predictor, rate)
     assert scored["probability"].null_count() == 0
     if reason is None:

@@ -49,7 +49,8 @@ def test_calibrate(files, capsys):
     assert Path("own.json").read_bytes() == Path("C.json").read_bytes()
     report = calibrator.report()
     told, _, typed = printed.partition("\nNext:")
-    lines = f"{report.with_page('page.html')}".splitlines()
+    typing = "labelled.jsonl", "C.json", reading, "page.answers.html"
+    lines = f"{report.with_commands(*typing)}".partition("\nNext:")[0].splitlines()
     assert [line for line in told.splitlines() if line] == [line for line in lines if line]
     assert "tracecal " in typed
     report.save("own.html")

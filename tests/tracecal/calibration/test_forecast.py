@@ -1,5 +1,7 @@
 """What labels could guarantee, by simulation: the populations drawn from, and the number needed."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -156,6 +158,40 @@ def test_the_number_is_interpolated_along_the_running_maximum():
     assert "in 50% with 50, in 95% with more than 400." in sentence
 
 
+def test_labels_at_hand_that_guarantee_nothing_need_a_larger_number():
+    """A fresh draw of as many would mostly do: the next number of the table, on every page."""
+    table = summary(0.5, 0.85, 0.9, 0.95)
+    assert questions_needed(0.8, table) < 100
+    assert [questions_needed(0.8, table, n) for n in (20, 100, 273, 400)] == [
+        questions_needed(0.8, table),
+        200,
+        400,
+        None,
+    ]
+    population = replace(certain(40, True), at_hand=273)
+    sentence = forecast.describe_forecast(population, table, 0.1)
+    assert sentence.startswith("A fresh draw of your 273 has a guarantee in 80% or more")
+    assert "About 400 labelled questions are needed" in sentence
+
+
+def test_fewer_labels_than_a_fit_takes_are_ranked_by_the_fixed_score():
+    rng = np.random.default_rng(0)
+    fitted, fixed = certain(40, True), certain(40, False)
+    population = replace(fitted, few=fixed)
+    assert not population.draw(rng, 99).correct.any()
+    assert population.draw(rng, 100).correct.all()
+
+
+def test_what_nobody_checks_is_forecast_beside_what_is_kept():
+    """With 60 labels at 10 % already half of the answers of a good score, and of the kept none."""
+    population = BinormalPopulation(0.7, 0.9)
+    drawn = forecast.simulate_draws(population, [60, 240], 40, 0.1, 0.9, 0)
+    few, many = forecast.summarise_draws(drawn).iter_rows(named=True)
+    assert few["unchecked"] > 0.35 > few["median"] and many["unchecked"] > few["unchecked"]
+    sentence = forecast.describe_few(forecast.summarise_draws(drawn), 0.1)
+    assert sentence.startswith("With 60 labelled questions people need not check about ")
+
+
 def test_draws_depend_on_the_seed_alone():
     population = BinormalPopulation(0.8, 0.9)
     first, second = (
@@ -177,18 +213,21 @@ def test_a_draw_is_tested_as_calibrate_tests_labels():
             *([0.1], 0.1, False, (score[fits], wrong[fits])),
         )
         expected = 0.0 if test.threshold is None else np.mean(score[~fits] >= test.threshold)
-        assert forecast.coverage(drawn, n, 0.1, 0.1) == expected
+        assert forecast.coverage(forecast.rank_draw(drawn, n), 0.1, 0.1) == expected
     groups = LabelledPopulation.from_labels(
         np.repeat(np.arange(60), 3), rng.normal(size=180), rng.random(180) < 0.98, of_parts=True
     )
-    assert forecast.coverage(groups.draw(rng, 99), 99, 0.2, 0.1, of_parts=True) == 0
-    assert forecast.coverage(groups.draw(rng, 300), 300, 0.2, 0.1, of_parts=True) > 0.9
+    few, many = (forecast.rank_draw(groups.draw(rng, n), n, of_parts=True) for n in (99, 300))
+    assert forecast.coverage(few, 0.2, 0.1) == 0
+    assert forecast.coverage(many, 0.2, 0.1) > 0.9
 
 
 def test_a_score_that_ranks_the_wrong_way_round_is_turned_as_a_fit_would():
     answers = BinormalPopulation(0.7, 0.95).draw(np.random.default_rng(0), 300)
     wrong_way = LabelledAnswers(answers.group, 1 - answers.probability, answers.correct)
-    shares = [forecast.coverage(rows, 300, 0.1, 0.1) for rows in (answers, wrong_way)]
+    shares = [
+        forecast.coverage(forecast.rank_draw(rows, 300), 0.1, 0.1) for rows in (answers, wrong_way)
+    ]
     assert shares[0] == pytest.approx(shares[1], abs=0.01) and shares[0] > 0.5
 
 

@@ -1,4 +1,4 @@
-"""Guaranteed recall: its order statistic against scipy, and both at once."""
+"""Guaranteed recall: its order statistic against scipy."""
 
 import numpy as np
 import pytest
@@ -6,12 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from tracecal.calibration.guarantees.error_rate import find_thresholds
-from tracecal.calibration.guarantees.recall import (
-    keep_both,
-    recall_threshold,
-    right_answers_needed,
-)
+from tracecal.calibration.guarantees.recall import recall_threshold, right_answers_needed
 
 LEVEL = 0.1
 
@@ -52,16 +47,3 @@ def test_recall_is_broken_in_at_most_the_level(recall):
         threshold = recall_threshold(score, correct, recall, LEVEL)
         broken += threshold is not None and 1 - threshold < recall
     assert 0.04 < broken / 2000 <= LEVEL + 3 * np.sqrt(0.09 / 2000)
-
-
-def test_both_keep_the_fewest_that_hold_both():
-    """Between two guaranteed places lie some above the line, the recall's own among them."""
-    rank = np.arange(200)
-    wrong = (rank >= 30) & (rank < 40)
-    guaranteed = find_thresholds(-rank, wrong, np.empty(0), [0.3], LEVEL / 2)[0].guaranteed
-    recall = recall_threshold(-rank, ~wrong, 0.12, LEVEL / 2)
-    assert recall not in guaranteed and min(guaranteed) < recall < max(guaranteed)
-    threshold = keep_both(guaranteed, recall)
-    assert threshold in guaranteed and threshold < recall
-    assert not any(threshold < other <= recall for other in guaranteed)
-    assert keep_both(guaranteed, None) is None and keep_both((), recall) is None

@@ -208,8 +208,9 @@ def test_a_response_of_a_server_is_scored_as_its_trace_is(calibrator):
     assert found.reason is None, "decoded as the labelled answers were"
     assert score_response(calibrator, FromAClient()) == found
     exact = {"logprobs": [-0.001], "entropy": [0.001]}
-    doubted = score_response(calibrator, exact, max(calibrator.thresholds))
-    assert score_answer(calibrator, [0.001], [0.001], max(calibrator.thresholds)).keep
+    rate = max(entry.error_rate for entry in calibrator.control.thresholds)
+    doubted = score_response(calibrator, exact, rate)
+    assert score_answer(calibrator, [0.001], [0.001], rate).keep
     assert "not say" in doubted.reason and doubted.keep is None, "as the proxy answers"
     lacking = score_response(calibrator, response(logprobs=None))
     assert (lacking.probability, lacking.reason) == (None, "no log-probabilities are given")

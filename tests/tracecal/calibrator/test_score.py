@@ -51,6 +51,7 @@ def test_a_calibrator_says_what_it_was_fitted_on(content):
     assert len(set(held.pop("answers"))) == frame.height
     assert {"trace_plus", "seq_logp"} < set(held.pop("ranking"))
     assert len(held.pop("not_for")) == 6
+    assert [(look["labels"], look["level"]) for look in held.pop("looks")] == [(frame.height, 0.1)]
     assert held == {
         "card_version": 2,
         "model": "m",

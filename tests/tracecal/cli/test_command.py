@@ -56,7 +56,7 @@ CALIBRATE = ["calibrate", "--answers", "labelled.jsonl", "--task", "t", "--outpu
 SCORE = ["score", "--answers", "new.jsonl", "--calibrator", "C.json"]
 
 
-def test_calibrating_says_what_the_calibrator_is_worth(files, capsys):
+def test_calibrating_says_what_the_calibrator_is_worth(files, capsys, caplog):
     assert main([*CALIBRATE, "--report", "report.html"]) == 0
     printed = capsys.readouterr().out
     lines = printed.splitlines()
@@ -64,7 +64,8 @@ def test_calibrating_says_what_the_calibrator_is_worth(files, capsys):
     assert len(lines) <= 12 and max(map(len, lines)) <= 80
     assert "at most 20 % wrong is not guaranteed" in " ".join(lines)
     assert "Probabilities: default fit, Brier score 0." in printed
-    assert "Report: report.html (" in printed and lines[-1].startswith("More: --all ")
+    assert "open report.html in a browser" in caplog.text
+    assert lines[-1].startswith("More: --all ")
     page = (files / "report.html").read_text(encoding="utf-8")
     for text in (
         "120 labelled answers",
@@ -224,7 +225,7 @@ def test_commands_to_type_say_how_the_file_was_read_and_ask_for_labels_where_not
     typed = dict(map(reversed, commands))
     assert list(typed)[:2] == [
         "tracecal label new.csv --vocabulary 99 --columns 'answer=a b' --calibrator C.json "
-        "--task t",
+        "--task t --error-rate 0.1",
         "tracecal plan --calibrator C.json --error-rate 0.1",
     ]
     explored = next(one for one in typed if "explore" in one)

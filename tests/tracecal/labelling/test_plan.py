@@ -92,7 +92,10 @@ def test_a_plan_counts_parts_of_an_answer_together_as_the_calibrator_does(conten
     population = labelled_population(estimator, "C.json")
     assert population.of_parts
     kinds = []
-    monkeypatch.setattr(forecast, "coverage", lambda *terms: kinds.append(terms[-1]) or 0.0)
+    ranked = forecast.rank_draw
+    monkeypatch.setattr(
+        forecast, "rank_draw", lambda *terms: kinds.append(terms[-1]) or ranked(*terms)
+    )
     forecast.forecast_table(population, 0.3, 0.9, 50, 2, 1)
     assert kinds == [True, True]
 

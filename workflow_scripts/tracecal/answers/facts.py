@@ -147,6 +147,12 @@ def _without_blanks(value: Any) -> Any:
     return [_without_blanks(each) for each in value] if isinstance(value, list) else value
 
 
+def is_asked_for(row: Row) -> bool:
+    """Whether 'tracecal label --error-rate' asked for the verdict of a row."""
+    labelled = row.get("labelled")
+    return isinstance(labelled, Mapping) and labelled.get("asked_for") is True
+
+
 def verdicts(row: Row, body: Row, reading: Reading, raw: RawAnswer) -> dict[str, Any]:
     """Return the raw verdicts of the first of these sources in a row; they must agree.
 

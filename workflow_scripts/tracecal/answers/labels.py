@@ -39,12 +39,15 @@ class Labels:
         The columns of the id and of the verdict; None where the file is an export.
     rows
         The rows of a table, to look for other columns of ids.
+    asked_for
+        Whether 'tracecal label --error-rate' asked for some of them.
     """
 
     by_id: Mapping[str, bool | None]
     source: str
     columns: tuple[str, str] | None = None
     rows: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
+    asked_for: bool = False
 
 
 def read_labels(spec: str | Path | Any, reading: Reading | None = None) -> Labels:
@@ -75,7 +78,7 @@ def read_labels(spec: str | Path | Any, reading: Reading | None = None) -> Label
     labels = {name: correct for name, (correct, _) in settled.items()}
     if not labels:
         raise InputError(f"{votes.source} holds no verdict on which people agree.")
-    return Labels(labels, votes.source, votes.columns, votes.rows)
+    return Labels(labels, votes.source, votes.columns, votes.rows, votes.asked_for)
 
 
 def _settled(votes: Sequence[Vote], reading: Reading) -> tuple[bool | None, str | None]:
@@ -114,7 +117,12 @@ def with_labels(
     joined = answers.drop("correct", "unsure").join(
         verdicts, on="example_id", how="left", maintain_order="left"
     )
-    joined = joined.with_columns(pl.col("unsure").fill_null(False)).select(answers.columns)
+    joined = joined.with_columns(
+        pl.col("unsure").fill_null(False),
+        asked_for=pl.when(pl.col("correct").is_not_null()).then(
+            pl.lit(labels.asked_for or None, pl.Boolean)
+        ),
+    ).select(answers.columns)
     return joined, _describe_match(joined, labels)
 
 

@@ -486,6 +486,8 @@ class Details:
         The task that the row names.
     unsure
         Whether the verdict was "unsure", which counts as wrong.
+    asked_for
+        True where 'tracecal label --error-rate' asked for the verdict, as it decides.
     created
         When the answer was given, in seconds since 1970.
     no_answer
@@ -508,6 +510,7 @@ class Details:
     row_task: str | None = None
     correct: bool | None = None
     unsure: bool = False
+    asked_for: bool | None = None
     created: float | None = None
     no_answer: NoAnswer | None = None
 

@@ -39,6 +39,7 @@ RECORDS = {
     "row_task": pl.String,
     "correct": pl.Boolean,
     "unsure": pl.Boolean,
+    "asked_for": pl.Boolean,
     "created": pl.Float64,
     "lacks": pl.String,
     "no_answer": pl.String,

@@ -16,6 +16,7 @@ from tracecal.answers.facts import (
     asked,
     created,
     example_id,
+    is_asked_for,
     names_response,
     own_columns,
     read_request,
@@ -103,6 +104,7 @@ def read_answer(answer: OneAnswer, reading: Reading) -> Record:
     stated: dict[str, Any] = {
         "correct": agreed_verdict(reading, **values),
         "unsure": any(map(is_unsure, values.values())),
+        "asked_for": is_asked_for(row) or None,
         "row_task": task_name(row, body),
         "created": created(row, body),
     }

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import polars as pl
 from pydantic import BaseModel, ValidationError
 
-from tracecal.answers.facts import value_at, whole_id
+from tracecal.answers.facts import is_asked_for, value_at, whole_id
 from tracecal.answers.formats.format import wrong_field
 from tracecal.answers.log_file import numbered, open_rows, require_json
 from tracecal.answers.reading import Reading
@@ -62,12 +62,15 @@ class Votes:
         The columns of the id and of the verdict; None where the file is an export.
     rows
         The rows of a table, to look for other columns of ids.
+    asked_for
+        Whether 'tracecal label --error-rate' asked for some of them.
     """
 
     votes: Sequence[Vote]
     source: str
     columns: tuple[str, str] | None = None
     rows: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
+    asked_for: bool = False
 
 
 class Judgement(NamedTuple):
@@ -128,11 +131,11 @@ def read_votes(spec: str | Path | Any, reading: Reading) -> Votes:
     if isinstance(spec, str | Path):
         path, choices = _split_spec(str(spec))
         require_regular(path, MOST_BYTES)
-        rows = list(open_rows(Path(path))[0])
+        located = list(open_rows(Path(path))[0])
     else:
         path, choices = "the frame of labels", []
-        rows = list(numbered(pl.DataFrame(spec).iter_rows(named=True)))
-    objects = [row for _, row in rows if isinstance(row, Mapping)]
+        located = list(numbered(pl.DataFrame(spec).iter_rows(named=True)))
+    objects = [row for _, row in located if isinstance(row, Mapping)]
     is_export = any(map(_export_reader, objects))
     columns = None
     if choices:
@@ -140,7 +143,7 @@ def read_votes(spec: str | Path | Any, reading: Reading) -> Votes:
     elif not is_export and objects:
         columns = _find_columns(objects, path, reading)
     votes, errors, wrong_verdicts = list[Vote](), list[str](), list[str]()
-    for location, row in rows:
+    for location, row in located:
         try:
             votes += _votes_of(row, columns, reading, location)
         except WrongRow as error:
@@ -153,9 +156,12 @@ def read_votes(spec: str | Path | Any, reading: Reading) -> Votes:
     if errors and votes:
         LOGGER.warning("%s: left out %s", path, describe_wrong_rows(errors))
     if not votes:
-        reasons = describe_wrong_rows(errors) if errors else f"It has {len(rows)} rows without one."
+        reasons = (
+            describe_wrong_rows(errors) if errors else f"It has {len(located)} rows without one."
+        )
         raise InputError(f"{path} holds no verdict. {reasons}")
-    return Votes(votes, path, columns, [] if is_export else objects)
+    rows = [] if is_export else objects
+    return Votes(votes, path, columns, rows, any(map(is_asked_for, objects)))
 
 
 def _votes_of(

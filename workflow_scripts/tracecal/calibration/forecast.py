@@ -20,6 +20,7 @@ from scipy.special import expit, logit, ndtri
 
 from tracecal.calibration.groups import FIT_SHARE, MIN_FITTED
 from tracecal.calibration.guarantees.line import significance_level
+from tracecal.calibration.guarantees.overall import overall_threshold
 from tracecal.calibration.guarantees.parts import PartScores, RankedParts, most_parts
 from tracecal.calibration.guarantees.ranked_answers import RankedAnswers
 from tracecal.calibration.settings import require_shares
@@ -32,7 +33,12 @@ MOST, DRAWS = 3200, 100
 # numbers for the shares OTHER_POWERS.
 POWER, OTHER_POWERS = 0.8, (0.5, 0.95)
 MIN_QUESTIONS = 50  # the smallest number of labelled questions to try
-DRAW_SCHEMA = {"questions": pl.Int64, "draw": pl.Int64, "coverage": pl.Float64}
+DRAW_SCHEMA = {
+    "questions": pl.Int64,
+    "draw": pl.Int64,
+    "coverage": pl.Float64,
+    "unchecked": pl.Float64,
+}
 # Precisions of the normal priors of a curve's intercept and slope, which keep both finite where all
 # answers are right. A slope of 2.5 is steep (Gelman et al. 2008).
 PRECISION = np.array([0.01, 2.5**-2])
@@ -71,6 +77,11 @@ class Population(Protocol):
         """Whether its groups are parts of answers."""
         ...
 
+    @property
+    def at_hand(self) -> int:
+        """How many labelled questions there are, without a guarantee."""
+        ...
+
     def draw(self, rng: np.random.Generator, n_groups: int) -> LabelledAnswers:
         """Draw new groups, numbered from 0 in random order."""
         ...
@@ -103,6 +114,10 @@ class LabelledPopulation:
         The probability that chance decides on a group as a whole.
     of_parts : bool
         Whether groups are parts of answers.
+    at_hand : int
+        How many labelled questions there are, where they have no guarantee; else 0.
+    few : LabelledPopulation, optional
+        The same answers with the fixed score, by which fewer than MIN_FITTED groups are ranked.
     """
 
     advice: ClassVar[str] = (
@@ -115,6 +130,8 @@ class LabelledPopulation:
     covariance: np.ndarray
     correlation: float
     of_parts: bool = False
+    at_hand: int = 0
+    few: "LabelledPopulation | None" = None
 
     @classmethod
     def from_labels(
@@ -144,6 +161,8 @@ class LabelledPopulation:
 
     def draw(self, rng: np.random.Generator, n_groups: int) -> LabelledAnswers:
         """Draw new groups, numbered from 0 in random order."""
+        if self.few is not None and n_groups < MIN_FITTED:
+            return self.few.draw(rng, n_groups)
         order, starts, sizes = self._by_group
         # Resample questions, so that sampling error counts.
         resampled = rng.integers(len(sizes), size=len(sizes))
@@ -201,6 +220,7 @@ class BinormalPopulation:
 
     advice: ClassVar[str] = "more labels, a larger error rate or a better estimator would be needed"
     of_parts: ClassVar[bool] = False
+    at_hand: ClassVar[int] = 0
     accuracy: float
     auroc: float
 
@@ -247,44 +267,52 @@ def simulate_draws(
 ) -> pl.DataFrame:
     """Simulate labelled questions, a row per number of questions and draw (`DRAW_SCHEMA`).
 
-    `coverage` is the share of answers kept with the guarantee, 0 without one.
+    `coverage` is the share of answers kept with the guarantee, 0 without one; `unchecked` that of
+    answers that nobody checks with the same rate as overall error rate, None of parts.
     """
     level, rows = significance_level(confidence), []
     for size in sizes:
         for number in range(draws):
             answers = population.draw(seeded(seed, "promised", size, number), size)
-            share = coverage(answers, size, error_rate, level, population.of_parts)
-            rows.append((size, number, share))
+            ranked = rank_draw(answers, size, population.of_parts)
+            share = coverage(ranked, error_rate, level)
+            rows.append((size, number, share, unchecked(ranked, error_rate, level)))
     return pl.DataFrame(rows, schema=DRAW_SCHEMA, orient="row")
 
 
-def coverage(
-    answers: LabelledAnswers,
-    n_groups: int,
-    error_rate: float,
-    level: float,
-    of_parts: bool = False,
-) -> float:
-    """The share of answers kept by the guarantee that `calibrate` finds; 0 without one.
+def rank_draw(
+    answers: LabelledAnswers, n_groups: int, of_parts: bool = False
+) -> RankedAnswers | RankedParts:
+    """Rank the answers of a draw.
 
     Like `calibrate` it fits the ranking on a fifth of the groups, whose numbers are random, and
     tests thresholds on the others; fewer than MIN_FITTED groups all test. Groups are single
     answers, or the parts of one.
     """
     n_fit = round(FIT_SHARE * n_groups) if n_groups >= MIN_FITTED else 0
-    fits, wrong = answers.group < n_fit, ~answers.correct
-    score = answers.probability * _orientation(answers.probability[fits], answers.correct[fits])
-    ranked: RankedAnswers | RankedParts
+    fits, wrong, proba = answers.group < n_fit, ~answers.correct, answers.probability
+    score = proba if _orientation(proba[fits], answers.correct[fits]) > 0 else 1 - proba
     if of_parts:
         sizes = np.bincount(answers.group)
         parts = PartScores(score, answers.group, sizes[answers.group])
         tested, limit = parts.select(~fits), most_parts(sizes[sizes > 0])
-        ranked = RankedParts(tested, wrong[~fits], parts.select(fits), tested, limit)
-    else:
-        fitted = (score[fits], wrong[fits]) if n_fit else None
-        ranked = RankedAnswers(score[~fits], wrong[~fits], score[fits], fitted, score[~fits])
+        return RankedParts(tested, wrong[~fits], parts.select(fits), tested, limit)
+    fitted = (score[fits], wrong[fits]) if n_fit else None
+    return RankedAnswers(score[~fits], wrong[~fits], score[fits], fitted, score[~fits])
+
+
+def coverage(ranked: RankedAnswers | RankedParts, error_rate: float, level: float) -> float:
+    """The share of answers kept by the guarantee that `calibrate` finds; 0 without one."""
     (test,) = ranked.test([error_rate], level)
     return ranked.share_kept(test.threshold)
+
+
+def unchecked(ranked: RankedAnswers | RankedParts, error_rate: float, level: float) -> float | None:
+    """The share of answers that nobody checks with an overall error rate; None of parts."""
+    if isinstance(ranked, RankedParts):
+        return None
+    threshold = overall_threshold(ranked.score, ranked.wrong, error_rate, level)
+    return ranked.share_kept(threshold)
 
 
 def _orientation(score: np.ndarray, correct: np.ndarray) -> int:
@@ -298,7 +326,7 @@ def summarise_draws(simulated: pl.DataFrame) -> pl.DataFrame:
     """Summarise draws by number of `questions`.
 
     `guaranteed` is the share of draws with a guarantee; `median`, `low` and `high` (10 and 90 %)
-    are of the coverage.
+    are of the coverage, and `unchecked` is a median, too.
     """
     coverage = pl.col("coverage")
     return (
@@ -308,6 +336,7 @@ def summarise_draws(simulated: pl.DataFrame) -> pl.DataFrame:
             low=coverage.quantile(0.1, "linear"),
             median=coverage.median(),
             high=coverage.quantile(0.9, "linear"),
+            unchecked=pl.median("unchecked"),
         )
         .sort("questions")
     )
@@ -322,12 +351,21 @@ def doubling_sizes(start: int, end: int) -> list[int]:
     return [start * 2**power for power in range(max(1, int(math.log2(end / start)) + 1))]
 
 
-def questions_needed(share: float, table: pl.DataFrame) -> float | None:
+def questions_needed(share: float, table: pl.DataFrame, more_than: int = 0) -> float | None:
     """Return the number of questions with which a `share` of draws has a guarantee.
 
     `table` comes from `summarise_draws`; None if its largest number is not enough. Shares never
-    fall with more labels, and grow linearly in the logarithm between two numbers.
+    fall with more labels, and grow linearly in the logarithm between two numbers. Where the number
+    is not `more_than` those at hand, which have no guarantee, it is the next of the table.
     """
+    needed = _interpolated(share, table)
+    if needed is None or needed > more_than:
+        return needed
+    larger = table.filter(pl.col("questions") > more_than)["questions"]
+    return None if larger.is_empty() else float(larger[0])
+
+
+def _interpolated(share: float, table: pl.DataFrame) -> float | None:
     shares = np.maximum.accumulate(table["guaranteed"].to_numpy())
     row = int(np.searchsorted(shares, share))
     if row == len(shares):
@@ -341,20 +379,41 @@ def questions_needed(share: float, table: pl.DataFrame) -> float | None:
 
 
 def describe_forecast(population: Population, table: pl.DataFrame, error_rate: float) -> str:
-    """Say in a sentence how many labelled questions are needed, by a table of `summarise_draws`."""
-    needed, largest = questions_needed(POWER, table), table["questions"].max()
+    """Say in sentences how many labelled questions are needed, by a table of `summarise_draws`."""
+    sentences = []
+    needed, largest = _interpolated(POWER, table), table["questions"].max()
+    at_hand = population.at_hand
+    if needed is not None and needed <= at_hand:
+        sentences.append(
+            f"A fresh draw of your {at_hand:,} has a guarantee in {POWER:.0%} or more of the "
+            "simulated draws; yours has none."
+        )
+    needed = questions_needed(POWER, table, at_hand)
     if needed is None:
-        return (
+        sentences.append(
             f"With {largest:,} labelled questions an error rate of at most {error_rate:.0%} can be "
             f"guaranteed in {table['guaranteed'].max():.0%} of the simulated draws, fewer than "
             f"{POWER:.0%}: {population.advice}."
         )
-    fewer, more = (questions_needed(share, table) for share in OTHER_POWERS)
-    return (
+        return " ".join(sentences)
+    fewer, more = (questions_needed(share, table, at_hand) for share in OTHER_POWERS)
+    sentences.append(
         f"About {format_count(needed)} labelled questions are needed for an error rate of at most "
         f"{error_rate:.0%}: something can be guaranteed in {POWER:.0%} of the simulated draws "
         f"then, in {OTHER_POWERS[0]:.0%} with {format_count(fewer)}, in {OTHER_POWERS[1]:.0%} with "
         f"{f'more than {largest:,}' if more is None else format_count(more)}."
+    )
+    return " ".join(sentences)
+
+
+def describe_few(table: pl.DataFrame, error_rate: float) -> str | None:
+    """Say what the fewest labels of the table spare people by an overall error rate."""
+    few = table.row(0, named=True)
+    if not few["unchecked"]:
+        return None
+    return (
+        f"With {few['questions']} labelled questions people need not check about "
+        f"{few['unchecked']:.0%} of the answers if at most {error_rate:.0%} of all may leave wrong."
     )
 
 

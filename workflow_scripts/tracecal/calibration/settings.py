@@ -58,6 +58,10 @@ class RiskControl(Strict):
         min_length=1,
         description="target error rates among kept answers (selective risk), one threshold each",
     )
+    overall_errors: tuple[Share, ...] = Field(
+        (0.05, 0.1, 0.2),
+        description="target shares of all answers that leave wrong, where people mend the rest",
+    )
     confidence: float = Field(
         0.9,
         gt=0,
@@ -65,7 +69,7 @@ class RiskControl(Strict):
         description="confidence with which each guarantee holds; 1 - delta",
     )
 
-    @field_validator("error_rates")
+    @field_validator("error_rates", "overall_errors")
     @classmethod
     def _sorted(cls, rates: tuple[float, ...]) -> tuple[float, ...]:
         return tuple(sorted(set(rates)))
@@ -89,14 +93,22 @@ class FitSettings(Strict):
     risk_control: RiskControl = RiskControl()
     bootstrap: Bootstrap = Bootstrap()
 
-    def with_targets(self, error_rates: Sequence[float]) -> Self:
-        """The settings with these target error rates, where they are given."""
-        for rate in error_rates:
-            require_shares({"--error-rate": rate})
-        if not error_rates:
-            return self
-        rates = {"error_rates": tuple(sorted({*error_rates}))}
-        control = self.risk_control.model_copy(update=rates)
+    def with_targets(
+        self, error_rates: Sequence[float], overall_errors: Sequence[float] = ()
+    ) -> Self:
+        """The settings with these target rates, where they are given."""
+        options = {"--error-rate": error_rates, "--overall-error": overall_errors}
+        for option, rates in options.items():
+            for rate in rates:
+                require_shares({option: rate})
+        targets = {"error_rates": error_rates, "overall_errors": overall_errors}
+        stated = {name: tuple(sorted({*rates})) for name, rates in targets.items() if rates}
+        control = self.risk_control.model_copy(update=stated)
+        return self.model_copy(update={"risk_control": control})
+
+    def with_confidence(self, confidence: float) -> Self:
+        """The settings with this confidence of each guarantee."""
+        control = self.risk_control.model_copy(update={"confidence": round(confidence, 12)})
         return self.model_copy(update={"risk_control": control})
 
 

@@ -17,6 +17,7 @@ from tracecal.answers.answers import Answers, Source, answers_in
 from tracecal.answers.facts import value_at
 from tracecal.answers.parts.parts import Parts, read_parts
 from tracecal.answers.reading import Reading
+from tracecal.calibration.guarantees.overall import NOT_OF_PARTS
 from tracecal.calibration.part_answers import labelled_parts, part_answers
 from tracecal.calibration.settings import FitSettings, Unit, read_fit_settings, require_shares
 from tracecal.calibrator.card import Card
@@ -42,6 +43,7 @@ class Training(NamedTuple):
     answers: TrainingSet
     settings: FitSettings
     error_rates: Sequence[float] = ()
+    overall_errors: Sequence[float] = ()
     predictions: pl.DataFrame | None = None
 
 
@@ -176,6 +178,7 @@ class Calibrator:
         answers: Source,
         *,
         error_rate: float | None = None,
+        overall_error: float | None = None,
         recall: float | None = None,
         estimator: str | None = None,
         task: str | None = None,
@@ -191,9 +194,11 @@ class Calibrator:
             Answers in any format that `read_answers` reads.
         error_rate : float, optional
             Target error rate of the answers to keep, one that the calibrator was tested for.
+        overall_error : float, optional
+            Instead: the share of all answers that may be wrong once people have checked those that
+            are not kept, and mended what is wrong. Not for parts.
         recall : float, optional
-            Share of right answers to keep, one that `calibrate` tested, alone or with the error
-            rate.
+            Instead: the share of right answers to keep.
         estimator : str, optional
             One of `estimators`; by default the recommended one, or for an answer without entropies
             the best one that needs none.
@@ -228,7 +233,7 @@ class Calibrator:
         >>> calibrator.score([row]).height
         1
         """
-        target = target_of(error_rate, recall)
+        target = target_of(error_rate, overall_error, recall)
         predictor = self.predictor(estimator)  # refuses an unknown one before answers are read
         source = answers_in(answers, self.reading(reading), progress=progress)
         stated_parts = parts_in(parts) or self.fitted_on.parts
@@ -245,6 +250,7 @@ class Calibrator:
         entropy: Sequence[float] | None = None,
         *,
         error_rate: float | None = None,
+        overall_error: float | None = None,
         estimator: str | None = None,
         part: str | None = None,
         also: Mapping[str, float | None] | None = None,
@@ -255,7 +261,7 @@ class Calibrator:
         ----------
         surprisal, entropy : list of float
             One number per token, in nats; entropies may be None if the estimator needs none.
-        error_rate, estimator
+        error_rate, overall_error, estimator
             As in `score`.
         part : str, optional
             Name of the part that the tokens belong to, for calibrators of parts.
@@ -281,7 +287,8 @@ class Calibrator:
         True
         """
         predictor = self.predictor(estimator)
-        return score_answer(predictor, surprisal, entropy, error_rate, part=part, also=also or {})
+        target = target_of(error_rate, overall_error)
+        return score_answer(predictor, surprisal, entropy, target, part=part, also=also or {})
 
     def score_response(
         self,
@@ -289,6 +296,7 @@ class Calibrator:
         request: Mapping[str, Any] | None = None,
         *,
         error_rate: float | None = None,
+        overall_error: float | None = None,
         estimator: str | None = None,
         reading: Reading | None = None,
     ) -> Confidence:
@@ -301,7 +309,7 @@ class Calibrator:
         request : mapping, optional
             The request's settings. If they state no temperature, the answer counts as decoded like
             the labelled answers.
-        error_rate, estimator, reading
+        error_rate, overall_error, estimator, reading
             As in `score`.
 
         Returns
@@ -325,7 +333,7 @@ class Calibrator:
         predictor = self.predictor(estimator)
         require_parts(predictor.fitted_on, False)
         record = read_response(predictor, response, request, reading or Reading())
-        return score_record(predictor, record, error_rate)
+        return score_record(predictor, record, target_of(error_rate, overall_error))
 
     def score_response_parts(
         self,
@@ -460,11 +468,14 @@ def calibrate(
     parts: str | Path | Mapping[str, Any] | None = None,
     estimators: CustomSource = None,
     error_rates: Sequence[float] = (),
+    overall_errors: Sequence[float] = (),
     estimator: str | None = None,
     unlabelled: Source | None = None,
     unit: Unit = "questions",
     recall: float | None = None,
     by: str | None = None,
+    looks: int | None = None,
+    after: str | Path | Calibrator | None = None,
     revision: str | None = None,
     reading: Reading | None = None,
     progress: bool = False,
@@ -487,6 +498,9 @@ def calibrate(
     error_rates : sequence of float
         Target error rates of the answers to keep; the decision is about the first one. By default
         the settings' rates, with the decision at 20 %.
+    overall_errors : sequence of float
+        Target shares of all answers that leave wrong, where people check those that are not kept
+        and mend what is wrong (default: 0.05, 0.1, 0.2). Not for parts.
     estimator : str, optional
         Estimator for both the probabilities and the ranking of answers. By default the recommended
         estimator gives probabilities, and the number of labels determines the ranking.
@@ -497,9 +511,15 @@ def calibrate(
         What was drawn at random to be labelled, which a guarantee counts once: questions, as `pick`
         draws, or single answers of a log, for a guarantee about its traffic.
     recall : float, optional
-        Share of the right answers to keep, such as 0.9: guaranteed alone, and with each error rate.
+        Share of the right answers to keep, such as 0.9.
     by : str, optional
         Path in a row, such as ``language``: counts the kept answers' errors for each of its values.
+    looks : int, optional
+        How many times you plan to calibrate on growing labels, stated with the first: each look
+        tests at its share of 1 - confidence.
+    after : path or Calibrator, optional
+        The calibrator of the look before, on some of the same labels, whose looks this one
+        continues.
     revision : str, optional
         Revision of the model; by default as the file states it.
     progress : bool
@@ -526,8 +546,11 @@ def calibrate(
     <Calibrator of m for t: 120 labelled answers, ... estimators, mean_of_three recommended>
     >>> calibrator.save("C.json")
     """
-    settings = read_fit_settings(config).with_targets(error_rates)
+    settings = read_fit_settings(config).with_targets(error_rates, overall_errors)
     require_shares({"--recall": recall} if recall is not None else {})
+    if looks is not None and looks < 1:
+        raise InputError(f"--looks {looks}: expected 1 or more.")
+    earlier = None if after is None else calibrator_in(after).fitted_on
     if not task.strip():
         raise InputError("--task is empty: name the task of the answers, such as --task math.")
     custom = custom_scores(estimators)
@@ -537,6 +560,8 @@ def calibrate(
         if warning := describe_run_on(source.frame):
             LOGGER.warning("%s", warning)
         frame, stated_parts = labelled_parts(source, None if parts is None else _text_of(parts))
+        if stated_parts and overall_errors:
+            raise InputError(NOT_OF_PARTS)
         new = None if unlabelled is None else _read_unlabelled(unlabelled, stated_parts, reading)
         training = make_training_set(frame, task, settings, stated_parts, custom, new, unit)
         require_no_label(training, reading.label if reading else None)
@@ -552,9 +577,11 @@ def calibrate(
             estimator=estimator,
             recall=recall,
             by=None if by is None else _column(by, source, frame),
+            looks=looks,
+            earlier=earlier,
         )
         bar.update()
-    made_by = Training(training, settings, error_rates, fits.predictions)
+    made_by = Training(training, settings, error_rates, overall_errors, fits.predictions)
     return Calibrator(file, custom=custom, training=made_by)
 
 

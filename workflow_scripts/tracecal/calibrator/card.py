@@ -11,6 +11,9 @@ from typing import Any, NamedTuple, Self
 
 from tracecal.calibrator.catalogue import LABELS
 from tracecal.calibrator.guarantee_text import (
+    describe_chance,
+    describe_looks,
+    describe_overall,
     describe_recall,
     describe_terms,
     guarantee_lines,
@@ -58,7 +61,7 @@ class Card:
             (
                 Section("Fitted on", _data_lines(fitted_on)),
                 Section("Recommended estimator", recommended),
-                *_control_sections(estimator.risk_control),
+                *_control_sections(estimator.risk_control, fitted_on),
                 Section("Not to be used for", list(fitted_on.exclusions())),
             ),
         )
@@ -117,16 +120,14 @@ def _data_lines(fitted_on: CalibrationData) -> list[str]:
     return lines
 
 
-def _control_sections(control: ErrorRateControl | None) -> list[Section]:
+def _control_sections(control: ErrorRateControl | None, data: CalibrationData) -> list[Section]:
     if control is None:
         return [Section("Guarantees", ["none was tested"])]
     lines = guarantee_lines(guarantee_table(control))
-    lines += [
-        sentence
-        for entry in control.thresholds
-        if (sentence := describe_recall(control, entry.error_rate))
-    ]
+    lines += [line.strip() for line in describe_overall(control, data.base_rate)]
+    lines += filter(None, [describe_recall(control)])
     lines.append(f"{describe_terms(control)}, by {control.groups} tested questions")
+    lines += [describe_chance(control), *filter(None, [describe_looks(control, data)])]
     lines.append(f"answers are ranked by {LABELS[control.ranked_by]}")
     if control.about is not None:
         lines.append(f"about {control.about}")

@@ -43,6 +43,15 @@ def rate_text(error_rate: float) -> str:
     return f"{100 * error_rate:.6g} %"
 
 
+def confidence_text(confidence: float) -> str:
+    """The short form of a confidence, in brackets.
+
+    >>> confidence_text(0.9), confidence_text(1 - 0.4 / 3)
+    ('(90 % confidence)', '(86.7 % confidence)')
+    """
+    return f"({100 * confidence:.3g} % confidence)"
+
+
 def decided_rate(guarantees: pl.DataFrame, asked: Sequence[float]) -> float | None:
     """Return the error rate of the decision: the first `asked` one, by default USUAL_RATE.
 
@@ -71,7 +80,7 @@ def headline(guarantees: pl.DataFrame, rate: float, confidence: float, base_rate
         )
     return (
         f"Keep {share} answers like these: at most {rate_text(rate)} of those kept are wrong "
-        f"({rate_text(confidence)} confidence).{already}"
+        f"{confidence_text(confidence)}.{already}"
     )
 
 
@@ -129,17 +138,28 @@ def describe_reading(data: CalibrationData) -> str:
     return f"Read with {', '.join([alternatives[data.entropy], *details])}."
 
 
-def decision_text(paragraphs: Iterable[Iterable[str]], commands: Mapping[str, str]) -> str:
+def decision_text(
+    paragraphs: Iterable[Iterable[str]], commands: Mapping[str, str], detail: str = ""
+) -> str:
     """Join paragraphs, whose sentences each start on a new line, and the labelled `commands`.
 
-    Blank lines separate paragraphs as far as MOST_LINES lines allow. If the text is longer, the
-    longest paragraphs are cut, and the text refers to the card.
+    Blank lines separate paragraphs as far as MOST_LINES lines allow, and a `detail` ends the first
+    one where there is room. If the text is longer, all commands but the first are left out, then
+    the last paragraph; or else the longest ones are cut, and the text refers to the card.
     """
     blocks = [
         [line for sentence in paragraph for line in _wrapped(sentence)] for paragraph in paragraphs
     ]
     blocks = [block for block in blocks if block]
-    typed = [line for label, command in commands.items() for line in _typed(label, command)]
+    first, *further = (_typed(*item) for item in commands.items()) if commands else [[]]
+    typed = [*first, *(line for lines in further for line in lines)]
+    if sum(map(len, blocks)) > MOST_LINES - len(typed):
+        typed = first
+    if sum(map(len, blocks[:-1])) <= MOST_LINES - len(typed) < sum(map(len, blocks)):
+        blocks.pop()
+    details = _wrapped(detail)
+    if sum(map(len, [*blocks, details])) <= MOST_LINES - len(typed):
+        blocks[0] += details
     _cut(blocks, MOST_LINES - len(typed))
     blocks += [typed] if typed else []
     spare = MOST_LINES - sum(map(len, blocks))

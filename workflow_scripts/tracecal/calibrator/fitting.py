@@ -8,10 +8,12 @@ import polars as pl
 
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.record import ALSO
-from tracecal.calibration.fits import EstimatorFits
+from tracecal.calibration.fits import EstimatorFits, probabilities
+from tracecal.calibration.guarantees.fixed_score import AMOUNTS, fit_fixed_score
 from tracecal.calibration.ranking import single_auroc
 from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.guarantee import AnswerColumn, find_guarantees, with_forecasts
+from tracecal.calibrator.looks import level_of, looks_confidence, with_look
 from tracecal.calibrator.recommendation import DIGITS, count_smaller_class, recommend
 from tracecal.calibrator.schema import (
     CalibratedEstimator,
@@ -43,6 +45,8 @@ def fit_calibrator(
     estimator: str | None = None,
     recall: float | None = None,
     by: AnswerColumn | None = None,
+    looks: int | None = None,
+    earlier: CalibrationData | None = None,
 ) -> CalibratorFile:
     """Recommend one of the `fits` of a training set and find guaranteed error rates.
 
@@ -50,10 +54,14 @@ def fit_calibrator(
     never recommended, since a reader of the file may not have them. The recommended estimator takes
     the further columns of the answers (`also`) as inputs. A named `estimator` gives
     the probabilities and ranks the answers to keep; `recall` is the target share of right answers
-    to keep, and `by` a column to count errors by. Raises `InputError` if the estimator cannot be
+    to keep, and `by` a column to count errors by. `looks` are planned at growing labels, of which
+    `earlier` describes the one before (`with_look`). Raises `InputError` if the estimator cannot be
     computed, or the answers mix models or kinds of trace.
     """
     data = describe_answers(training, task, revision, vocabulary, parts)
+    confidence = settings.risk_control.confidence
+    data = with_look(data, training.records, confidence, looks, earlier)
+    settings = settings.with_confidence(1 - level_of(data, training.records))
     if warning := describe_other_kinds(training.records, data):
         LOGGER.warning("%s", warning)
     control, reference = find_guarantees(
@@ -66,6 +74,7 @@ def fit_calibrator(
     data = data.model_copy(update={"without_probability": missing} | recommendation._asdict())
     estimators = {name: _final_fit(training, name, fit) for name, fit in fits.estimators.items()}
     held_out = _hold_out(training, fits.predictions.filter(estimator=recommendation.estimator))
+    control = control.model_copy(update={"looks_confidence": looks_confidence(data)})
     control = with_forecasts(control, held_out)
     # Refuse now what `read` would refuse.
     parse(CalibrationData, data.model_dump(mode="json", by_alias=True), "the calibrator")
@@ -101,13 +110,19 @@ def _count_missing(training: TrainingSet, estimator: str) -> tuple[tuple[str, in
 
 def _hold_out(training: TrainingSet, predictions: pl.DataFrame) -> HeldOut:
     """Describe labelled answers by their cross-fitted `predictions`, for `plan` and `explore`."""
+    ranking = fit_fixed_score(training.unlabelled.select(AMOUNTS))
+    (fixed,) = probabilities(training.frame.select(ranking.inputs), [ranking.fit])
     labels = training.frame.select(
-        "example_id", "correct", training.records["fingerprint"].alias("answer"), group="rank"
+        "example_id",
+        "correct",
+        training.records["fingerprint"].alias("answer"),
+        pl.Series("fixed", fixed).fill_nan(None),
+        group="rank",
     )
     rows = labels.join(
         predictions, on="example_id", validate="1:1", maintain_order="left"
-    ).with_columns(pl.col("probability").round_sig_figs(DIGITS))
-    columns = ("group", "correct", "fold", "probability", "answer")
+    ).with_columns(pl.col("probability", "fixed").round_sig_figs(DIGITS))
+    columns = ("group", "correct", "fold", "probability", "answer", "fixed")
     return HeldOut(**rows.select(columns).to_dict(as_series=False))
 
 

@@ -7,6 +7,7 @@ labelled answers as a population, as `tracecal plan` does (`labelled_population`
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -27,20 +28,18 @@ from tracecal.calibration.forecast import (
 from tracecal.calibration.guarantees.error_rate import ErrorRateTest
 from tracecal.calibration.guarantees.line import significance_level
 from tracecal.calibration.guarantees.parts import PARTS_NEED, RankedParts
-from tracecal.calibration.guarantees.ranked_answers import RankedAnswers, describe_tests
-from tracecal.calibration.guarantees.recall import keep_both, right_answers_needed
+from tracecal.calibration.guarantees.ranked_answers import RankedAnswers, describe_guarantees
+from tracecal.calibration.guarantees.recall import right_answers_needed
 from tracecal.calibration.settings import SEED, FitSettings
 from tracecal.calibrator.catalogue import describe_dependence
 from tracecal.calibrator.ranking import Ranking, choose_ranking, rank_answers
 from tracecal.calibrator.schema import (
-    BothThreshold,
     CalibratedEstimator,
     CalibrationData,
     ErrorRateControl,
     ErrorRateThreshold,
     ErrorsByColumn,
     HeldOut,
-    RecallControl,
     RecallThreshold,
     Reference,
     ValueErrors,
@@ -97,12 +96,11 @@ def find_guarantees(
     Reference
         Scores of the tested answers, for monitors to compare new ones with.
     """
-    control = settings.risk_control
-    level, rates = significance_level(control.confidence), control.error_rates
+    targets = settings.risk_control
+    level = significance_level(targets.confidence)
     ranking = choose_ranking(training, fits, estimator)
     answers = rank_answers(training, data, ranking)
-    tests = answers.test(rates, level)
-    content = describe_tests(tests, answers, training.unit)
+    tests, content = describe_guarantees(answers, targets, training.unit)
     if ranking.ranked_by == LOG_RIDGE_ALSO.id:
         content["about"] += f"; answers are kept by {describe_dependence(data.columns)}"
     for row in content["thresholds"]:
@@ -111,22 +109,18 @@ def find_guarantees(
         "ranked_by": ranking.ranked_by,
         "features": [name.split(".", 1)[1] for name in ranking.columns],
         "fit": ranking.fit,
-        "confidence": control.confidence,
-        "joint_confidence": joint_confidence(level, len(rates)),
+        "joint_confidence": joint_confidence(level, len(targets.error_rates)),
         "coverage_of": answers.n_counted,
-        "recall": recall and _recall_control(answers, recall, rates, level),
+        "recall": recall and _find_recall(answers, recall, level),
         "by": by and _errors_by_column(answers, ranking, tests, by, level),
     }
     return ErrorRateControl.model_validate(content), ranking.reference()
 
 
-def _recall_control(
-    answers: RankedAnswers | RankedParts,
-    recall: float,
-    error_rates: Sequence[float],
-    level: float,
-) -> RecallControl:
-    """Guarantee a recall alone, and with each error rate at half the level each."""
+def _find_recall(
+    answers: RankedAnswers | RankedParts, recall: float, level: float
+) -> RecallThreshold:
+    """Guarantee a recall."""
     threshold, n_right = answers.find_recall_threshold(recall, level), answers.n_right
     needed = right_answers_needed(recall, level)
     reason = None
@@ -134,22 +128,12 @@ def _recall_control(
         reason = f"a recall of {recall:g} needs at least {needed} right answers with a score that "
         reason += f"test; there are {n_right}"
         reason = answers.lacks_unlabelled() or reason
-    half = level / 2
-    tests = answers.test(error_rates, half)
-    lower = answers.find_recall_threshold(recall, half)
-    both = [(test.error_rate, keep_both(test.guaranteed, lower)) for test in tests]
-    return RecallControl(
-        alone=RecallThreshold(
-            recall=recall,
-            threshold=threshold,
-            right=n_right,
-            coverage=answers.share_kept(threshold),
-            reason=reason,
-        ),
-        both=[
-            BothThreshold(error_rate=rate, threshold=at, coverage=answers.share_kept(at))
-            for rate, at in both
-        ],
+    return RecallThreshold(
+        recall=recall,
+        threshold=threshold,
+        right=n_right,
+        coverage=answers.share_kept(threshold),
+        reason=reason,
     )
 
 
@@ -235,8 +219,13 @@ def joint_confidence(level: float, n_guarantees: int) -> float:
     return max(round(1 - n_guarantees * level, 12), 0.0)
 
 
-def labelled_population(estimator: CalibratedEstimator, where: str) -> LabelledPopulation:
-    """Return an estimator's labelled answers; raises `InputError` if its file lacks them."""
+def labelled_population(
+    estimator: CalibratedEstimator, where: str, error_rate: float | None = None
+) -> LabelledPopulation:
+    """Return an estimator's labelled answers; raises `InputError` if its file lacks them.
+
+    Where an `error_rate` was tested without a guarantee, the population knows how many there are.
+    """
     require_threads()
     held_out, control = estimator.held_out, estimator.risk_control
     if held_out is None or control is None:
@@ -244,17 +233,30 @@ def labelled_population(estimator: CalibratedEstimator, where: str) -> LabelledP
             f"{where} does not hold its labelled answers' probabilities and folds, as those of "
             "'tracecal calibrate' do: calibrate with it, or give --accuracy and --auroc."
         )
-    return population_of(held_out, control.most_parts is not None)
+    failed = {entry.error_rate for entry in control.thresholds if entry.threshold is None}
+    return population_of(held_out, control.most_parts is not None, error_rate in failed)
 
 
-def population_of(held_out: HeldOut, of_parts: bool) -> LabelledPopulation:
+def population_of(
+    held_out: HeldOut, of_parts: bool, lacks_guarantee: bool = False
+) -> LabelledPopulation:
     """Make the population of labelled answers, ranked within their folds: one of each question."""
     score = normal_scores(np.array(held_out.probability), np.array(held_out.fold))
     group, correct = np.array(held_out.group), np.array(held_out.correct, dtype=bool)
-    if not of_parts:
-        _, first = np.unique(group, return_index=True)  # answers stand in the order of their hashes
-        group, score, correct = group[first], score[first], correct[first]
-    return LabelledPopulation.from_labels(group, score, correct, of_parts)
+    at_hand = len(np.unique(group)) if lacks_guarantee else 0
+    if of_parts:
+        population = LabelledPopulation.from_labels(group, score, correct, of_parts)
+        return replace(population, at_hand=at_hand)
+    _, first = np.unique(group, return_index=True)  # answers stand in the order of their hashes
+    few = None
+    if held_out.fixed is not None:
+        fixed = np.array(held_out.fixed, dtype=float)[first]
+        is_ranked = ~np.isnan(fixed)
+        answers = group[first][is_ranked], fixed[is_ranked], correct[first][is_ranked]
+        ranks = normal_scores(answers[1], np.zeros(len(answers[1])))
+        few = LabelledPopulation.from_labels(answers[0], ranks, answers[2])
+    population = LabelledPopulation.from_labels(group[first], score[first], correct[first])
+    return replace(population, at_hand=at_hand, few=few)
 
 
 def forecast_labels(
@@ -262,12 +264,13 @@ def forecast_labels(
 ) -> int | None:
     """Forecast the number of labelled questions that guarantee an error rate with POWER.
 
-    Simulates like `tracecal plan`, with fewer draws; None if MOST questions are not enough.
+    Simulates like `tracecal plan`, with fewer draws; None if MOST questions are not enough. As
+    those at hand are not, it is larger than their number.
     """
-    population = population_of(held_out, of_parts)
+    population = population_of(held_out, of_parts, lacks_guarantee=True)
     sizes = doubling_sizes(MIN_QUESTIONS, MOST)
     simulated = simulate_draws(population, sizes, DRAWS, error_rate, confidence, SEED)
-    needed = questions_needed(POWER, summarise_draws(simulated))
+    needed = questions_needed(POWER, summarise_draws(simulated), population.at_hand)
     return None if needed is None else int(float(f"{needed:.1e}"))
 
 
@@ -297,6 +300,7 @@ def _with_forecast(
     what = (
         f"{MOST:,} labelled questions like these would not be enough"
         if enough is None
-        else f"about {enough:,} labelled questions like these would be enough"
+        else f"about {enough:,} labelled questions like these would be enough: calibrating again "
+        "on them is a second look (--looks 2 from the first)"
     )
     return entry.model_copy(update={"enough": enough, "reason": f"{entry.reason}; {what}"})

@@ -1,15 +1,21 @@
 """Guaranteed error rates in words, for the report and the card."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
 from tracecal.calibration.guarantees.parts import PARTS_NEED
 from tracecal.calibrator.catalogue import FIXED_SCORE, LABELS
-from tracecal.calibrator.decision import percent
-from tracecal.calibrator.schema import ErrorRateControl
+from tracecal.calibrator.decision import WITHOUT, confidence_text, percent, rate_text
+from tracecal.calibrator.predictor import Target
+from tracecal.calibrator.schema import CalibrationData, ErrorRateControl, OverallThreshold
 
+USUAL_OVERALL = 0.1  # the overall error rate of the decision by default
+AT_ONCE = {1: "both", 2: "all three"}
+IS_LOTTERY = (
+    "Those left unchecked are about as often wrong as the others: the ranking does not help here."
+)
 SHOWN_VALUES = 3  # of a column with more errors than guaranteed; the card lists all
 GUARANTEES = {
     "error_rate": pl.Float64,
@@ -49,12 +55,40 @@ def _line(row: Mapping[str, Any]) -> str:
 
 def describe_terms(control: ErrorRateControl) -> str:
     """Describe the guarantees' confidence, single and joint, and the groups that they cover."""
-    terms = f"each with confidence {control.confidence:g}"
+    terms = f"each by itself {confidence_text(control.confidence)}"
     if control.joint_confidence is not None and len(control.thresholds) > 1:
-        terms += f" and all at once with {control.joint_confidence:g}"
+        at_once = control.at_once(control.joint_confidence)
+        terms += f", all at once {confidence_text(at_once)}"
     if control.most_parts is not None:
         terms += f"; parts of answers with more than {control.most_parts} are never kept"
     return terms
+
+
+def describe_chance(control: ErrorRateControl) -> str:
+    """Say what the confidence of a guarantee is about."""
+    level = round(1 - control.confidence, 12)
+    share = "one sample of labels in ten" if level == 0.1 else f"{percent(level)} of all samples"
+    verb = "leads" if level == 0.1 else "lead"
+    return f"At most {share} {verb} to a false guarantee."
+
+
+def describe_looks(control: ErrorRateControl, data: CalibrationData) -> str | None:
+    """Say what several looks at growing labels, or planned ones, mean for the confidence."""
+    number, planned = len(data.looks), data.planned_looks
+    if number == 1 and planned in (None, 1):
+        return None
+    of_planned = f" of {planned} planned" if planned else ""
+    sentence = f"Look {number}{of_planned}: {_share(control.confidence)} for this look alone"
+    if number > 1:
+        sentence += (
+            f"; at least {_share(control.stated_confidence)} that no guarantee of the {number} "
+            "looks is false"
+        )
+    return f"{sentence}."
+
+
+def _share(confidence: float) -> str:
+    return f"{100 * confidence:.3g} %"
 
 
 def describe_ranking(control: ErrorRateControl, n_kept: int, n_others: int) -> str:
@@ -70,20 +104,95 @@ def describe_ranking(control: ErrorRateControl, n_kept: int, n_others: int) -> s
     return f"{ranking}: {n_others} of the {n_kept} most probable answers are not kept"
 
 
-def describe_recall(control: ErrorRateControl, error_rate: float) -> str | None:
-    """Describe the guarantee of the recall, alone and with an error rate; None without one."""
-    if control.recall is None:
+def describe_recall(control: ErrorRateControl) -> str | None:
+    """Describe the guarantee of the recall; None without one."""
+    if (recall := control.recall) is None:
         return None
-    alone = control.recall.alone
-    target = f"At least {percent(alone.recall)} of the right answers are kept"
-    if alone.threshold is None:
-        return f"{target}: not with these labels ({alone.reason})."
-    sentence = f"{target} where {percent(alone.coverage)} of all are"
-    (both,) = (entry for entry in control.recall.both if entry.error_rate == error_rate)
-    if both.threshold is None:
-        return f"{sentence}; not with at most {percent(error_rate)} wrong as well."
-    share = percent(both.coverage)
-    return f"{sentence}; with at most {percent(error_rate)} wrong as well, {share} are."
+    target = f"At least {percent(recall.recall)} of the right answers are kept"
+    if recall.threshold is None:
+        return f"{target}: not with these labels ({recall.reason})."
+    return f"{target} where {percent(recall.coverage)} of all are (--recall {recall.recall:g})."
+
+
+def chosen_overall(
+    control: ErrorRateControl, asked: Sequence[float] = ()
+) -> OverallThreshold | None:
+    """The overall error rate of the decision: the first `asked` one, or nearest to USUAL_OVERALL.
+
+    None where none was tested.
+    """
+    target = asked[0] if asked else USUAL_OVERALL
+    return min(control.overall, key=lambda entry: abs(entry.error_rate - target), default=None)
+
+
+def describe_overall(
+    control: ErrorRateControl, base_rate: float, asked: Sequence[float] = ()
+) -> list[str]:
+    """Say how much people must check for each overall error rate, a sentence each.
+
+    `base_rate` is the share of right answers.
+    """
+    if (entry := chosen_overall(control, asked)) is None:
+        return []
+    rate = rate_text(entry.error_rate)
+    others = _other_overall(control, entry)
+    if entry.threshold is None:
+        return [f"How much people must check for at most {rate} wrong: {entry.reason}.", *others]
+    confidence = confidence_text(control.stated_confidence)
+    then = f"of all answers at most {rate} are then wrong {confidence}."
+    if entry.coverage == 0:
+        return [f"Let people check all answers and mend what is wrong: {then}", *others]
+    if entry.coverage == 1:
+        return [f"People need not check any answer: {then.replace(' then', '')}", *others]
+    lottery = [IS_LOTTERY] if entry.is_lottery else []
+    return [
+        *lottery,
+        f"Let people check the {percent(1 - entry.coverage)} least certain answers and mend what "
+        f"is wrong: {then}",
+        *others,
+        f"{describe_unchecked(entry)} {describe_overlooked(base_rate)}",
+    ]
+
+
+def describe_target(control: ErrorRateControl | None, target: Target | None) -> str | None:
+    """Say what an overall error rate means where answers are kept at it; None of other targets."""
+    entry = control.further_targets.get(target) if control and isinstance(target, str) else None
+    if not isinstance(entry, OverallThreshold) or not entry.coverage:
+        return None
+    return (
+        "if people check all answers that are not kept and mend what is wrong, at most "
+        f"{rate_text(entry.error_rate)} of all are wrong "
+        f"{confidence_text(control.stated_confidence)}. {describe_unchecked(entry)}"
+    )
+
+
+def describe_unchecked(entry: OverallThreshold) -> str:
+    """Say how many of the answers that nobody checks may be wrong."""
+    fraction = f"{100 * entry.error_rate:.6g} / {100 * entry.coverage:.0f}"
+    return (
+        f"Of those that nobody checks more may be wrong, up to {fraction} = "
+        f"{percent(entry.unchecked_rate)}."
+    )
+
+
+def describe_overlooked(base_rate: float) -> str:
+    """Say what it costs if people do not mend all that they check."""
+    return f"Who overlooks a tenth of the errors adds up to {percent(0.1 * (1 - base_rate))}."
+
+
+def _other_overall(control: ErrorRateControl, chosen: OverallThreshold) -> list[str]:
+    """What to check at the other overall error rates, in a line; none without others."""
+    items = [
+        f"at {rate_text(entry.error_rate)}: "
+        + (WITHOUT if entry.threshold is None else f"check {percent(1 - entry.coverage)}")
+        for entry in control.overall
+        if entry != chosen
+    ]
+    if not items:
+        return []
+    count = AT_ONCE.get(len(items), f"all {len(items) + 1}")
+    items.append(f"({count} at once: {percent(control.at_once(control.overall_confidence))})")
+    return [f"  {'      '.join(items)}"]
 
 
 def describe_errors_by_column(control: ErrorRateControl, error_rate: float) -> str | None:

@@ -38,9 +38,10 @@ def next_commands(
     page = explorer or f"{Path(answers).stem}.answers.html"
     rows = []
     if not is_guaranteed:
-        label = ["label", new, *read_new, *by, *name_task]
-        plan = ["plan", *by, "--error-rate", f"{error_rate or 0.1:g}"]
-        rows += [("label further answers", label), ("how many labels a guarantee needs", plan)]
+        rate = ["--error-rate", f"{error_rate or 0.1:g}"]
+        label = ["label", new, *read_new, *by, *name_task, *rate]
+        plan = ["plan", *by, *rate]
+        rows += [("ask for the labels that decide", label), ("how many labels it needs", plan)]
     score = ["score", "--answers", new, *read_new, *by, *name_task, *keep]
     explore = ["explore", "--answers", answers, *read_labelled, *by, *name_task, "--output", page]
     what = "a probability for each new answer" + (", and whether to keep it" if keep else "")

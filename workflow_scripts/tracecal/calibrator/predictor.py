@@ -10,6 +10,7 @@ import numpy as np
 from tracecal.answers.record import ALSO
 from tracecal.calibration.fits import Fit, probability_bounds
 from tracecal.calibration.guarantees.fixed_score import AMOUNTS
+from tracecal.calibration.guarantees.overall import NOT_OF_PARTS
 from tracecal.calibration.pooled import PART_FEATURE
 from tracecal.calibrator.catalogue import FIXED_SCORE, INPUTS, LOG_RIDGE, inputs_with_columns
 from tracecal.calibrator.schema import (
@@ -23,27 +24,42 @@ from tracecal.errors import InputError
 from tracecal.estimators.registry import LOG_RIDGE_ALSO
 from tracecal.estimators.trace_inputs import NO_CUSTOM, Custom
 
-# The target of the kept answers: an error rate, a recall such as 'recall:0.9', or both, as in
-# 'error_rate:0.2,recall:0.9'.
+# The target of the kept answers: an error rate, or a name such as 'recall:0.9'.
 Target = float | str
+TARGETS = {
+    "error_rate": "an error rate",
+    "overall_error": "an overall error rate",
+    "recall": "a recall",
+}
 
 
-def target_of(error_rate: float | None, recall: float | None) -> Target | None:
-    """Combine an error rate and a recall into one target; None without either.
+def target_of(
+    error_rate: float | None, overall_error: float | None = None, recall: float | None = None
+) -> Target | None:
+    """The one target that is stated; None without any. Raises `InputError` for several.
 
-    >>> target_of(0.2, None), target_of(0.2, recall=0.9)
-    (0.2, 'error_rate:0.2,recall:0.9')
+    >>> target_of(0.2), target_of(None, recall=0.9)
+    (0.2, 'recall:0.9')
     """
-    if recall is None:
-        return error_rate
-    prefix = "" if error_rate is None else f"error_rate:{error_rate:g},"
-    return f"{prefix}recall:{recall:g}"
+    named = {"overall_error": overall_error, "recall": recall}
+    targets = [f"{name}:{value:g}" for name, value in named.items() if value is not None]
+    if len(targets) + (error_rate is not None) > 1:
+        raise InputError(
+            "give one of --error-rate, --overall-error and --recall: each is a guarantee by itself."
+        )
+    return targets[0] if targets else error_rate
 
 
-EXCLUDED = (
-    "no threshold is guaranteed to hold both: one that keeps enough right answers keeps too many "
-    "wrong ones"
-)
+def stated_target(target: Target | None) -> dict[str, float | None]:
+    """A target as JSON values, by the name of its option.
+
+    >>> stated_target(0.2), stated_target("overall_error:0.1")
+    ({'error_rate': 0.2}, {'overall_error': 0.1})
+    """
+    if not isinstance(target, str):
+        return {"error_rate": target}
+    name, _, value = target.partition(":")
+    return {name: float(value)}
 
 
 @dataclass(frozen=True)
@@ -78,8 +94,8 @@ class Predictor:
     Examples
     --------
     >>> predictor = getfixture("calibrator")  # Calibrator.load("C.json").predictor("trace_plus")
-    >>> predictor.estimator, predictor.ranked_by, sorted(predictor.thresholds)
-    ('trace_plus', 'trace_plus', [0.05, 0.1, 0.2, 0.3, 0.4, 0.5])
+    >>> predictor.estimator, predictor.ranked_by, [*predictor.thresholds][4:7]
+    ('trace_plus', 'trace_plus', [0.4, 0.5, 'overall_error:0.05'])
     """
 
     estimator: str
@@ -118,24 +134,27 @@ class Predictor:
     def thresholds(self) -> dict[Target, float | None]:
         """Thresholds by tested target; None for a target without a guarantee."""
         rates = self.control.thresholds if self.control else ()
-        recall = self.control.recall if self.control else None
-        return {entry.error_rate: entry.threshold for entry in rates} | (
-            recall.thresholds if recall else {}
-        )
+        further = self.control.further_targets if self.control else {}
+        return {entry.error_rate: entry.threshold for entry in rates} | {
+            target: entry.threshold for target, entry in further.items()
+        }
 
     @cached_property
     def reasons(self) -> dict[Target, str]:
         """Reasons by tested target without a threshold, a sentence each."""
         control = self.control
-        reasons: dict[Target, str] = {}
-        for rate in control.thresholds if control else ():
-            if rate.threshold is None:
-                reasons[rate.error_rate] = control.explain(rate)
-        recall = control.recall if control else None
-        for target, threshold in recall.thresholds.items() if recall else ():
-            if threshold is None:
-                reasons[target] = recall.alone.reason or EXCLUDED
-        return reasons
+        if control is None:
+            return {}
+        rates = {
+            rate.error_rate: control.explain(rate)
+            for rate in control.thresholds
+            if rate.threshold is None
+        }
+        return rates | {
+            target: entry.reason
+            for target, entry in control.further_targets.items()
+            if entry.threshold is None
+        }
 
     @property
     def also(self) -> list[str]:
@@ -214,21 +233,19 @@ class Predictor:
         """Raise `InputError` where the calibrator was not tested for a target."""
         if target in self.thresholds:
             return
-        recalls = [tested for tested in self.thresholds if isinstance(tested, str)]
-        if isinstance(target, str):
-            raise InputError(
-                f"the calibrator was not tested for {target}; tested: "
-                f"{', '.join(recalls) or 'no recall'}. Calibrate with --recall for it."
-            )
-        rates = [f"{tested:g}" for tested in self.thresholds if tested not in recalls]
         if self.control is None:
             raise InputError(
                 f"the calibrator has no guarantee of {self.estimator}: leave --estimator out, or "
                 f"make one that ranks by it ('tracecal calibrate --estimator {self.estimator}')."
             )
+        ((name, value),) = stated_target(target).items()
+        if name == "overall_error" and self.fitted_on.parts is not None:
+            raise InputError(NOT_OF_PARTS)
+        stated = [stated_target(tested) for tested in self.thresholds]
+        values = [f"{tested[name]:g}" for tested in stated if name in tested]
         raise InputError(
-            f"the calibrator of {self.estimator} was not tested for an error rate of {target:g}; "
-            f"tested: {', '.join(rates) or 'none'}. Choose one of these, or calibrate for it."
+            f"the calibrator of {self.estimator} was not tested for {TARGETS[name]} of {value:g}; "
+            f"tested: {', '.join(values) or 'none'}. Choose one of these, or calibrate for it."
         )
 
 

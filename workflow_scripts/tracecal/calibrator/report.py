@@ -28,8 +28,12 @@ from tracecal.calibrator.decision import (
 )
 from tracecal.calibrator.example_answers import SHADES, ExampleAnswers, choose_examples
 from tracecal.calibrator.guarantee_text import (
+    chosen_overall,
+    describe_chance,
     describe_errors_by_column,
+    describe_looks,
     describe_missing_answers,
+    describe_overall,
     describe_ranking,
     describe_recall,
     describe_terms,
@@ -50,7 +54,7 @@ from tracecal.calibrator.report_pictures import (
     report_pictures,
     up,
 )
-from tracecal.calibrator.schema import CalibratorFile, ErrorRateControl
+from tracecal.calibrator.schema import CalibratorFile, ErrorRateControl, OverallThreshold
 from tracecal.calibrator.training_set import TrainingSet
 from tracecal.estimators.registry import LOG_RIDGE_ALSO
 from tracecal.io.files import write_text
@@ -60,6 +64,7 @@ ABOUT_KEEPING = (
     "A guarantee is about the share of wrong answers among all that are kept, not about each of "
     "them: an answer is kept from a threshold on, also where its own probability is below 50 %."
 )
+SECOND_LOOK = "Further labels are a second look: --after C.json; from the first say --looks 2."
 TEMPLATE = Path(__file__).with_name("report.html")
 
 
@@ -73,9 +78,9 @@ class Report:
     estimator that is used unless another is better, `reservation` why none is recommended.
     `n_reordered` says by error rate how many labelled answers are kept, and how many of these would
     be others if the probability ranked them.
-    `n_answers` counts the labelled and the unlabelled, `asked` are the error rates that were asked
-    for, `notes` say what else a user must know of the answers. `examples` are labelled answers that
-    the page shows. `str` is the text.
+    `n_answers` counts the labelled and the unlabelled, `asked` and `asked_overall` are the rates
+    that were asked for, `notes` say what else a user must know of the answers. `examples` are
+    labelled answers that the page shows. `str` is the text.
     """
 
     file: CalibratorFile = field(repr=False)
@@ -90,10 +95,10 @@ class Report:
     n_reordered: Mapping[float, tuple[int, int]] = field(repr=False)
     n_answers: int = 0
     asked: Sequence[float] = ()
+    asked_overall: Sequence[float] = ()
     reservation: str | None = None
     notes: Sequence[str] = ()
     commands: Sequence[tuple[str, str]] = ()
-    saved: str | None = None
 
     @property
     def control(self) -> ErrorRateControl:
@@ -115,13 +120,13 @@ class Report:
     def text(self) -> str:
         """The decision in a dozen lines, for a terminal."""
         data = self.file.fitted_on
-        read = [describe_counts(data, self.n_answers), describe_reading(data)]
-        probabilities = [self._quality(), *([self.saved] if self.saved else [])]
         commands = {}
         if self.commands:
             commands["Next"] = self.commands[0][1].removesuffix(f" --output {SCORED_FILE}")
             commands["More"] = "--all for every estimator, tracecal --help for what else there is"
-        return decision_text([read, self._decision(), probabilities], commands)
+        counts, read = describe_counts(data, self.n_answers), describe_reading(data)
+        paragraphs = [counts], self._decision(), self.overall(), [self._quality()]
+        return decision_text(paragraphs, commands, read)
 
     @property
     def warnings(self) -> list[str]:
@@ -166,18 +171,22 @@ class Report:
         commands = next_commands(*about, answers, calibrator, reading, explorer, task)
         return replace(self, commands=commands)
 
-    def with_page(self, report: str) -> Self:
-        """Name the page that is saved."""
-        what = "what is kept, what is dropped, how reliable"
-        return replace(self, saved=f"Report: {report} ({what})")
-
     def with_questions(self, questions: Mapping[str, str]) -> Self:
         """Add the questions of answers by id, which the page shows with its examples."""
         return replace(self, examples=self.examples.with_questions(questions))
 
+    @property
+    def chosen_overall(self) -> OverallThreshold | None:
+        """The overall error rate of the decision; None where none is tested."""
+        return chosen_overall(self.control, self.asked_overall)
+
+    def overall(self) -> list[str]:
+        """How much people must check for each overall error rate; nothing of parts."""
+        return describe_overall(self.control, self.file.fitted_on.base_rate, self.asked_overall)
+
     def recommendation(self) -> list[str]:
         """Whether to keep answers by the calibrator, and what else holds of those kept."""
-        return [self._headline(), *self._exceptions()]
+        return [self._headline(), *self._exceptions(), *map(str.strip, self.overall())]
 
     def evidence(self) -> list[str]:
         """Why to believe it, and what to beware of, a paragraph each."""
@@ -186,6 +195,23 @@ class Report:
             ranking = describe_ranking(self.control, *self.n_reordered[self.rate])
             paragraphs += [f"{ranking[0].upper()}{ranking[1:]}.", ABOUT_KEEPING]
         return [*paragraphs, *self._dependence()]
+
+    def _promises(self) -> str:
+        """Both guarantees in a sentence, as the title of their picture."""
+        kept = self.guarantees.filter(error_rate=self.rate)["coverage"]
+        clauses = []
+        if self.is_guaranteed:
+            clauses.append(
+                f"Keep {percent(kept.item())}: at most {rate_text(self.rate)} of these are wrong"
+            )
+        if (overall := self.chosen_overall) is not None and overall.threshold is not None:
+            clauses.append(
+                f"check {percent(1 - overall.coverage)}: at most {rate_text(overall.error_rate)} "
+                "of all are wrong"
+            )
+        wrong = percent(1 - self.file.fitted_on.base_rate)
+        sentence = "; or ".join(clauses) or f"of all answers {wrong} are wrong"
+        return f"{sentence[0].upper()}{sentence[1:]}"
 
     def _dependence(self) -> list[str]:
         """Say in a sentence which own columns the probabilities depend on."""
@@ -207,19 +233,27 @@ class Report:
         if self.rate is None:
             return "Do not keep answers by these probabilities: no error rate is tested."
         base_rate = self.file.fitted_on.base_rate
-        return headline(self.guarantees, self.rate, self.control.confidence, base_rate)
+        return headline(self.guarantees, self.rate, self.control.stated_confidence, base_rate)
 
     def _exceptions(self) -> list[str]:
         """What else holds at this rate: recall, columns, repeats, answers that lack."""
         if self.rate is None:
             return []
         further = (
-            describe_recall(self.control, self.rate),
+            describe_looks(self.control, self.file.fitted_on),
+            self._second_look(),
+            describe_recall(self.control),
             describe_errors_by_column(self.control, self.rate),
             self.file.fitted_on.describe_repeats(),
             describe_missing_answers(self.control),
         )
         return [*filter(None, further)]
+
+    def _second_look(self) -> str | None:
+        """Say what calibrating on further labels means, where it is advised."""
+        row = self.guarantees.row(by_predicate=pl.col("error_rate") == self.rate, named=True)
+        is_first = len(self.file.fitted_on.looks) == 1 and row["threshold"] is None
+        return SECOND_LOOK if is_first and row["enough"] else None
 
     def _advice(self) -> str:
         """Which estimator gives the probabilities, and why."""
@@ -288,6 +322,9 @@ class Report:
             explorer=explorer,
             drawn=drawn,
             rate=self.rate,
+            overall=self.control.overall,
+            chosen_overall=self.chosen_overall,
+            promises=self._promises(),
             rate_text=rate_text,
             percent=percent,
             share_ticks=[(up(share), f"{100 * share:.0f}") for share in QUARTERS],
@@ -295,6 +332,7 @@ class Report:
             **axes(),
             commands=self.commands,
             terms=describe_terms(self.control),
+            chance=describe_chance(self.control),
             tested=n_tested,
             n_unlabelled=n_counted if n_counted != n_tested else None,
             ranked_by=LABELS[self.control.ranked_by],
@@ -311,12 +349,14 @@ def make_report(
     training: TrainingSet,
     settings: FitSettings,
     asked: Sequence[float] = (),
+    asked_overall: Sequence[float] = (),
     predictions: pl.DataFrame | None = None,
     all_estimators: bool = True,
 ) -> Report:
     """Measure a calibrator on its labelled answers, each held out in turn.
 
-    `asked` are the error rates that the user named, and `predictions` those of `TrainingFits`.
+    `asked` are the error rates that the user named, `asked_overall` the overall ones, and
+    `predictions` those of `TrainingFits`.
     Without `all_estimators` only the recommended estimator is measured, in a third of the time.
     """
     estimator = file.recommended()
@@ -332,7 +372,14 @@ def make_report(
         estimators=measure_quality(measured, predictions, settings),
         guarantees=guarantees,
         predictions=predictions,
-        pictures=report_pictures(training, predictions, estimator, control),
+        pictures=report_pictures(
+            training,
+            predictions,
+            estimator,
+            control,
+            decided_rate(guarantees, asked),
+            chosen_overall(control, asked_overall),
+        ),
         examples=choose_examples(
             training,
             predictions.filter(estimator=estimator).select("example_id", "probability"),
@@ -344,6 +391,7 @@ def make_report(
         n_reordered=count_reordered(training, predictions.filter(estimator=estimator), control),
         n_answers=training.n_answers,
         asked=asked,
+        asked_overall=asked_overall,
         reservation=describe_labels(training, file.estimators),
         notes=describe_log(training),
     )

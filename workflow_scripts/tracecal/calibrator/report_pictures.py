@@ -8,8 +8,8 @@ import polars as pl
 from scipy.special import betaincinv
 
 from tracecal.calibration.probability_metrics import bin_index
-from tracecal.calibrator.decision import percent
-from tracecal.calibrator.schema import ErrorRateControl
+from tracecal.calibrator.decision import percent, rate_text
+from tracecal.calibrator.schema import ErrorRateControl, OverallThreshold
 from tracecal.calibrator.training_set import TrainingSet
 
 BINS, MIN_IN_BIN, MAX_BINS = 20, 12, 10
@@ -23,6 +23,8 @@ def report_pictures(
     predictions: pl.DataFrame,
     estimator: str,
     control: ErrorRateControl,
+    error_rate: float | None,
+    overall: OverallThreshold | None,
 ) -> dict[str, Any]:
     """What is drawn of an estimator, by the answers that no estimator is chosen by.
 
@@ -45,29 +47,55 @@ def report_pictures(
         "scores": (np.transpose(counts) / (2 * most)).tolist(),
         "most": most,
         "n": rows.height,
-    } | draw_risk(control)
+    } | draw_risk(control, error_rate, overall)
 
 
-def draw_risk(control: ErrorRateControl) -> dict[str, Any]:
-    """What is drawn of risk against coverage, by the ranking of the answers that tested thresholds.
+def draw_risk(
+    control: ErrorRateControl,
+    error_rate: float | None = None,
+    overall: OverallThreshold | None = None,
+) -> dict[str, Any]:
+    """What is drawn of both guarantees: the share that people check against errors that leave.
 
-    `curve`: share kept and share wrong of the kept; `marks`: those with a guarantee; `top`: the
-    share at which that axis ends, `risk_ticks` what stands beside it.
+    `curve` is that of the answers that tested thresholds, in their ranking; `marks` are those with
+    a guarantee, `limits` the lines of the chosen ones, with words, and `risk_ticks` what stands
+    beside the vertical axis.
     """
+    kept = [row for row in control.thresholds if row.threshold is not None]
+    mended = [row for row in control.overall if row.threshold is not None]
+    pairs = {*control.risk_coverage, *((row.kept / row.n, row.error) for row in kept)}
+    points = [*sorted((1 - share, share * error) for share, error in pairs), (1.0, 0.0)]
+    curve = np.transpose(points)
     marks = [
-        {name: getattr(row, name) for name in ("error_rate", "coverage", "error")}
-        | {"share": row.kept / row.n}
-        for row in control.thresholds
-        if row.threshold is not None
+        (1 - row.kept / row.n, row.wrong / row.n, "chosen" if row.error_rate == error_rate else "")
+        for row in kept
+    ] + [
+        (
+            1 - row.coverage,
+            float(np.interp(1 - row.coverage, *curve)),
+            "overall chosen" if row == overall else "overall",
+        )
+        for row in mended
     ]
-    curve = sorted({*control.risk_coverage, *((mark["share"], mark["error"]) for mark in marks)})
-    highest = max([0.0, *(wrong for _, wrong in curve), *(mark["error_rate"] for mark in marks)])
+    limits = []
+    if error_rate in [row.error_rate for row in kept]:
+        limits.append((error_rate, 0.0, "", f"{rate_text(error_rate)} of the kept"))
+    if overall in mended:
+        rate = overall.error_rate
+        limits.append((rate, rate, "overall", f"{rate_text(rate)} of all"))
+    highest = max([*curve[1], *(start for start, *_ in limits)])
     top = next(end for end in AXIS_ENDS if end >= highest)
     return {
-        "curve": " ".join(f"{across(kept)},{up(min(1, wrong / top))}" for kept, wrong in curve),
-        "top": top,
+        "curve": " ".join(f"{across(x)},{up(y / top)}" for x, y in points),
         "risk_ticks": [(up(share), f"{100 * share * top:.3g}") for share in QUARTERS],
-        "marks": marks,
+        "marks": [
+            {"x": across(checked), "y": up(leaving / top), "kind": kind}
+            for checked, leaving, kind in marks
+        ],
+        "limits": [
+            {"start": up(start / top), "end": up(end / top), "kind": kind, "words": words}
+            for start, end, kind, words in limits
+        ],
     }
 
 

@@ -53,6 +53,8 @@ OPTIONAL = (
     "groups",
     "estimator",
     "gain",
+    "looks",
+    "planned_looks",
     "dates",
     "parts",
     "also",
@@ -70,6 +72,14 @@ class FurtherColumn(Strict):
 
     name: str
     path: str = Field(description="where it is in a row")
+
+
+class Look(Strict):
+    """A calibration on growing labels: each takes a share of the chance of a false guarantee."""
+
+    labels: int = Field(ge=1, description="labelled answers")
+    level: Share = Field(description="largest probability that a guarantee of it is false")
+    digest: str = Field(description="of their fingerprints and verdicts")
 
 
 class CalibrationData(Strict):
@@ -118,6 +128,8 @@ class CalibrationData(Strict):
         "interval; null where it is the default, or where that could not be used",
     )
     answers: tuple[str, ...] = Field((), repr=False, description="fingerprints of the answers")
+    looks: tuple[Look, ...] = Field((), description="at these labels as they grew, this one last")
+    planned_looks: PositiveInt | None = Field(None, description="how many were planned at first")
     dates: tuple[Day, Day] | None = Field(
         None, description="the first and the last day (UTC) of these answers; null: not known"
     )
@@ -269,31 +281,34 @@ class RecallThreshold(_Extensible):
     coverage: Share = Field(description="share of all answers kept")
     reason: str | None = Field(None, description="why there is none")
 
-
-class BothThreshold(_Extensible):
-    """A threshold that guarantees an error rate and a recall at once."""
-
-    error_rate: Share
-    threshold: Number | None = Field(description="the score from which to keep; null: none")
-    coverage: Share = Field(description="share of all answers kept")
-
-
-class RecallControl(_Extensible):
-    """The guaranteed recall, alone and with each error rate; each at the confidence."""
-
-    alone: RecallThreshold
-    both: tuple[BothThreshold, ...]
-
     @property
     def target(self) -> str:
         """Its name, such as ``recall:0.9``."""
-        return f"recall:{self.alone.recall:g}"
+        return f"recall:{self.recall:g}"
+
+
+class OverallThreshold(_Extensible):
+    """A share of all answers that may leave wrong where people check and mend those not kept."""
+
+    error_rate: Share
+    threshold: Number | None = Field(description="the score from which to keep; null: none")
+    coverage: Share = Field(description="share kept, which nobody checks")
+    n: int = Field(ge=0, description="answers tested, with a score or without")
+    allowed: int | None = Field(None, description="how many of them may be kept and wrong")
+    is_lottery: bool = Field(
+        False, description="whether those kept are about as often wrong as the others"
+    )
+    reason: str | None = Field(None, description="why there is none")
 
     @property
-    def thresholds(self) -> dict[str, float | None]:
-        """The threshold of each target."""
-        both = {f"error_rate:{e.error_rate:g},{self.target}": e.threshold for e in self.both}
-        return {self.target: self.alone.threshold} | both
+    def target(self) -> str:
+        """Its name, such as ``overall_error:0.1``."""
+        return f"overall_error:{self.error_rate:g}"
+
+    @property
+    def unchecked_rate(self) -> float:
+        """The share of wrong answers that is guaranteed among those that nobody checks."""
+        return min(1.0, self.error_rate / self.coverage) if self.coverage else 1.0
 
 
 class ErrorRateControl(_Extensible):
@@ -307,6 +322,9 @@ class ErrorRateControl(_Extensible):
     joint_confidence: Share | None = Field(
         None, description="with which the guarantees of all error rates hold at once"
     )
+    looks_confidence: Share | None = Field(
+        None, description="that no guarantee of several looks at growing labels is false"
+    )
     groups: int = Field(ge=0, description="questions, or answers, that tested")
     most_parts: PositiveInt | None = Field(
         None, description="parts of answers with more parts are never kept; null: of whole answers"
@@ -316,7 +334,13 @@ class ErrorRateControl(_Extensible):
     )
     about: str | None = Field(None, description="what the guarantees are about")
     thresholds: tuple[ErrorRateThreshold, ...]
-    recall: RecallControl | None = Field(None, description="null: none was asked for")
+    recall: RecallThreshold | None = Field(None, description="null: none was asked for")
+    overall: tuple[OverallThreshold, ...] = Field(
+        (), description="overall error rates; none of parts of answers"
+    )
+    overall_confidence: Share | None = Field(
+        None, description="with which the overall error rates hold at once"
+    )
     by: ErrorsByColumn | None = Field(None, description="null: no column was named")
     risk_coverage: tuple[tuple[Share, Share], ...] = Field(
         (), description="pairs of share kept and share wrong of the kept, of the tested answers"
@@ -332,14 +356,33 @@ class ErrorRateControl(_Extensible):
         optional = {
             "split",
             "joint_confidence",
+            "looks_confidence",
             "most_parts",
             "coverage_of",
             "recall",
+            "overall",
+            "overall_confidence",
             "by",
         }
         content = handler(self)
         is_unstated = {name for name in optional if content[name] in (None, (), [])}
         return {name: value for name, value in content.items() if name not in is_unstated}
+
+    @property
+    def stated_confidence(self) -> float:
+        """The confidence that is printed: that no guarantee so far is false."""
+        return self.confidence if self.looks_confidence is None else self.looks_confidence
+
+    def at_once(self, confidence: float | None) -> float:
+        """A confidence that several guarantees of this look hold at once, less that of others."""
+        earlier = self.confidence - self.stated_confidence
+        return max(0.0, round((confidence or 0.0) - earlier, 12))
+
+    @property
+    def further_targets(self) -> dict[str, "RecallThreshold | OverallThreshold"]:
+        """The recall and the overall error rates, by their names."""
+        entries = [*self.overall, *([self.recall] if self.recall else [])]
+        return {entry.target: entry for entry in entries}
 
     def explain(self, entry: ErrorRateThreshold) -> str:
         """Say why an entry has no threshold."""
@@ -373,12 +416,13 @@ class HeldOut(_Extensible):
     fold: tuple[int, ...]
     probability: tuple[Share, ...]
     answer: tuple[str | None, ...] | None = Field(None, description="fingerprints")
+    fixed: tuple[Share | None, ...] | None = Field(None, description="their fixed scores")
 
     @model_validator(mode="after")
     def _require_equal_lengths(self) -> Self:
-        columns = (self.group, self.correct, self.fold, self.probability, self.answer)
+        columns = (self.group, self.correct, self.fold, self.probability, self.answer, self.fixed)
         if len({len(column) for column in columns if column is not None}) > 1:
-            raise ValueError("group, correct, fold, probability and answer must be of one length")
+            raise ValueError("group, correct, fold, probability, … must be of one length")
         return self
 
     @property

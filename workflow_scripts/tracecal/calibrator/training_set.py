@@ -330,6 +330,12 @@ def _choose_answers(
             "are needed. Give a file of verdicts with --labels, their path in a row with --label, "
             "or a column 'correct'."
         )
+    if n_asked := int(labelled["asked_for"].sum()):
+        raise InputError(
+            f"'tracecal label --error-rate' asked for {n_asked} of the {labelled.height} labels, "
+            "since these decide: they are no random sample. Calibrate on labels of answers that "
+            "'tracecal pick' draws at random."
+        )
     if labelled["model"].null_count() == labelled.height:
         LOGGER.warning(
             "no answer names its model, so that the calibrator is used for answers of any: name it "

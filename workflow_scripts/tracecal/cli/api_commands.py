@@ -22,6 +22,7 @@ ALARM = 3  # status after an alarm
     "choose answers to label",
     "tracecal pick --answers all.jsonl --number 200 --output pick.jsonl",
     options_of="pick",
+    api_only=["seed"],
 )
 def pick(*, answers: str, number: int, output: str, **options: Any) -> None:
     rows = tracecal.pick(answers, number, output=output, **options)
@@ -68,14 +69,13 @@ def replay(*, answers: str, weights: str, output: str, **options: Any) -> None:
     options_of="plan",
     endings={"picture": (".svg",)},
     usual=["calibrator", "picture"],
-    api_only=["seed"],
+    api_only=["confidence", "seed"],
     panels={"Without a calibrator": ("accuracy", "auroc")},
 )
 def plan(
     *,
     error_rate: float,
     calibrator: str | None = None,
-    confidence: float = 0.9,
     picture: str | None = None,
     **options: Any,
 ) -> None:
@@ -87,7 +87,7 @@ def plan(
     """
     from tracecal.io.files import write_text
 
-    forecast = tracecal.plan(error_rate, calibrator=calibrator, confidence=confidence, **options)
+    forecast = tracecal.plan(error_rate, calibrator=calibrator, **options)
     if picture:
         write_text(forecast.picture(), picture)
     print(forecast)
@@ -98,7 +98,8 @@ def plan(
     "tracecal check --answers new.jsonl --labels l.csv --calibrator C.json --error-rate 0.2",
     options_of="check",
     endings={"output": (".xml", ".json")},
-    usual=["output"],
+    usual=["error_rate", "overall_error", "output"],
+    api_only=["confidence", "estimator"],
     models={"reading": reading_options("labels")},
 )
 def check(*, answers: str, output: str | None = None, **options: Any) -> None:
@@ -163,6 +164,7 @@ def card(
     "tracecal watch --answers log.jsonl --calibrator C.json --state state.db",
     options_of="Monitors",
     texts_of=["Monitors.watch", "Monitors.judge"],
+    api_only=["estimator"],
     usual=["labels", "error_rate"],
     panels={"False alarms": tuple(MonitorSettings.model_fields)},
     models={"reading": reading_options(defaults={"wrong_rows": "skip"})},

@@ -8,6 +8,7 @@ from tracecal.answers.reading import Reading
 from tracecal.cli.command import command
 from tracecal.cli.files import require_apart
 from tracecal.cli.options import FIRST_READING, reading_options
+from tracecal.errors import InputError
 from tracecal.io.log import LOGGER, printable
 
 
@@ -15,10 +16,14 @@ from tracecal.io.log import LOGGER, printable
     "calibrate confidence on labelled answers",
     "tracecal calibrate --answers labelled.jsonl --task svamp --vocabulary 151936 --output C.json",
     options_of="calibrate",
-    flags={"error_rates": "--error-rate", "all_estimators": "--all"},
+    flags={
+        "error_rates": "--error-rate",
+        "overall_errors": "--overall-error",
+        "all_estimators": "--all",
+    },
     endings={"report": (".html",)},
     api_only=["revision"],
-    usual=["report", "error_rates"],
+    usual=["report", "error_rates", "overall_errors"],
     models={"reading": reading_options(*FIRST_READING)},
 )
 def calibrate(
@@ -29,6 +34,7 @@ def calibrate(
     reading: Reading,
     report: str | None = None,
     error_rates: list[float] | None = None,
+    overall_errors: list[float] | None = None,
     all_estimators: bool = False,
     **options: Any,
 ) -> None:
@@ -55,14 +61,21 @@ def calibrate(
     keeps_rows = bool(report) or options.get("by") is not None
     labelled = answers_in(answers, reading, keep_rows=keeps_rows)
     calibrator = tracecal.calibrate(
-        labelled, task, reading=reading, error_rates=error_rates or (), **options
+        labelled,
+        task,
+        reading=reading,
+        error_rates=error_rates or (),
+        overall_errors=overall_errors or (),
+        **options,
     )
+    if options.get("after") is None and (earlier := earlier_look(output, calibrator)):
+        LOGGER.info("%s", earlier)
     calibrator.save(output)
     stated_task = labelled.metadata.get("task")
     summary = calibrator.report(all_estimators=all_estimators or bool(report))
     summary = summary.with_commands(answers, output, reading, explorer, stated_task)
     if report:
-        summary = summary.with_page(report).with_questions(questions_by_id(labelled))
+        summary = summary.with_questions(questions_by_id(labelled))
     for warning in summary.warnings:
         LOGGER.warning("%s", warning)
     if report and explorer:
@@ -70,3 +83,22 @@ def calibrate(
         summary.save(report, Path(explorer).name)
         LOGGER.info("open %s in a browser; %s shows the answers", report, explorer)
     print(printable(f"{summary.text}\n\n{summary.table}" if all_estimators else summary.text))
+
+
+def earlier_look(output: str, calibrator: "tracecal.Calibrator") -> str | None:
+    """Say that a file holds an earlier look at some of the labels, and how to count both."""
+    from tracecal.calibrator.looks import share_answers
+    from tracecal.calibrator.schema import CalibratorFile
+
+    try:
+        earlier = CalibratorFile.read(output).fitted_on
+    except (InputError, OSError):
+        return None
+    data = calibrator.fitted_on
+    is_same = data.looks[-1].digest in [look.digest for look in earlier.looks]
+    if is_same or not share_answers(data, earlier):
+        return None
+    return (
+        f"{output} held a look at {earlier.n:,} labels, some of them these: '--after {output}' "
+        "counts both looks"
+    )

@@ -13,7 +13,7 @@ from tracecal.io.log import LOGGER
 if TYPE_CHECKING:
     from tracecal.labelling.verdicts import VerdictFile
 
-SEARCH = ("error_rate", "confidence", "population", "estimator", "seed")
+SEARCH = ("error_rate", "population", "estimator")
 
 
 @command(
@@ -21,6 +21,7 @@ SEARCH = ("error_rate", "confidence", "population", "estimator", "seed")
     "tracecal label pick.jsonl --output labelled.jsonl",
     options_of="LabelSearch",
     usual=["output"],
+    api_only=["confidence", "seed"],
     panels={"As few labels as a guarantee needs": SEARCH},
 )
 def label(
@@ -76,7 +77,7 @@ def label(
     if error_rate is not None:
         search = tracecal.LabelSearch(content, error_rate, record_file=record, **search_options)
     rows, part_names = content.rows_to_judge()
-    verdicts = VerdictFile(output, rows, part_names)
+    verdicts = VerdictFile(output, rows, part_names, asked_for=search is not None)
     if labels:
         take_verdicts(verdicts, labels, reading)
     else:
@@ -85,7 +86,8 @@ def label(
         ask = ask_by_search(search) if search else ask_in_order([*rows])
         serve_page(LabelPage(content.data, verdicts, ask, following), port)
         LOGGER.info("%s holds %d verdicts on %d answers", output, len(verdicts.verdicts), len(rows))
-        LOGGER.info("next: %s", following)
+        if search is None:
+            LOGGER.info("next: %s", following)
     if search:
         example_id, state = ask_by_search(search)(verdicts.labels)
         if example_id is not None:

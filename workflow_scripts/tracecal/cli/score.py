@@ -29,7 +29,7 @@ UNDECIDED = 4  # status where no answer has a decision
     "tracecal score --answers new.jsonl --calibrator C.json --error-rate 0.1 --output scored.jsonl",
     options_of="Calibrator.score",
     texts_of=["Calibrator.load"],
-    usual=["error_rate", "output", "beside"],
+    usual=["error_rate", "overall_error", "recall", "output", "beside"],
     models={"reading": reading_options("id", "columns", "wrong_rows")},
 )
 def score(
@@ -59,6 +59,8 @@ def score(
     """
     from tracecal.answers.answers import answers_in
     from tracecal.calibrator.decision import percent
+    from tracecal.calibrator.guarantee_text import describe_target
+    from tracecal.calibrator.predictor import TARGETS, target_of
 
     loaded = tracecal.Calibrator.load(calibrator, estimators=estimators)
     if beside and (parts or loaded.fitted_on.parts):
@@ -90,7 +92,11 @@ def score(
                 "whether the guarantee holds for them, with verdicts on some",
                 percent(asked),
             )
-    for explanation in explain_keeping(scores, loaded.predictor(options.get("estimator"))):
+    target = target_of(*(options.get(name) for name in TARGETS))
+    predictor = loaded.predictor(options.get("estimator"))
+    if (sentence := describe_target(predictor.control, target)) is not None:
+        LOGGER.info("%s", sentence)
+    for explanation in explain_keeping(scores, predictor):
         LOGGER.info("%s", explanation)
     if beside:
         rows = answers_in(beside, reading, keep_rows=True)
@@ -99,8 +105,7 @@ def score(
             LOGGER.warning("%d rows of %s are not in %s", unscored, beside, answers)
     else:
         write_scores(scores, output)
-    has_target = options.get("error_rate") is not None or options.get("recall") is not None
-    if has_target and (reason := explain_no_decision(scores)) is not None:
+    if target is not None and (reason := explain_no_decision(scores)) is not None:
         LOGGER.error("no answer has a decision, kept or not: %s", reason)
         raise typer.Exit(UNDECIDED)
 

@@ -25,14 +25,20 @@ OF_RESPONSES = ("vocabulary", "model", "stop_token", "processed")
 @command(
     "add confidence to a server's answers",
     "tracecal serve --upstream http://localhost:8000 --calibrator C.json",
-    usual=["error_rate"],
+    usual=["error_rate", "overall_error", "recall"],
     models={
         "settings": ModelOptions(panels=PANELS),
         "reading": reading_options(only=OF_RESPONSES),
     },
 )
 def serve(
-    *, calibrator: str, settings: ProxySettings, reading: Reading, error_rate: float | None = None
+    *,
+    calibrator: str,
+    settings: ProxySettings,
+    reading: Reading,
+    error_rate: float | None = None,
+    overall_error: float | None = None,
+    recall: float | None = None,
 ) -> None:
     """Run a proxy that adds confidence to a server's answers.
 
@@ -45,8 +51,14 @@ def serve(
         The calibrator's JSON file.
     error_rate : float, optional
         Target error rate of the answers to keep.
+    overall_error : float, optional
+        Instead: the share of all answers that may be wrong once people have mended the others.
+    recall : float, optional
+        Instead: the share of right answers to keep.
     """
     require_installed("'tracecal serve'", "serve", "aiohttp", "orjson", "prometheus_client")
+    from tracecal.calibrator.predictor import target_of
     from tracecal.serving.proxy.server import ProxyOptions, run
 
-    run(ProxyOptions(settings, calibrator, error_rate, reading))
+    target = target_of(error_rate, overall_error, recall)
+    run(ProxyOptions(settings, calibrator, target, reading))

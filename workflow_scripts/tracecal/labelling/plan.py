@@ -16,6 +16,7 @@ from tracecal.calibration.forecast import (
     POWER,
     BinormalPopulation,
     Population,
+    describe_few,
     describe_forecast,
     forecast_table,
     format_count,
@@ -23,6 +24,7 @@ from tracecal.calibration.forecast import (
 )
 from tracecal.calibration.settings import SEED
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in
+from tracecal.calibrator.decision import confidence_text
 from tracecal.calibrator.guarantee import labelled_population
 from tracecal.errors import InputError
 from tracecal.pages.page import render_page
@@ -41,17 +43,21 @@ class Plan:
     table : polars.DataFrame
         A row per number of ``questions``: the share of simulated draws with a guarantee
         (``guaranteed``), and the share of answers kept, ``median``, ``low`` and ``high`` (80 % of
-        the draws lie between these).
+        the draws lie between these); and the median share that nobody checks with the rate as
+        overall error rate (``unchecked``).
     error_rate, confidence : float
         The guarantee.
     text : str
         What ``tracecal plan`` prints; also ``str(plan)``.
+    at_hand : int
+        How many labelled questions the calibrator has, where it does not guarantee the rate.
     """
 
     table: pl.DataFrame
     error_rate: float
     confidence: float
     text: str
+    at_hand: int = 0
 
     def __str__(self) -> str:
         return self.text
@@ -66,7 +72,7 @@ class Plan:
         >>> plan.picture()[:4]
         '<svg'
         """
-        return draw_plan(self.table, self.error_rate, self.confidence)
+        return draw_plan(self.table, self.error_rate, self.confidence, self.at_hand)
 
     def _repr_svg_(self) -> str:
         return self.picture()
@@ -127,39 +133,43 @@ def plan(
     if calibrator is not None and accuracy is None and auroc is None:
         loaded = calibrator_in(calibrator)
         estimator = loaded.file.estimators[loaded.recommended]
-        population = labelled_population(estimator, loaded.where)
+        population = labelled_population(estimator, loaded.where, error_rate)
     elif calibrator is None and accuracy is not None and auroc is not None:
         population = BinormalPopulation(accuracy, auroc)
     else:
         raise InputError("give either --calibrator, or --accuracy and --auroc as guesses.")
     table = forecast_table(population, error_rate, confidence, most, draws, seed)
     text = format_plan(population, table, error_rate, confidence)
-    return Plan(table, error_rate, confidence, text)
+    return Plan(table, error_rate, confidence, text, population.at_hand)
 
 
 def format_plan(
     population: Population, table: pl.DataFrame, error_rate: float, confidence: float
 ) -> str:
     """Format the table and the number of labels needed for a terminal."""
+    few = describe_few(table, error_rate)
     lines = [
-        f"At most {error_rate:.0%} wrong, with confidence {confidence:g}:",
+        *([few, ""] if few else []),
+        f"At most {error_rate:.0%} wrong {confidence_text(confidence)}:",
         f"{'labelled questions':>18}{'guaranteed in':>15}{'share kept, median':>20}"
-        f"{'80 % of draws':>16}",
+        f"{'80 % of draws':>16}{'unchecked':>11}",
     ]
     for row in table.iter_rows(named=True):
         draws = f"{row['low']:.0%} to {row['high']:.0%}"
+        unchecked = "-" if row["unchecked"] is None else f"{row['unchecked']:.0%}"
         lines.append(
             f"{row['questions']:>18,}{row['guaranteed']:>15.0%}{row['median']:>20.0%}{draws:>16}"
+            f"{unchecked:>11}"
         )
     return "\n".join([*lines, "", describe_forecast(population, table, error_rate)])
 
 
-def draw_plan(table: pl.DataFrame, error_rate: float, confidence: float) -> str:
+def draw_plan(table: pl.DataFrame, error_rate: float, confidence: float, at_hand: int = 0) -> str:
     """Draw the share of kept answers over the number of labelled questions, as SVG.
 
     A line for the median, a band for 80 % of the draws, and the number of questions needed.
     """
-    rows, needed = table.to_dicts(), questions_needed(POWER, table)
+    rows, needed = table.to_dicts(), questions_needed(POWER, table, at_hand)
     first, last = math.log(rows[0]["questions"]), math.log(rows[-1]["questions"])
     highest: float = table.select(pl.max("high")).item()
     top = next(end for end in AXIS_ENDS if end >= highest)

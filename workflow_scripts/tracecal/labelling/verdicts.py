@@ -34,14 +34,17 @@ class VerdictFile:
         path: str | Path,
         rows: Mapping[str, Row],
         part_names: Mapping[str, str] | None = None,
+        asked_for: bool = False,
     ) -> None:
         """Open or create the file.
 
-        `rows` are the rows to judge by id, `part_names` the names of parts by id. A last line that
+        `rows` are the rows to judge by id, `part_names` the names of parts by id. Verdicts that a
+        search asks for are marked (`asked_for`), as they are no random sample. A last line that
         a kill left incomplete behind a verdict is removed. Raises `InputError` where the file is in
         use, or holds anything else than verdicts on these answers.
         """
         self.path, self._rows, self._part_names = Path(path), rows, part_names or {}
+        self._asked_for = asked_for
         self.verdicts: dict[str, Verdict] = {}
         self._ends = [0]  # the file's length before and after each verdict
         self._line_hashes: list[bytes] = []  # hashes of the verdicts' lines
@@ -126,6 +129,8 @@ class VerdictFile:
             labelled["part"] = self._part_names[example_id]
         if verdict.note:
             labelled["note"] = verdict.note
+        if self._asked_for:
+            labelled["asked_for"] = True
         row = {**self._rows[example_id], "labelled": labelled}
         content = f"{json.dumps(row, ensure_ascii=False)}\n".encode()
         self._require_unchanged()

@@ -1,7 +1,7 @@
 """A check of a guarantee with the labels of new answers: `tracecal.check`.
 
-1. `check(answers, calibrator, error_rate)` tests the labels of the answers that are kept, and
-   compares all answers with the calibration's.
+1. `check(answers, calibrator, error_rate)` tests the labels of the answers that are kept, or for an
+   overall error rate those of all, and compares all answers with the calibration's.
 2. `Check.exit_code` is what `tracecal check` ends with; `save` writes JUnit XML or JSON.
 """
 
@@ -21,11 +21,14 @@ from tracecal.calibration.rate_test import KeptAnswers, enough_answers
 from tracecal.calibration.settings import require_shares
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in
 from tracecal.calibrator.decision import percent, rate_text
+from tracecal.calibrator.guarantee_text import describe_target
+from tracecal.calibrator.predictor import target_of
 from tracecal.calibrator.schema import Reference
 from tracecal.calibrator.trace_kinds import require_parts
 from tracecal.errors import InputError
 from tracecal.io.digests import hash_of
 from tracecal.io.files import write_text
+from tracecal.io.log import LOGGER
 from tracecal.io.randomness import seeded
 from tracecal.serving.monitoring.batch import Batch
 from tracecal.serving.monitoring.messages import long_name
@@ -56,16 +59,22 @@ class Check:
     n_answers, n_undecided, n_kept : int
         Answers in all, those without a decision, and those that are kept.
     n_labelled, n_unsure, n_wrong : int
-        Kept answers with a label, those whose label is unsure, and the wrong ones, unsure ones
-        among them.
+        Kept answers with a label (all answers with one, for an overall error rate), kept ones
+        whose label is unsure, and kept ones that are wrong, unsure ones among them.
     error_rate, confidence : float
-        As given.
+        As given; for an overall error rate, that.
     enough : int or None
-        How many labelled kept answers, one of each question, may be enough where labels are too
-        few; None otherwise, or where far more are needed.
+        How many labelled kept answers (or answers, for an overall error rate), one of each
+        question, may be enough where labels are too few; None otherwise, or where far more are
+        needed.
     n_counted : int
-        The labelled kept answers that the verdict counts: one of each question, or all where the
+        The labelled answers that the verdict counts: one of each question, or all where the
         guarantee counts answers.
+    overall : bool
+        Whether the guarantee is of an overall error rate.
+    only_kept : bool
+        Whether only kept answers have labels, although some are not kept: these tell nothing of an
+        overall error rate.
     """
 
     verdict: Verdict
@@ -81,6 +90,8 @@ class Check:
     confidence: float
     enough: int | None
     n_counted: int
+    overall: bool = False
+    only_kept: bool = False
 
     @property
     def exit_code(self) -> int:
@@ -91,9 +102,10 @@ class Check:
     def counts_line(self) -> str:
         """How many answers are kept, labelled and wrong."""
         undecided = f" ({self.n_undecided:,} have no decision)" if self.n_undecided else ""
+        of_all, these = (" of all", "") if self.overall else ("", " of these")
         line = (
             f"{self.n_answers:,} answers{undecided}, {self.n_kept:,} kept for at most "
-            f"{rate_text(self.error_rate)} wrong; "
+            f"{rate_text(self.error_rate)}{of_all} wrong; "
         )
         if not self.n_labelled:
             return f"{line}none of these has a label."
@@ -105,7 +117,8 @@ class Check:
         )
         share = percent(self.n_wrong / self.n_labelled)
         return (
-            f"{line}{self.n_labelled:,} of these have labels, {self.n_wrong:,} wrong "
+            f"{line}{self.n_labelled:,}{these} have labels, {self.n_wrong:,} "
+            f"{'kept and ' if self.overall else ''}wrong "
             f"({share}{unsure}).{counted}"
         )
 
@@ -113,6 +126,12 @@ class Check:
     def labels_line(self) -> str:
         """What the labels say of the guarantee."""
         rate, excess = rate_text(self.error_rate), rate_text(excess_rate(self.error_rate))
+        what = "all are kept and wrong" if self.overall else "the kept are wrong"
+        if self.only_kept:
+            return (
+                "Only kept answers have labels, which tell nothing of an overall error rate: label "
+                "some of all answers, drawn at random."
+            )
         if self.verdict == "fits":
             return (
                 f"The guarantee fits the labels: they rule out {excess} wrong "
@@ -120,13 +139,13 @@ class Check:
             )
         if self.verdict == "contradicted":
             return (
-                f"The labels contradict the guarantee: more than {rate} of the kept are wrong "
+                f"The labels contradict the guarantee: more than {rate} of {what} "
                 f"({rate_text(self._half_confidence)} confidence)."
             )
         number = "far more" if self.enough is None else f"about {self.enough:,}"
         return (
             f"Too few labels to tell: they rule out neither {rate} nor {excess} wrong; {number} "
-            "labelled kept answers may be enough."
+            f"labelled {'' if self.overall else 'kept '}answers may be enough."
         )
 
     @property
@@ -201,8 +220,9 @@ class Check:
 def check(
     answers: Source,
     calibrator: str | Path | Calibrator,
-    error_rate: float,
+    error_rate: float | None = None,
     *,
+    overall_error: float | None = None,
     confidence: float = CONFIDENCE,
     estimator: str | None = None,
     task: str | None = None,
@@ -214,7 +234,8 @@ def check(
     more are wrong than it allows, by chance alone in at most half of 1 - ``confidence`` of all
     checks; alarms of `Monitors` come by chance in at most the other half. The guarantee fits where
     labels rule out one and a half times its error rate. One kept answer of each question counts,
-    or each answer where the guarantee is about answers drawn one by one.
+    or each answer where the guarantee is about answers drawn one by one. For an overall error rate
+    labels are of all answers, drawn at random; those that are kept and wrong count.
 
     Parameters
     ----------
@@ -222,8 +243,10 @@ def check(
         New answers, some of them labelled, in any format that `read_answers` reads.
     calibrator : path or Calibrator
         The calibrator whose guarantee is checked.
-    error_rate : float
+    error_rate : float, optional
         Guaranteed error rate of the answers to keep, one that the calibrator was tested for.
+    overall_error : float, optional
+        Instead: a guaranteed overall error rate.
     confidence : float
         A true guarantee is contradicted, or alarms are raised, in at most 1 - ``confidence`` of the
         checks, and a guarantee one and a half times exceeded fits in at most as many.
@@ -243,8 +266,8 @@ def check(
     Raises
     ------
     InputError
-        Where nothing is guaranteed at the error rate, no answer has a label, or a rate is out of
-        range; otherwise as `Calibrator.score`.
+        Where nothing is guaranteed at the rate, not exactly one is given, no answer has a label, or
+        a rate is out of range; otherwise as `Calibrator.score`.
 
     Examples
     --------
@@ -254,31 +277,40 @@ def check(
     ('too few', 4)
     """
     calibrator = calibrator_in(calibrator)
-    require_shares({"--error-rate": error_rate, "--confidence": confidence})
+    target, rate = target_of(error_rate, overall_error), error_rate or overall_error
+    if target is None or rate is None:
+        raise InputError("name the guarantee to check: --error-rate or --overall-error.")
+    require_shares({"--error-rate": rate, "--confidence": confidence})
     source = answers_in(answers, calibrator.reading(reading))
     frame = source.frame
     predictor = calibrator.predictor(estimator)
     require_parts(predictor.fitted_on, False)
-    if (reason := predictor.why_not(error_rate)) is not None:
-        raise InputError(f"there is no guarantee to check at {error_rate:g}: {reason}.")
+    if (reason := predictor.why_not(target)) is not None:
+        raise InputError(f"there is no guarantee to check at {rate:g}: {reason}.")
+    if (sentence := describe_target(predictor.control, target)) is not None:
+        LOGGER.info("%s", sentence)
     if not frame["correct"].count():
         raise InputError(
             f"{source.source}: no answer has a label: name a file of verdicts with --labels."
         )
-    scored = calibrator.score(source, error_rate=error_rate, estimator=estimator, task=task)
-    decided = frame.select("example_id", "correct", "unsure").with_columns(scored["keep"])
-    labelled = decided.filter("keep").drop_nulls("correct")
+    targets = {"error_rate": error_rate, "overall_error": overall_error}
+    scored = calibrator.score(source, **targets, estimator=estimator, task=task)
+    decided = frame.select("example_id", "correct", "unsure", keep=scored["keep"].fill_null(False))
+    is_overall, has_label = overall_error is not None, pl.col("correct").is_not_null()
+    labelled = decided.filter(has_label & (pl.lit(is_overall) | pl.col("keep")))
+    is_kept_wrong = pl.col("keep") & ~pl.col("correct")
     counted, compared = labelled, frame
     if predictor.fitted_on.unit == "questions":
         groups = group_answers(frame)
-        counted, compared = (one_of_each(rows, frame, groups) for rows in (labelled, frame))
-    kept = KeptAnswers(counted.height, int((~counted["correct"]).sum()))
+        counted, compared = (one_of_each(rows, frame, groups) for rows in (counted, frame))
+    only_kept = is_overall and labelled["keep"].all() and not decided["keep"].all()
+    kept = KeptAnswers(counted.height, counted.filter(is_kept_wrong).height)
     level = round(1 - confidence, 12)
-    tested = error_rate, excess_rate(error_rate), level / 2, level
+    tested = rate, excess_rate(rate), level / 2, level
     verdict: Verdict = "too few"
-    if kept.contradicts(error_rate, level / 2):
+    if not only_kept and kept.contradicts(rate, level / 2):
         verdict = "contradicted"
-    elif kept.rules_out(excess_rate(error_rate), level):
+    elif not only_kept and kept.rules_out(excess_rate(rate), level):
         verdict = "fits"
     is_compared = frame["example_id"].is_in(compared["example_id"].implode()).to_numpy()
     batch = batch_of_scored(frame, scored, predictor)[is_compared]
@@ -289,15 +321,17 @@ def check(
         unlike=find_unlike(batch, reference, level / 2, name),
         n_compared=len(reference.probability),
         n_answers=frame.height,
-        n_undecided=decided["keep"].null_count(),
+        n_undecided=scored["keep"].null_count(),
         n_kept=int(decided["keep"].sum()),
         n_labelled=labelled.height,
-        n_unsure=int(labelled["unsure"].sum()),
-        n_wrong=int((~labelled["correct"]).sum()),
-        error_rate=error_rate,
+        n_unsure=labelled.filter("keep", "unsure").height,
+        n_wrong=labelled.filter(is_kept_wrong).height,
+        error_rate=rate,
         confidence=confidence,
-        enough=enough_answers(kept, *tested) if verdict == "too few" else None,
+        enough=enough_answers(kept, *tested) if verdict == "too few" and not only_kept else None,
         n_counted=counted.height,
+        overall=is_overall,
+        only_kept=only_kept,
     )
 
 

@@ -194,6 +194,11 @@ def lowered(score: np.ndarray) -> np.ndarray:
     return score - _last_digit(score) / 2
 
 
+def raised(score: np.ndarray) -> np.ndarray:
+    """Return the smallest numbers that round to more than the scores [n]."""
+    return np.nextafter(score + _last_digit(score) / 2, np.inf)
+
+
 def _last_digit(score: np.ndarray) -> np.ndarray:
     """The unit of the last of DIGITS digits of each score."""
     size = np.abs(np.where(np.isfinite(score) & (score != 0), score, 1.0))

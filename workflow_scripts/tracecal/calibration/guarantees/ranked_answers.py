@@ -3,7 +3,7 @@
 1. `answers = RankedAnswers(score, wrong, unlabelled, fitted, counted)`, scores of one ranking.
 2. `answers.test(error_rates, level)` finds a threshold for each error rate, and
    `RankedAnswers.find_recall_threshold` one for a recall.
-3. `describe_tests` gives the JSON values of the tests, with the risk-coverage curve.
+3. `describe_guarantees` tests all targets, and gives the JSON values with the risk-coverage curve.
 
 `control_error_rates` does this for the labelled answers of a run and their split.
 """
@@ -18,9 +18,10 @@ import polars as pl
 from tracecal.calibration.fits import EstimatorFits, as_json, probabilities
 from tracecal.calibration.guarantees.error_rate import ErrorRateTest, find_thresholds
 from tracecal.calibration.guarantees.line import find_places, significance_level
+from tracecal.calibration.guarantees.overall import confidence_at_once, overall_rows
 from tracecal.calibration.guarantees.parts import PartScores, RankedParts, most_parts
 from tracecal.calibration.guarantees.recall import recall_threshold
-from tracecal.calibration.settings import Unit
+from tracecal.calibration.settings import RiskControl, Unit
 
 SCOPES: Mapping[Unit, str] = {
     "questions": "the share of wrong answers among all that are kept, of new questions drawn as "
@@ -103,6 +104,7 @@ def control_error_rates(
     split: pl.DataFrame,
     error_rates: Sequence[float],
     confidence: float,
+    overall_errors: Sequence[float] = (),
 ) -> dict[str, Any]:
     """Find the thresholds whose error rates one estimator guarantees.
 
@@ -124,6 +126,8 @@ def control_error_rates(
         Target error rates.
     confidence : float
         Confidence of each guarantee.
+    overall_errors : sequence of float
+        Target overall error rates, of whole answers.
 
     Returns
     -------
@@ -141,15 +145,12 @@ def control_error_rates(
     (score,) = probabilities(rows.select(fits.features), [fit])
     ranked = _ranked_parts if "parent_id" in rows.columns else _ranked_answers
     tested = ranked(rows, score)
-    tests = tested.test(error_rates, significance_level(confidence), with_forecast=True)
-    return {
-        "ranked_by": estimator,
-        "features": list(fits.features),
-        "fit": as_json(fit),
-        "split": number,
-        "confidence": confidence,
-        **describe_tests(tests, tested, "questions"),
-    }
+    targets = RiskControl(
+        error_rates=error_rates, overall_errors=overall_errors, confidence=confidence
+    )
+    _, content = describe_guarantees(tested, targets, "questions", with_forecast=True)
+    ranking = {"ranked_by": estimator, "features": list(fits.features), "fit": as_json(fit)}
+    return ranking | {"split": number} | content
 
 
 def _ranked_answers(rows: pl.DataFrame, score: np.ndarray) -> RankedAnswers:
@@ -169,19 +170,37 @@ def _ranked_parts(rows: pl.DataFrame, score: np.ndarray) -> RankedParts:
     return RankedParts(tested, wrong[is_tested], others, tested, limit)
 
 
-def describe_tests(
-    tests: Sequence[ErrorRateTest], answers: RankedAnswers | RankedParts, unit: Unit
-) -> dict[str, Any]:
-    """Return the JSON values of the tests of `answers`, which count each `unit` once."""
-    is_ranked = ~np.isnan(answers.score)
-    parts = {"most_parts": answers.most_parts} if isinstance(answers, RankedParts) else {}
-    return {
+def describe_guarantees(
+    answers: RankedAnswers | RankedParts,
+    targets: RiskControl,
+    unit: Unit,
+    with_forecast: bool = False,
+) -> tuple[list[ErrorRateTest], dict[str, Any]]:
+    """Test the targets on `answers`, which count each `unit` once.
+
+    Returns the tests of error rates, and the JSON values of all guarantees. Overall error rates are
+    of whole answers.
+    """
+    level = significance_level(targets.confidence)
+    tests = answers.test(targets.error_rates, level, with_forecast)
+    content: dict[str, Any] = {
+        "confidence": targets.confidence,
         "groups": answers.n_tested,
-        **parts,
-        "about": SCOPE_OF_PARTS.format(**parts) if parts else SCOPES[unit],
+        "about": SCOPES[unit],
         "thresholds": [test.as_row() for test in tests],
-        "risk_coverage": risk_coverage(answers.score[is_ranked], answers.wrong[is_ranked]),
     }
+    ranked = ~np.isnan(answers.score)
+    content["risk_coverage"] = risk_coverage(answers.score[ranked], answers.wrong[ranked])
+    if isinstance(answers, RankedParts):
+        parts = {"most_parts": answers.most_parts}
+        return tests, content | parts | {"about": SCOPE_OF_PARTS.format(**parts)}
+    if rates := targets.overall_errors:
+        rows = overall_rows(answers.score, answers.wrong, rates, level)
+        content["overall"] = [
+            row | {"coverage": answers.share_kept(row["threshold"])} for row in rows
+        ]
+        content["overall_confidence"] = confidence_at_once(len(answers.score), rates, level)
+    return tests, content
 
 
 def risk_coverage(score: np.ndarray, wrong: np.ndarray) -> list[tuple[float, float]]:

@@ -1,10 +1,4 @@
-"""Thresholds on a ranking score that keep at least a share of the right answers.
-
-`recall_threshold` gives the highest threshold that is guaranteed to keep that share. `keep_both`
-composes it with an error rate, each tested at half the level.
-"""
-
-from collections.abc import Sequence
+"""Thresholds on a ranking score that keep at least a share of the right answers."""
 
 import numpy as np
 from scipy.special import bdtr
@@ -54,18 +48,3 @@ def recall_threshold(
 def right_answers_needed(recall: float, level: float) -> int:
     """How many right labelled answers a guaranteed recall needs at least."""
     return min_groups(1 - recall, level)
-
-
-def keep_both(guaranteed: Sequence[float], recall: float | None) -> float | None:
-    """The threshold that holds an error rate and a recall; None where they exclude each other.
-
-    Both hold together with confidence 1 - level if each was tested at level / 2. Every threshold of
-    `guaranteed` holds the error rate, at once, and every threshold up to `recall` the recall: the
-    highest of these keeps the fewest wrong answers.
-
-    >>> keep_both([0.9, 0.7, 0.4], recall=0.8), keep_both([0.9], recall=0.8)
-    (0.7, None)
-    """
-    if recall is None:
-        return None
-    return max((threshold for threshold in guaranteed if threshold <= recall), default=None)

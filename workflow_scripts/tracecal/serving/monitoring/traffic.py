@@ -10,7 +10,7 @@ import polars as pl
 
 from tracecal.answers.facts import value_at
 from tracecal.calibration.fits import as_json
-from tracecal.calibrator.predictor import Predictor
+from tracecal.calibrator.predictor import Predictor, Target
 from tracecal.calibrator.scoring import score_answers
 from tracecal.errors import InputError
 from tracecal.estimators.trace_inputs import compute_inputs
@@ -100,31 +100,33 @@ def require_keys(keys: Sequence[str | None], one_per: str) -> None:
         LOGGER.warning("%d answers %s: each counts by itself", n_without, what)
 
 
-def calibrator_identity(predictor: Predictor, error_rate: float | None) -> str:
+def calibrator_identity(predictor: Predictor, target: Target | None) -> str:
     """Return a digest of the calibrator and its threshold, in hexadecimal."""
     control = predictor.control
     content = {
         "ranked_by": predictor.ranked_by or predictor.estimator,
         "fit": as_json(control.fit if control else predictor.final),
-        "error_rate": error_rate,
-        "threshold": None if error_rate is None else predictor.thresholds[error_rate],
+        "error_rate": target,
+        "threshold": None if target is None else predictor.thresholds[target],
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def alarm_settings(
-    predictor: Predictor, settings: MonitorSettings, error_rate: float | None
+    predictor: Predictor, settings: MonitorSettings, target: Target | None
 ) -> AlarmSettings:
     """Return what to watch of a calibrator's answers.
 
-    Where no threshold guarantees the error rate, a warning says so and labels are not watched.
+    Labels are watched at an error rate of the kept. Where no threshold guarantees the target, a
+    warning says so and labels are not watched.
     Raises `InputError` where the calibrator was not tested for it, or is of parts of answers.
     """
     if predictor.fitted_on.parts is not None:
         raise InputError(
             "the calibrator is of parts of answers, which are not watched: give one of whole ones."
         )
-    if error_rate is not None and (reason := predictor.why_not(error_rate)) is not None:
+    error_rate = None if isinstance(target, str) else target
+    if target is not None and (reason := predictor.why_not(target)) is not None:
         LOGGER.warning(
             "no answer is kept, so the share kept and labels are not watched: %s", reason
         )

@@ -1,7 +1,7 @@
 """The scorer: adds to a server's answers the probability that they are right, or why it is unknown.
 
-1. `Scorer(predictor, reading, error_rate)` takes a calibrator's predictor, and the error rate to
-   keep answers at; `Unscored(reason)` serves requests that cannot be read.
+1. `Scorer(predictor, reading, target)` takes a calibrator's predictor, and the target to keep
+   answers at; `Unscored(reason)` serves requests that cannot be read.
 2. `add_confidence(answer, request)` sets `confidence` in each choice of a completion, or in an
    object of the Responses API itself.
 """
@@ -19,7 +19,7 @@ from tracecal.answers.record import Record
 from tracecal.answers.row import read_row
 from tracecal.calibrator.confidence import Confidence
 from tracecal.calibrator.parts import ScoredPart, score_with_parts
-from tracecal.calibrator.predictor import Predictor
+from tracecal.calibrator.predictor import Predictor, Target, stated_target
 from tracecal.calibrator.trace_kinds import NEXT_QUESTION, compare_record
 from tracecal.errors import InputError, WrongRow
 from tracecal.io.log import LOGGER
@@ -59,7 +59,7 @@ class Unscored:
 
 @dataclass(frozen=True)
 class Scorer(Unscored):
-    """Scores each answer, and says whether to keep it at an error rate.
+    """Scores each answer, and says whether to keep it at a target.
 
     Parameters
     ----------
@@ -67,22 +67,22 @@ class Scorer(Unscored):
         The calibrator's fit.
     reading : Reading
         How answers are read.
-    error_rate : float, optional
-        The error rate to keep answers at. With None, `keep` is None; so it is wherever a `reason`
-        is given.
+    target : float or str, optional
+        The error rate to keep answers at, or another target. With None, `keep` is None; so it is
+        wherever a `reason` is given.
     watcher : Watcher, optional
         Observes each answer, and withholds `keep` after an alarm.
 
     Raises
     ------
     InputError
-        If the calibrator was not tested for the error rate, or takes columns that a server's
+        If the calibrator was not tested for the target, or takes columns that a server's
         answers do not have.
     """
 
     predictor: Predictor
     reading: Reading
-    error_rate: float | None = None
+    target: Target | None = None
     watcher: "Watcher | None" = None
 
     def __post_init__(self) -> None:
@@ -91,8 +91,8 @@ class Scorer(Unscored):
                 f"the calibrator takes {' and '.join(also)} beside the trace (--also), and "
                 "a server's answers have none: calibrate without --also for the proxy."
             )
-        if self.error_rate is not None:
-            self.predictor.require_tested(self.error_rate)
+        if self.target is not None:
+            self.predictor.require_tested(self.target)
 
     def confidence(self, answer: Object, request: Object, doubt: str | None = None) -> Object:
         """Return the confidence of an answer with one choice, or the reason why it has none."""
@@ -111,7 +111,7 @@ class Scorer(Unscored):
         return self.watcher.observe(answer, request, confidence, inputs, question)
 
     def unknown(self, reason: str) -> Object:
-        """Return the confidence of an answer that cannot be scored, with the error rate."""
+        """Return the confidence of an answer that cannot be scored, with the target."""
         return self._as_json(Confidence(None, reason=reason))
 
     def _score(
@@ -134,13 +134,13 @@ class Scorer(Unscored):
             raise WrongRow(decoding)
         doubts += [*unknown, *filter(None, [decoding, doubt])]
         names = requested_parts(request)
-        confidence, x, parts = score_with_parts(predictor, record, self.error_rate, names, doubts)
+        confidence, x, parts = score_with_parts(predictor, record, self.target, names, doubts)
         inputs = None if x is None else (x[0], len(record.surprisal))
         return self._as_json(confidence, parts), inputs, record.asked or record.prompt
 
     def _as_json(self, confidence: Confidence, parts: list[ScoredPart] | None = None) -> Object:
         """Return a confidence as JSON values, with `parts` where there may be any."""
-        plain = vars(confidence) | {"error_rate": self.error_rate}
+        plain = vars(confidence) | stated_target(self.target)
         if parts is None and self.predictor.fitted_on.parts is None:
             return plain
         return plain | {"parts": [_part_as_json(part) for part in parts or ()]}

@@ -1,6 +1,6 @@
 """The proxy as a server.
 
-`run(ProxyOptions(settings, calibrator, error_rate, reading))` serves until it is stopped.
+`run(ProxyOptions(settings, calibrator, target, reading))` serves until it is stopped.
 """
 
 import asyncio
@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 from aiohttp import web
 
 from tracecal.answers.reading import Reading
-from tracecal.calibrator.predictor import load_predictor
+from tracecal.calibrator.guarantee_text import describe_target
+from tracecal.calibrator.predictor import Target, load_predictor
 from tracecal.calibrator.trace_kinds import vocabulary_for
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
@@ -30,11 +31,11 @@ REPEAT_SECONDS = 60.0  # between two lines on the same kind of error
 
 
 class ProxyOptions(NamedTuple):
-    """What is served; answers are kept at the `error_rate`, if any."""
+    """What is served; answers are kept at the `target`, if any."""
 
     settings: ProxySettings
     calibrator: str
-    error_rate: float | None
+    target: Target | None
     reading: Reading
 
 
@@ -66,10 +67,12 @@ def make_scorer(options: ProxyOptions) -> Scorer:
             "reasoning": "apart" if reasoning == "none" else reasoning,
         }
     )
-    scorer = Scorer(predictor, reading, options.error_rate)
+    scorer = Scorer(predictor, reading, options.target)
+    if (sentence := describe_target(predictor.control, options.target)) is not None:
+        LOGGER.info("%s", sentence)
     if settings.watch is None:
         return scorer
-    return replace(scorer, watcher=Watcher(predictor, options.error_rate, settings))
+    return replace(scorer, watcher=Watcher(predictor, options.target, settings))
 
 
 def _listen(settings: ProxySettings) -> socket.socket:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tracecal.calibrator.predictor import Predictor
+from tracecal.calibrator.predictor import Predictor, Target
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 from tracecal.serving.monitoring.database import StateDatabase
@@ -56,11 +56,11 @@ class Watcher:
     """
 
     def __init__(
-        self, predictor: Predictor, error_rate: float | None, settings: ProxySettings
+        self, predictor: Predictor, target: Target | None, settings: ProxySettings
     ) -> None:
-        self.predictor, self.error_rate, self.path = predictor, error_rate, str(settings.watch)
+        self.predictor, self.target, self.path = predictor, target, str(settings.watch)
         options = {name: getattr(settings, name) for name in MonitorSettings.model_fields}
-        self.alarm_settings = alarm_settings(predictor, MonitorSettings(**options), error_rate)
+        self.alarm_settings = alarm_settings(predictor, MonitorSettings(**options), target)
         self.withholds = settings.on_alarm == "withhold"
         self.reason: str | None = None
         self.failure: str | None = None
@@ -79,7 +79,7 @@ class Watcher:
         """Open the state, for the calling thread."""
         return StateDatabase(
             self.path,
-            calibrator_identity(self.predictor, self.error_rate),
+            calibrator_identity(self.predictor, self.target),
             self.alarm_settings,
             self.predictor.reference,
         )

@@ -1,0 +1,178 @@
+"""The overall error rate at every door: file, card, score, check, parts, and repeated questions."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import tracecal
+from support.labelled_answers import answers
+from tracecal.calibration.guarantees.overall import allowed_errors
+from tracecal.cli.main import main
+from tracecal.errors import InputError
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+@pytest.fixture(scope="module")
+def cities():
+    return tracecal.calibrate(EXAMPLES / "labelled.jsonl", "cities")
+
+
+def control_of(calibrator):
+    return calibrator.file.estimators[calibrator.recommended].risk_control
+
+
+def doubled(frame):
+    """Each answer twice, under other names."""
+    return pl.concat([frame, frame.with_columns(example_id=pl.col("example_id") + " again")])
+
+
+def test_the_example_of_the_readme(cities):
+    control = control_of(cities)
+    assert [(row.error_rate, row.n, row.allowed) for row in control.overall] == [
+        (0.05, 309, 10),
+        (0.1, 309, 23),
+        (0.2, 309, 52),
+    ]
+    assert [row.coverage for row in control.overall] == pytest.approx([0.4325, 0.56, 0.6825])
+    assert control.overall_confidence == pytest.approx(0.819, abs=5e-4)
+    kept = [
+        cities.score(EXAMPLES / "new.jsonl", overall_error=row.error_rate)["keep"].sum()
+        for row in control.overall
+    ]
+    assert kept == [32, 46, 57]
+    text = " ".join(str(cities.report()).split())
+    assert (
+        "Let people check the 44 % least certain answers and mend what is wrong: of all answers at "
+        "most 10 % are then wrong (90 % confidence). at 5 %: check 57 % at 20 %: check 32 % (all "
+        "three at once: 82 %) Of those that nobody checks more may be wrong, up to 10 / 56 = 18 %."
+    ) in text
+    assert str(cities.card()).count("Of those that nobody checks") == 1
+
+
+def test_one_ranking_serves_both_guarantees_and_the_file_holds_the_order_statistic(cities):
+    frame = tracecal.read_answers(EXAMPLES / "labelled.jsonl")
+    training = cities._read_training(frame, None, None).answers
+    control, tested = control_of(cities), training.frame.filter(side="test")
+    score = control.fit.predict(tested.select(training.estimators[control.ranked_by]).to_numpy())
+    wrong = ~tested["correct"].to_numpy()
+    for row in control.overall:
+        assert (wrong & (score >= row.threshold)).sum() == row.allowed
+        assert row.allowed == allowed_errors(len(score), row.error_rate, 0.1)
+
+
+def test_a_question_that_is_asked_twice_keeps_twice_as_many(cities, tmp_path):
+    new = tracecal.read_answers(EXAMPLES / "new.jsonl")
+    target = {"overall_error": 0.1}
+    once, twice = cities.score(new, **target), cities.score(doubled(new), **target)
+    assert twice["keep"].sum() == 2 * once["keep"].sum()
+    halves = pl.concat(cities.score(part, **target) for part in (new.head(40), new.tail(54)))
+    assert halves.equals(once)
+    labelled = tracecal.read_answers(EXAMPLES / "labelled.jsonl").head(60)
+    few = [control_of(tracecal.calibrate(each, "t")) for each in (labelled, doubled(labelled))]
+    assert few[0].overall == few[1].overall and few[0].overall[0].n == 60
+
+
+def test_neither_the_order_of_rows_nor_ids_of_single_questions_matter():
+    frame = tracecal.read_answers(EXAMPLES / "labelled.jsonl").head(60)
+    renamed = frame.sample(fraction=1, shuffle=True, seed=3).with_columns(
+        example_id=pl.format("x{}", pl.int_range(pl.len()))
+    )
+    first, second = (control_of(tracecal.calibrate(each, "t")) for each in (frame, renamed))
+    assert first.ranked_by == "fixed_score" and first.overall == second.overall
+
+
+def test_labelled_answers_without_a_trace_count_and_are_not_kept():
+    frame = answers(80)
+    lacking = pl.int_range(pl.len()) < 20
+    lists = [
+        pl.when(lacking).then(None).otherwise(name).alias(name)
+        for name in ("surprisal", "entropy", "tokens")
+        if name in frame.columns
+    ]
+    control = control_of(tracecal.calibrate(frame.with_columns(*lists), "t"))
+    assert {row.n for row in control.overall} == {80} and control.groups == 60
+    assert all(row.coverage <= 0.75 for row in control.overall)
+
+
+def test_a_ranking_that_does_not_help_is_named_first():
+    rng = np.random.default_rng(0)
+    frame = answers(300).with_columns(correct=pl.Series(rng.random(300) < 0.7))
+    lines = str(tracecal.calibrate(frame, "t").report())
+    assert "Those left unchecked are about as often wrong as the others" in lines
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"error_rate": 0.2, "overall_error": 0.1}, "give one of --error-rate"),
+        ({"overall_error": 0.1, "recall": 0.9}, "give one of --error-rate"),
+        ({"overall_error": 0.15}, "an overall error rate of 0.15; tested: 0.05, 0.1, 0.2"),
+        ({"recall": 0.9}, "not tested for a recall of 0.9; tested: none"),
+    ],
+)
+def test_one_tested_target_at_a_time(cities, options, sentence):
+    with pytest.raises(InputError, match=sentence):
+        cities.score(EXAMPLES / "new.jsonl", **options)
+
+
+def test_single_answers_are_kept_as_those_of_a_file(cities):
+    lines = (EXAMPLES / "new.jsonl").read_text(encoding="utf-8").splitlines()[:10]
+    scored = cities.score(EXAMPLES / "new.jsonl", overall_error=0.1)["keep"]
+    reading = tracecal.Reading(processed="no")
+    single = [
+        cities.score_response(
+            row["response"], row["request"], overall_error=0.1, reading=reading
+        ).keep
+        for row in map(json.loads, lines)
+    ]
+    assert single == scored.head(10).to_list() and {*single} == {True, False}
+
+
+def test_the_command_says_what_may_be_wrong_of_what_nobody_checks(tmp_path, caplog, cities):
+    cities.save(tmp_path / "C.json")
+    output = tmp_path / "scored.jsonl"
+    command = ["score", "--answers", str(EXAMPLES / "new.jsonl"), "--output", str(output)]
+    command += ["--calibrator", str(tmp_path / "C.json"), "--overall-error", "0.1"]
+    assert main(command) == 0
+    assert "at most 10 % of all are wrong (90 % confidence)" in caplog.text
+    assert "up to 10 / 56 = 18 %" in caplog.text
+
+
+def labelled_anew(calibrator, n, wrong_of_kept):
+    """New answers, the first `n` labelled, so many of those kept wrong; and whether each is kept."""
+    frame = answers(300, seed=9)
+    keep = calibrator.score(frame, overall_error=0.2)["keep"]
+    place = pl.Series(keep).cast(pl.Int64).cum_sum()
+    correct = pl.when(pl.int_range(pl.len()) < n).then(~(keep & (place <= wrong_of_kept)))
+    return frame.with_columns(correct=correct), keep
+
+
+@pytest.fixture(scope="module")
+def made():
+    return tracecal.calibrate(answers(800), "t", reading=tracecal.Reading(vocabulary=100_000))
+
+
+@pytest.mark.parametrize(
+    ("n", "wrong", "verdict", "code"),
+    [(300, 20, "fits", 0), (300, 90, "contradicted", 3), (40, 8, "too few", 4)],
+)
+def test_a_check_counts_wrong_and_kept_among_all_that_are_labelled(made, n, wrong, verdict, code):
+    frame, _ = labelled_anew(made, n, wrong)
+    result = tracecal.check(frame, made, overall_error=0.2)
+    assert (result.verdict, result.exit_code) == (verdict, code)
+    assert (result.n_labelled, result.n_counted, result.n_wrong) == (n, n, wrong)
+    assert f"{n} have labels, {wrong} kept and wrong" in str(result)
+
+
+def test_a_check_of_labels_of_kept_answers_alone_tells_nothing(made):
+    frame, keep = labelled_anew(made, 300, 20)
+    frame = frame.with_columns(correct=pl.when(keep).then("correct"))
+    result = tracecal.check(frame, made, overall_error=0.2)
+    assert (result.verdict, result.exit_code, result.enough) == ("too few", 4, None)
+    assert "Only kept answers have labels" in str(result)
+    with pytest.raises(InputError, match="--error-rate or --overall-error"):
+        tracecal.check(frame, made)
