@@ -18,6 +18,7 @@ from simulations import (
     intervals,
     judges,
     lines,
+    overall,
     parts,
 )
 from simulations.claims import Claim
@@ -32,6 +33,9 @@ CLAIMS: dict[str, Callable[[int], Iterator[Claim]]] = {
     "lines": lines.claims,
     "line_groups": lines.group_claims,
     "recall": lines.recall_claims,
+    "overall": overall.claims,
+    "overall_groups": overall.group_claims,
+    "looks": overall.look_claims,
     "parts": parts.claims,
     "alternatives": alternatives.claims,
     "asking": asking.claims,

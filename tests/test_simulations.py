@@ -21,10 +21,12 @@ from simulations import (
     intervals,
     judges,
     lines,
+    overall,
     parts,
 )
 from simulations.claims import Claim
 from tracecal.calibration.guarantees.line import Places
+from tracecal.calibration.guarantees.overall import overall_threshold
 from tracecal.calibration.guarantees.parts import PartScores
 from tracecal.calibrator.schema import Reference
 from tracecal.labelling import sequential
@@ -57,7 +59,19 @@ def renamed_ids(runs):
 
 
 def few_recalls(runs):
-    return itertools.islice(lines.recall_claims(runs), 8)
+    return itertools.islice(lines.recall_claims(runs), 4)
+
+
+def some_overall(runs):
+    return itertools.islice(overall.claims(runs), 0, None, 5)
+
+
+def some_overall_of_questions(runs):
+    return itertools.islice(overall.group_claims(runs), 0, None, 5)
+
+
+def few_looks(runs):
+    return overall.look_claims(runs // 3)
 
 
 def fewer_intervals(runs):
@@ -95,6 +109,9 @@ def some_neighbours(runs):
         questions_that_repeat,
         renamed_ids,
         few_recalls,
+        some_overall,
+        some_overall_of_questions,
+        few_looks,
         parts.claims,
         group_labels.claims,
         fewer_intervals,
@@ -147,6 +164,24 @@ def test_a_judge_has_the_kappa_that_is_asked_for():
     correct = rng.random(200_000) < 0.7
     said = rng.random(200_000) < np.where(correct, *judges.approval_rates("useful", 0.7))
     assert cohen_kappa_score(correct, said) == pytest.approx(judges.KAPPA, abs=0.01)
+
+
+def test_a_threshold_at_the_first_error_too_many_is_noticed(monkeypatch):
+    """Keeping the answer at the order statistic, and all that tie with it."""
+    monkeypatch.setattr(
+        overall,
+        "overall_threshold",
+        lambda *draw: None if (at := overall_threshold(*draw)) is None else at - 1e-6,
+    )
+    population = overall.populations(0.1)["one value"]
+    broken = overall.count_broken(population, 0.1, 100, RUNS, 2)
+    assert not Claim("", RUNS, broken, overall.LEVEL).holds
+
+
+def test_looks_that_each_take_the_whole_chance_are_noticed():
+    """Three at .1 each are false more often than .1, as a plan says, by a binomial test."""
+    broken = sum(overall.look_repeatedly(None, run)[0] for run in range(60))
+    assert broken > 0.15 * 60
 
 
 def test_guarantees_are_given_where_they_can_be_kept():
