@@ -11,6 +11,7 @@ from tracecal.calibration.fits import probabilities
 from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.guarantee import find_guarantees
 from tracecal.calibrator.ranking import default_ranking
+from tracecal.calibrator.schema import ErrorRateControl
 from tracecal.calibrator.trace_kinds import undecided
 from tracecal.calibrator.training_set import describe_answers, make_training_set
 
@@ -33,20 +34,29 @@ def keep(labelled: pl.DataFrame, new: pl.DataFrame, rates: Sequence[float]) -> l
     As `calibrate` and `score` do, without the fits that thresholds do not use. `new` is of
     `AnswerSet.with_inputs`.
     """
+    settings = [FitSettings().with_targets([rate]) for rate in rates]
+    controls, score = guarantee(labelled, new, settings)
+    thresholds = [control.thresholds[0].threshold for control in controls]
+    return [score >= (math.inf if at is None else at) for at in thresholds]
+
+
+def guarantee(
+    labelled: pl.DataFrame, new: pl.DataFrame, settings: Sequence[FitSettings]
+) -> tuple[list[ErrorRateControl], np.ndarray]:
+    """What `calibrate` guarantees by each of the settings, and the scores [n] of `new` answers.
+
+    A score is NaN without a decision.
+    """
     training = make_training_set(labelled, TASK, FitSettings())
-    data, masks = describe_answers(training, TASK), []
+    data = describe_answers(training, TASK)
     ranking = default_ranking(training)
     fits = training.select(ranking).fit_estimators().estimators if ranking else {}
-    for rate in rates:
-        control, _ = find_guarantees(training, fits, data, FitSettings().with_targets([rate]))
-        columns = [f"features.{name}" for name in control.features]
-        columns = training.estimators.get(control.ranked_by, columns)
-        score = probabilities(new.select(columns), [control.fit])[0]
-        decided = np.array([reason is None for reason in undecided(new, columns, data)])
-        (entry,) = control.thresholds
-        least = math.inf if entry.threshold is None else entry.threshold
-        masks.append(decided & (score >= least))
-    return masks
+    controls = [find_guarantees(training, fits, data, one)[0] for one in settings]
+    columns = [f"features.{name}" for name in controls[0].features]
+    columns = training.estimators.get(controls[0].ranked_by, columns)
+    score = probabilities(new.select(columns), [controls[0].fit])[0]
+    decided = np.array([reason is None for reason in undecided(new, columns, data)])
+    return controls, np.where(decided, score, np.nan)
 
 
 def is_broken(wrong: np.ndarray, rate: float) -> bool:
