@@ -78,7 +78,7 @@ def test_the_page_says_how_many_answers_are_kept(calibrated, monkeypatch):
     assert (
         f"gets {100 * wrong:.0f} of 100 such questions wrong. Keep the "
         f"{100 * own['coverage']:.0f} that it is most confident of: at most {100 * RATE:.0f} of 100 of "
-        "those are wrong, with 90 % confidence."
+        "those are wrong (90 % confidence)."
     ) in " ".join(PAGE.split())
 
 
