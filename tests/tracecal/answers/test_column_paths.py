@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import pytest
 
@@ -145,7 +146,7 @@ def hinted(row):
     """The columns that the message names."""
     with pytest.raises(InputError, match="its format is unknown") as raised:
         read_rows([row], Reading())
-    words = str(raised.value).partition("--columns ")[2].split(". ")[0].split()
+    words = raised.value.args[0].partition("--columns ")[2].split(". ")[0].split()
     return dict(word.split("=") for word in words)
 
 
@@ -193,8 +194,9 @@ def test_a_traced_call_is_read_as_its_response(name, pack):
     ],
 )
 def test_the_message_is_true(row, message):
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError) as raised:
         read_rows([row], Reading())
+    assert re.search(message, raised.value.args[0])
 
 
 def test_rows_two_keys_down_are_read(tmp_path):
