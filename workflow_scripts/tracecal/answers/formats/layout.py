@@ -331,8 +331,12 @@ def _value(value: Any, names: list[str]) -> Any:
 
 def _first_value(row_model: Any, paths: list[list[str]]) -> Any:
     """The value at the first of several paths that has one."""
-    values = [_value(row_model, path) for path in paths]
-    return next((value for value in values if value not in (None, "")), values[-1])
+    value = None
+    for path in paths:
+        value = _value(row_model, path)
+        if value not in (None, ""):
+            return value
+    return value
 
 
 def _listed_steps(row_model: Any, tokens: TokenList, each: str) -> list[Step]:
