@@ -180,17 +180,21 @@ def _named_as(labels: Labels, ids: Collection[str]) -> Labels:
 
     Returned unchanged where one id is equal, or several become alike.
     """
-    own = {_plain(name): name for name in ids}
+    id_of_plain = {_plain(name): name for name in ids}
     plain = [_plain(name) for name in labels.by_id]
-    is_clear = len(own) == len(ids) and len({*plain}) == len(plain)
-    if not is_clear or own.keys().isdisjoint(plain) or not labels.by_id.keys().isdisjoint(ids):
+    is_clear = len(id_of_plain) == len(ids) and len({*plain}) == len(plain)
+    if (
+        not is_clear
+        or id_of_plain.keys().isdisjoint(plain)
+        or not labels.by_id.keys().isdisjoint(ids)
+    ):
         return labels
     LOGGER.info(
         "%s: its ids are the answers' but for case, hyphens, blanks or the Unicode form of letters",
         labels.source,
     )
     pairs = zip(plain, labels.by_id.items(), strict=True)
-    return replace(labels, by_id={own.get(name, id): label for name, (id, label) in pairs})
+    return replace(labels, by_id={id_of_plain.get(name, id): label for name, (id, label) in pairs})
 
 
 def _explain_no_match(

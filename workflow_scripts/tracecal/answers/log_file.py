@@ -205,14 +205,14 @@ def _rows_of_cells(
 
     Columns without a name are left out.
     """
-    head, *others = rows[_title_rows(rows) :] or [[]]
+    head, *body = rows[_title_rows(rows) :] or [[]]
     names = [str(name).strip() if name is not None else "" for name in head]
     if twice := [name for name in dict.fromkeys(names) if name and names.count(name) > 1]:
         raise InputError(
             f"{path} has several columns named {', '.join(map(repr, twice))}, of which one alone "
             "would be read; rename the others."
         )
-    for row in others:
+    for row in body:
         if not any(cell not in ("", None) for cell in row):
             continue
         if any(cell not in ("", None) for cell in row[len(names) :]):
@@ -345,17 +345,17 @@ def _document_rows(path: Path, document: Any) -> list[Any]:
 
 def _rows_below(path: Path, document: dict[str, Any]) -> list[Any]:
     """The one list of several answers below the keys of a document, or else the document."""
-    objects, found = [("", document)], dict[str, list[Any]]()
+    objects, lists = [("", document)], dict[str, list[Any]]()
     for place, value in objects:
         for name, inner in value.items():
             below = f"{place}.{name}" if place else name
             if isinstance(inner, dict) and below.count(".") < MOST_KEYS:
                 objects.append((below, inner))
             elif isinstance(inner, list) and len(inner) > 1 and isinstance(inner[0], dict):
-                found |= {below: inner} if _holds_answer(inner[0]) else {}
-    if len(found) != 1:
+                lists |= {below: inner} if _holds_answer(inner[0]) else {}
+    if len(lists) != 1:
         return [document]
-    ((place, rows),) = found.items()
+    ((place, rows),) = lists.items()
     LOGGER.info("%s: the rows that are read are those at %s", path, place)
     return rows
 

@@ -52,14 +52,14 @@ def parse_verdict(value: Any, reading: Reading | None = None) -> bool | None:
     True
     """
     reading = reading or Reading()
-    own = {_text(word): True for word in reading.right} | dict.fromkeys(
+    further = {_text(word): True for word in reading.right} | dict.fromkeys(
         map(_text, reading.wrong), False
     )
-    words = WORDS | own
+    words = WORDS | further
     word = _without_marks(_text(value), words)
-    if word in NONE and word not in own:
+    if word in NONE and word not in further:
         return None
-    number, meaning = (None, "") if isinstance(value, bool) or word in own else _number(word)
+    number, meaning = (None, "") if isinstance(value, bool) or word in further else _number(word)
     if number is not None and reading.right_from is not None:
         is_per_cent = "%" in str(word) and reading.right_from > 1
         return (100 * number if is_per_cent else number) >= reading.right_from

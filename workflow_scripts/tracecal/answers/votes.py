@@ -81,7 +81,7 @@ class Judgement(NamedTuple):
     is_final: bool = False
 
 
-class Result(BaseModel):
+class AnnotationResult(BaseModel):
     """One answer of an annotator of Label Studio."""
 
     type: str | None = None
@@ -95,7 +95,7 @@ class Annotation(BaseModel):
     completed_by: Any = None
     was_cancelled: bool | None = None
     ground_truth: bool | None = None
-    result: list[Result] | None = None
+    result: list[AnnotationResult] | None = None
 
 
 class Task(BaseModel):
@@ -227,7 +227,7 @@ def _named_columns(
             return example_id, verdict
     if not rows:
         return choices[0]
-    missing = next(name for name, found in zip(choices[0], present[0], strict=True) if not found)
+    missing = next(name for name, column in zip(choices[0], present[0], strict=True) if not column)
     raise InputError(
         f"{path}: no row has the column {missing}; there are {some_of([*rows[0]], 12)}."
     )

@@ -57,6 +57,26 @@ def test_tokens_of_something_else_promise_nothing(of_top_k, answer, reason):
     assert confidence(of_top_k, chat(), ASK)["keep"] is not None
 
 
+@pytest.mark.parametrize("text", ["für", "5 €", "日本"])
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_characters_that_are_split_over_tokens_are_spelled_by_bytes(of_top_k, text, at):
+    parts = [text.encode()[:at], text.encode()[at:]]
+    content = [token("51", -0.25, TWO), token("<|im_end|>", -0.01)]
+    content[:1] = [
+        {
+            "token": "?",
+            "bytes": [*part],
+            "logprob": -0.25,
+            "top_logprobs": content[0]["top_logprobs"],
+        }
+        for part in parts
+    ]
+    for each in content[:2]:
+        each["top_logprobs"] = [each | {"top_logprobs": []}]
+    assert confidence(of_top_k, chat(content, text), ASK)["keep"] is not None
+    assert confidence(of_top_k, chat(content, f"{text}!"), ASK)["keep"] is None
+
+
 def test_a_message_that_calls_a_tool_promises_nothing(of_top_k):
     call = {"content": None, "tool_calls": [{"function": {"arguments": "{}"}}]}
     found = confidence(of_top_k, chat(message=call), ASK)
