@@ -42,7 +42,8 @@ def explore(
     calibrator : path or Calibrator, optional
         Calibrator whose probabilities the page shows in place of scores.
     error_rate : float, optional
-        Target error rate: the page shows which answers the calibrator keeps, and the threshold.
+        Target error rate: the page shows which answers the calibrator keeps, and the threshold; by
+        default the guaranteed rate nearest to 20 %.
     number : int
         Answers to show at most, drawn at random.
     task : str, optional
@@ -65,7 +66,13 @@ def explore(
     if number < 1:
         raise InputError(f"--number {number}: expected 1 or more answers.")
     loaded = load_page_answers(answers, calibrator, task, parts, reading)
-    write_text(page(loaded.page_data(number, error_rate)), output)
+    if error_rate is not None:
+        data = loaded.page_data(number, error_rate)
+    else:
+        data = loaded.page_data(number, loaded.guaranteed_rate)
+        if data["decision"] and data["decision"]["threshold"] is None:  # as of labelled answers
+            data["decision"] = None
+    write_text(page(data), output)
 
 
 def explore_labelled(

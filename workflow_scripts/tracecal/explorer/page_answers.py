@@ -19,6 +19,7 @@ from tracecal.answers.reading import Reading
 from tracecal.calibration.part_answers import part_answers
 from tracecal.calibration.settings import SEED
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in, parts_in
+from tracecal.calibrator.decision import USUAL_RATE
 from tracecal.calibrator.predictor import Predictor
 from tracecal.calibrator.schema import CalibrationData
 from tracecal.calibrator.scoring import score_answers
@@ -50,6 +51,18 @@ class PageAnswers:
     def fitted_on(self) -> CalibrationData | None:
         """What the calibrator was fitted on."""
         return next((fit.fitted_on for fit in self.fits.values()), None)
+
+    @property
+    def guaranteed_rate(self) -> float | None:
+        """The error rate, of those that the calibrator guarantees, nearest to the usual one."""
+        name = None if self.fitted_on is None else self.fitted_on.estimator
+        if name is None or name not in self.fits:
+            return None
+        thresholds = self.fits[name].thresholds.items()
+        rates = [
+            rate for rate, least in thresholds if least is not None and isinstance(rate, float)
+        ]
+        return min(rates, key=lambda rate: (abs(rate - USUAL_RATE), rate), default=None)
 
     def page_data(
         self, number: int | None = None, error_rate: float | None = None

@@ -25,7 +25,7 @@ function showAnswer(answers, at, state) {
     copier("copy as JSON", () => JSON.stringify(asObject(answers, at), null, 1)));
   const parts = [
     ...(answers.labels
-      ? [question, element("div", { class: "beside" }, text, answers.labels.verdicts), told]
+      ? [element("div", { class: "beside" }, text, answers.labels.verdicts), told]
       : [where, question, told, ...decision(answers, at, state), text]),
     ...partsTable(answers, at, state),
     facts(columns, at, state.find, hidden),
@@ -39,8 +39,20 @@ function showAnswer(answers, at, state) {
     ...(answers.estimators.length && !hidden ? [estimatorTable(answers, at, state.by)] : []),
   ];
   const shown = document.getElementById("answer");
-  shown.replaceChildren(...parts);
+  if (answers.labels) shown.replaceChildren(question, element("div", {}, ...parts));
+  else shown.replaceChildren(...parts);
+  if (!answers.labels && question.scrollHeight > question.clientHeight) question.after(unfold(question));
   shown.scrollTop = 0;
+}
+
+// Shows all of a question of which only the first lines are shown.
+function unfold(question) {
+  const button = element("button", { type: "button", class: "copy" }, "the whole question");
+  button.addEventListener("click", () => {
+    question.classList.add("whole");
+    button.remove();
+  });
+  return button;
 }
 
 // What "as a whole" means, of an answer that is wrong so.

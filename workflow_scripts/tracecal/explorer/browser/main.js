@@ -13,13 +13,7 @@ function fillControls(answers) {
     document.getElementById(which).closest("label").hidden = answers.named[which].length < 2;
   }
   fill("outcome", "all", outcomes(answers));
-  for (const id of ["by", "versus"]) {
-    const groups = Object.entries(ROLES).map(([role, label]) => element("optgroup", { label },
-      ...answers.estimators.filter((one) => one.role === role).map((one) =>
-        option([one.id, one.label]))));
-    document.getElementById(id).replaceChildren(
-      ...groups.filter((group) => group.childElementCount));
-  }
+  offerScores(answers, leading(answers));
   const { count, total } = answers;
   const whose = answers.ofFile ? "file" : "run";
   const kind = (answers.ofFile ? "answers" : "evaluated answers")
@@ -37,6 +31,29 @@ function fillControls(answers) {
   // On a small screen the answer comes first.
   if (matchMedia("(max-width: 46rem)").matches) {
     for (const id of ["filters", "overview"]) document.getElementById(id).open = false;
+  }
+}
+
+const FEW = 5;
+const MORE = "more";
+
+// The scores to choose from at first: the one in use, TRACE's, and what follows.
+function leading(answers) {
+  const ids = answers.estimators.map((one) => one.id);
+  const first = [defaultsFor(answers).by, "trace_plus", "trace"].filter((id) => ids.includes(id));
+  return [...new Set([...first, ...ids])].slice(0, FEW);
+}
+
+// The scores `ids` to choose from, and the others behind *more*.
+function offerScores(answers, ids) {
+  const option = (value, label) => element("option", { value }, label);
+  for (const control of ["by", "versus"]) {
+    const groups = Object.entries(ROLES).map(([role, label]) => element("optgroup", { label },
+      ...answers.estimators.filter((one) => one.role === role && ids.includes(one.id))
+        .map((one) => option(one.id, one.label))));
+    document.getElementById(control).replaceChildren(
+      ...groups.filter((group) => group.childElementCount),
+      ...(ids.length < answers.estimators.length ? [option(MORE, "more…")] : []));
   }
 }
 
@@ -98,6 +115,7 @@ function start(answers) {
   }
 
   function choose() {
+    if (["by", "versus"].some((key) => !control(key).querySelector(`[value="${state[key]}"]`))) offerAll();
     for (const key of controls) control(key).value = state[key];
     control("rival").hidden = state.order !== "disagreement";
     control("confident-errors").setAttribute("aria-pressed", state.outcome === CONFIDENT);
@@ -120,8 +138,14 @@ function start(answers) {
     else showAnswer(answers, at, state);
   }
 
+  function offerAll() {
+    offerScores(answers, answers.estimators.map((one) => one.id));
+    for (const key of ["by", "versus"]) control(key).value = state[key];
+  }
+
   for (const key of controls) {
-    control(key).addEventListener("input", () => change({ [key]: control(key).value, answer: "" }));
+    control(key).addEventListener("input", () => (control(key).value === MORE
+      ? offerAll() : change({ [key]: control(key).value, answer: "" })));
   }
   control("shade").addEventListener("change", ({ target }) => change({ shade: target.value }));
   control("controls").addEventListener("submit", (event) => event.preventDefault());
