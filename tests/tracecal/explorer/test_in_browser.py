@@ -384,6 +384,16 @@ def test_answers_are_ordered_by_disagreement_and_by_length(browser, explorer, or
         assert names == wanted
 
 
+def test_a_long_question_ends_visibly_and_is_shown_whole(browser, tmp_path):
+    long = ANSWERS.with_columns(question=pl.lit("A line of the question.\n" * 20 + "The last."))
+    browser.open(written(tmp_path, long), f"#answer={long['example_id'][0]}&order=up")
+    height = "(({clientHeight, scrollHeight}) => scrollHeight > clientHeight)"
+    question = "document.querySelector('#answer h2')"
+    assert browser.ask(f"{height}({question})")
+    browser.ask("document.querySelector('#answer h2 + button').click()")
+    assert not browser.ask(f"{height}({question})")
+
+
 def test_answers_are_chosen_by_language(browser, explorer):
     browser.open(explorer, "#language=de")
     assert listed(browser) == expected(ANSWERS.filter(language="de"))

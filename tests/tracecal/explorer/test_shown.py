@@ -285,3 +285,33 @@ def test_a_page_at_an_error_rate_says_what_is_kept_and_opens_on_its_threshold(
     alone = ["--answers", str(tmp_path / "log.jsonl"), "--output", str(tmp_path / "x.html")]
     assert main(["explore", *alone, "--error-rate", "0.4"]) == 1
     assert "--error-rate needs --calibrator" in caplog.text
+
+
+def test_a_page_without_an_error_rate_shows_the_guaranteed_one_nearest_to_the_usual(
+    tmp_path, content
+):
+    (tmp_path / "C.json").write_text(json.dumps(content))
+    answers(60, seed=4).write_ndjson(tmp_path / "log.jsonl")
+    explored(tmp_path, tmp_path / "log.jsonl", "--calibrator", str(tmp_path / "C.json"))
+    thresholds = predictor_of(content, DEFAULT, "C.json").thresholds
+    rates = [rate for rate, least in thresholds.items() if least is not None]
+    decision = data(tmp_path / "answers.html")["decision"]
+    assert decision["rate"] == min(rates, key=lambda rate: abs(rate - 0.2))
+    assert decision["threshold"] is not None
+
+
+def test_five_scores_are_offered_and_the_others_behind_more(browser, tmp_path):
+    answers(20, seed=4).write_ndjson(tmp_path / "log.jsonl")
+    browser.open(explored(tmp_path, tmp_path / "log.jsonl", "--vocabulary", "1000"))
+    options = "[...document.querySelectorAll('#by option')].map((one) => one.value)"
+    first = browser.ask(options)
+    chosen = browser.ask("document.getElementById('by').value")
+    assert len(first) == 6 and "more" in first and chosen in first
+    browser.ask(
+        "(document.getElementById('by').value = 'more',"
+        " document.getElementById('by').dispatchEvent(new Event('input')))"
+    )
+    everything = browser.ask(options)
+    assert len(everything) > 6 and {*first} - {"more"} < {*everything}
+    assert "more" not in everything
+    assert browser.ask("document.getElementById('by').value") == chosen
