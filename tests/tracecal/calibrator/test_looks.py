@@ -139,7 +139,7 @@ def test_where_nothing_is_guaranteed_it_says_what_a_second_look_is_and_asks_for_
     if entry.enough is not None:
         assert entry.enough > 220
         assert entry.reason.endswith("is a second look (--looks 2 from the first)")
-        assert "Further labels are a second look: --after C.json" in str(report)
+        assert "Calibrating on more is a second look (--after C.json)" in str(report)
     command = report.with_commands("a.jsonl", "C.json", tracecal.Reading()).commands[0][1]
     assert command.startswith("tracecal label ") and "--error-rate 0.1" in command
 
