@@ -28,6 +28,7 @@ from benchmarks import (
     parts,
     peers,
     polygraph,
+    promises,
     real,
     real_sets,
     serve,
@@ -303,6 +304,22 @@ def test_real_answers_are_shown_in_tables_and_pictures(scores, monkeypatch):
     assert "<br>broken&nbsp;.00&nbsp;(.00–.79)<br>1&nbsp;set |" in lines[4]
     assert real.nothing_table(found)[-1] == "| 300 | 0 of 1 sets | 100 % |"
     assert "something is kept on" in real.draw_kept(found).get_suptitle()
+
+
+def test_both_promises_are_measured_on_the_same_labels(monkeypatch):
+    monkeypatch.setattr(promises, "LABELS", (60, 100))
+    monkeypatch.setattr(promises, "DRAWS", 1)
+    measured = promises.measure([CITIES])
+    assert measured.height == 2 * 2 * 3 and set(measured["promise"]) == {"nobody checks", "kept"}
+    share = {
+        promise: rows["share"].item()
+        for (promise,), rows in measured.filter(labels=100, rate=0.1).group_by("promise")
+    }
+    assert share["nobody checks"] > 0.3 > share["kept"]
+    lines = promises.table(measured)
+    assert lines[2].startswith("| cities (1) | 10 % | nobody checks | .") and "broken" in lines[2]
+    assert lines[-1].startswith("| **all** (1) | 20 % | kept | ")
+    assert "nobody checks" in promises.draw(measured).get_suptitle()
 
 
 def test_sets_of_the_model_that_chose_the_default_are_told_apart():
