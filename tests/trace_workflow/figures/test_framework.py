@@ -164,7 +164,7 @@ def test_wrapped_text_keeps_its_width_and_its_beginning(text, lines):
     parts = found.split("\n")
     assert len(parts) <= lines
     for part in parts:
-        probe = figure.text(0, 0, part, fontsize=figure_style.SMALL)
+        probe = figure.text(0, 0, part, fontsize=figure_style.SMALL, parse_math=False)
         assert probe.get_window_extent().width / figure.dpi <= 1.0 + 1e-6
     kept, whole = ("".join(one.split()) for one in (found.removesuffix("…"), drawable(text)))
     assert whole.startswith(kept)
