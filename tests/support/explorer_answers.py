@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from tracecal.explorer.columns import (
+from tracecal.explorer.contents import (
     ANSWER,
     HELD_OUT,
     OF_PARENT,

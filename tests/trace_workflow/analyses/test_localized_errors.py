@@ -11,9 +11,12 @@ from trace_workflow.analyses import localized_errors as module
 from trace_workflow.analyses.localized_errors import (
     GAIN,
     add_confidences,
+    area,
     localized_errors,
+    partial_area,
+    roc_curve,
+    true_rate_at,
 )
-from trace_workflow.analyses.roc_curve import area, partial_area, roc_curve, true_rate_at
 from tracecal.calibration.resampling import Resampling
 
 KINDS = ("number", "entity", "claim", "global")

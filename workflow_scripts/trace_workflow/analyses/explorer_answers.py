@@ -6,7 +6,7 @@ from typing import NamedTuple
 import polars as pl
 
 from tracecal.calibration.predictions import mean_probabilities
-from tracecal.explorer.columns import (
+from tracecal.explorer.contents import (
     HELD_OUT,
     LABEL,
     NO_PLACE,

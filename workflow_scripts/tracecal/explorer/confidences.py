@@ -16,7 +16,7 @@ from tracecal.calibrator.trace_kinds import (
 )
 from tracecal.estimators.registry import ESTIMATORS, LOG_RIDGE_ALSO
 from tracecal.estimators.trace_inputs import TRACE_INPUTS, compute_inputs
-from tracecal.explorer.columns import HELD_OUT, PROBABILITY, SCORE
+from tracecal.explorer.contents import HELD_OUT, PROBABILITY, SCORE
 from tracecal.features.features import SCORES
 from tracecal.io.log import LOGGER
 

@@ -26,9 +26,18 @@ from tracecal.calibrator.scoring import score_answers
 from tracecal.errors import InputError
 from tracecal.estimators.estimator import entries
 from tracecal.estimators.registry import OF_FILES
-from tracecal.explorer.columns import ANSWER, OF_PARENT, PEAK, PLACE, PROBABILITY, TASK, TRACE
 from tracecal.explorer.confidences import confidence_columns, trace_predictors
-from tracecal.explorer.contents import choose_answers, contents
+from tracecal.explorer.contents import (
+    ANSWER,
+    OF_PARENT,
+    PEAK,
+    PLACE,
+    PROBABILITY,
+    TASK,
+    TRACE,
+    choose_answers,
+    contents,
+)
 from tracecal.explorer.questions import find_questions
 
 UNKNOWN_MODEL = "unknown model"
