@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from trace_workflow.jobs.packages import not_installed
+from tracecal.errors import InputError
 
 COMMANDS = sorted(path.stem for path in (Path(__file__).parent / "commands").glob("[!_]*.py"))
 
@@ -21,6 +22,8 @@ def main() -> None:
         runpy.run_module(f"trace_workflow.commands.{command}", run_name="__main__", alter_sys=True)
     except ModuleNotFoundError as error:
         sys.exit(f"error: {not_installed(error)}")
+    except InputError as error:
+        sys.exit(f"error: {error}")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ python workflow_scripts headline [--configfile config/mine.yaml]
 """
 
 import argparse
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import wrap
@@ -96,7 +95,4 @@ def _labelled(label: str, text: str) -> list[str]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--configfile", default="config/config.yaml")
-    try:
-        print(outcome(parser.parse_args().configfile))
-    except InputError as error:
-        sys.exit(f"error: {error}")
+    print(outcome(parser.parse_args().configfile))

@@ -71,9 +71,6 @@ if __name__ == "__main__":
         help="the configuration to begin with (default: %(default)s)",
     )
     options = parser.parse_args()
-    try:
-        print(*write_folder(options.folder, options.configfile), sep="\n")
-    except InputError as error:
-        sys.exit(f"error: {error}")
+    print(*write_folder(options.folder, options.configfile), sep="\n")
     place, python = shlex.quote(str(options.folder)), shlex.quote(sys.executable)
     print(f"Edit config/config.yaml there, then: cd {place} && {python} -m snakemake --cores all")

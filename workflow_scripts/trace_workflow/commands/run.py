@@ -251,7 +251,5 @@ if __name__ == "__main__":
         if is_dry:
             sys.exit(subprocess.call([*SNAKEMAKE, *arguments]))
         sys.exit(run(arguments, folder / "logs/run.log", configured.config.study.main.model))
-    except InputError as error:
-        sys.exit(f"error: {error}")
     except OSError as error:  # a full disk, a missing permission
         sys.exit(f"error: {error.filename or 'a file of the run'}: {error.strerror}.")

@@ -65,7 +65,4 @@ if __name__ == "__main__":
     for name, nargs in (("model", None), ("task", None), ("example", "?")):
         parser.add_argument(name, nargs=nargs)
     parser.add_argument("--configfile", default="config/config.yaml")
-    try:
-        print(prompt_of(**vars(parser.parse_args())))
-    except InputError as error:
-        sys.exit(f"error: {error}")
+    print(prompt_of(**vars(parser.parse_args())))
