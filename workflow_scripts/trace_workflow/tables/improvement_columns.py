@@ -277,12 +277,11 @@ def explain_improvements(improvements: Iterable[Improvement], study: StudyResult
 
 def explain_unscored_best(frame: pl.DataFrame, study: StudyResults, *scope: str) -> list[str]:
     """The note on the best baselines in `frame` that leave out answers."""
-
-    def is_best(pair: tuple[str, str, str]) -> bool:
-        marks = [is_unscored([pair], f"{metric}_{BEST}_id", *scope) for metric in METRICS]
-        return not frame.filter(pl.any_horizontal(marks)).is_empty()
-
-    shares = {pair: share for pair, share in study.scored_shares.items() if is_best(pair)}
+    shares = {}
+    for pair, share in study.scored_shares.items():
+        is_best = [is_unscored([pair], f"{metric}_{BEST}_id", *scope) for metric in METRICS]
+        if not frame.filter(pl.any_horizontal(is_best)).is_empty():
+            shares[pair] = share
     return explain_unscored(study, shares)
 
 

@@ -79,6 +79,11 @@ def table(study: StudyResults) -> Table:
     measured = set(analysis["estimator"])
     entries = [entry for entry in study.estimators if entry.id in measured]
     largest = {column.slice: largest_row(values, column.slice) for column in columns}
+    table_columns = []
+    for column in columns:
+        unsupported = pl.col("estimator").is_in([GAINER] * _is_unsupported(column, values))
+        settings = {"better": "higher", "added_mark": mark_where((unsupported, UNSUPPORTED))}
+        table_columns.append(Column((column.key,), column.label, column.group, **settings))
     rows = [
         {"estimator": entry.id, "label": entry.label}
         | _row_values(entry.id, columns, values)
@@ -89,7 +94,7 @@ def table(study: StudyResults) -> Table:
         frame=frame_of(rows),
         columns=(
             estimator_column(name, shares=study.scored_shares),
-            *rank_columns([_table_column(column, values) for column in columns]),
+            *rank_columns(table_columns),
         ),
         emphasis=BEST_OF_COLUMN,
         footnotes=(
@@ -133,12 +138,6 @@ def _row_values(estimator: str, columns: Sequence[SliceColumn], values: SliceVal
         counts = values[estimator, slice_name, "auroc"]
         row |= {f"{slice_name}_{name}": counts[name] for name in COUNTS}
     return row
-
-
-def _table_column(column: SliceColumn, values: SliceValues) -> Column:
-    unsupported = [GAINER] * _is_unsupported(column, values)
-    mark = mark_where((pl.col("estimator").is_in(unsupported), UNSUPPORTED))
-    return Column((column.key,), column.label, column.group, better="higher", added_mark=mark)
 
 
 def _is_unsupported(column: SliceColumn, values: SliceValues) -> bool:

@@ -99,7 +99,9 @@ def compare_value(published: Published, row: CsvRow) -> PaperDifference:
     difference = ours - paper
     if not isinstance(sd, float):
         return PaperDifference(published, ours, difference)
-    spread = SDS * sd + _half_unit(published.value)
+    _, point, decimals = published.value.partition(".")
+    half_unit = 0.5 * 10 ** -len(decimals) if point else 0.0  # of the last digit; 0 for counts
+    spread = SDS * sd + half_unit
     return PaperDifference(published, ours, difference, sd, spread, abs(difference) > spread)
 
 
@@ -152,12 +154,6 @@ def _parse(text: str) -> float | str | None:
         return float(text)
     except ValueError:
         return text or None
-
-
-def _half_unit(text: str) -> float:
-    """Half a unit of the last printed digit; 0 for counts."""
-    _, point, decimals = text.partition(".")
-    return 0.5 * 10 ** -len(decimals) if point else 0.0
 
 
 def _frame_row(value: PaperDifference) -> tuple:

@@ -66,10 +66,7 @@ class Batch:
         return dict(zip(MONITORS, values, strict=True))
 
     def block_length(self) -> int | None:
-        """Return the length of blocks that suits all signals; None where none suits one of them.
-
-        See the function `block_length`.
-        """
+        """Return the length of blocks that suits all signals; None where none suits one of them."""
         defined = (values[~np.isnan(values)] for values in self.signals().values())
         lengths = [block_length(values) for values in defined if len(values)]
         return None if None in lengths else max(lengths, default=block_length(np.ones(1)))

@@ -333,7 +333,11 @@ class StateDatabase:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        self._require_same_file()
+        # SQLite would go on writing to a deleted file, where nobody finds it.
+        if self._inode is not None and (
+            not self.path.exists() or self.path.stat().st_ino != self._inode
+        ):
+            raise InputError(f"{self.path} was deleted or replaced.")
         limit_steps(self.connection)
         self.connection.execute("BEGIN IMMEDIATE")
         try:
@@ -343,13 +347,6 @@ class StateDatabase:
             if self.connection.in_transaction:
                 self.connection.execute("ROLLBACK")
             raise
-
-    def _require_same_file(self) -> None:
-        """Refuse a deleted file: SQLite would go on writing where nobody finds it."""
-        if self._inode is not None and (
-            not self.path.exists() or self.path.stat().st_ino != self._inode
-        ):
-            raise InputError(f"{self.path} was deleted or replaced.")
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

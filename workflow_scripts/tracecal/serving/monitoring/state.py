@@ -96,9 +96,8 @@ class State:
     """Everything that the monitors remember.
 
     `seed` breaks this state's ties. `monitors` are those without labels, by signal, and so are the
-    tests of `dependence`. Of `n_answers`
-    answers `n_watched` are watched. `pending` answers, and `pending_labels` (1: wrong), do not fill
-    a block yet.
+    tests of `dependence`. Of `n_answers` answers `n_watched` are watched. `pending` answers, and
+    `pending_labels` (1: wrong), do not fill a block yet.
     """
 
     settings: AlarmSettings
@@ -141,12 +140,9 @@ def initial_state(
 ) -> State:
     """Make a state that has seen nothing but the calibration's answers.
 
-    With one shared seed all users would get the same false alarm where a signal is constant, so
-    each state draws its own. The share kept has no reference: its threshold was chosen on those
-    answers.
-
-    `reference` are the calibration's answers, which blocks are not compared with. `seed` is random
-    by default.
+    `reference` are the calibration's answers, which blocks are not compared with; the share kept
+    has none, as its threshold was chosen on those answers. `seed` is random by default: with a
+    shared one all users would get the same false alarm where a signal is constant.
     """
     if reference is None or settings.block > 1:
         reference = Reference()

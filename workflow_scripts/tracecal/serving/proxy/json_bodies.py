@@ -139,16 +139,12 @@ def write_json(value: Any) -> bytes:
     >>> write_json(parse_json(b'{"seed": 99999999999999999999, "top": 1}') | {"top": 2})
     b'{"seed":99999999999999999999,"top":2}'
     """
-    return orjson.dumps(value, default=_digits)
+    return orjson.dumps(value, default=lambda numeral: orjson.Fragment(numeral.text))
 
 
 def _whole_number(text: str) -> int | Numeral:
     is_exact = len(text) <= 20 and -(2**63) <= int(text) < 2**64
     return int(text) if is_exact else Numeral(text)
-
-
-def _digits(numeral: Numeral) -> orjson.Fragment:
-    return orjson.Fragment(numeral.text)
 
 
 def json_object(content: bytes) -> Object | None:

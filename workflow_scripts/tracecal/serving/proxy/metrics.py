@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator
 
 import prometheus_client as prometheus
 from aiohttp import web
@@ -64,13 +64,12 @@ class Metrics:
 
     def _answer_counts(self) -> Iterator[Metric]:
         watcher = self.watcher
-        yield _counter(
-            "answers",
-            "answers by keep; unknown: no probability",
-            "keep",
-            KEEP_VALUES,
-            watcher.keeps,
+        answers = CounterMetricFamily(
+            "tracecal_answers", "answers by keep; unknown: no probability", labels=["keep"]
         )
+        for value in KEEP_VALUES:
+            answers.add_metric([value], watcher.keeps[value])
+        yield answers
         yield CounterMetricFamily(
             "tracecal_unwatched", "answers that monitors never saw", watcher.n_unwatched
         )
@@ -115,13 +114,3 @@ class Metrics:
             for family, value in zip(families, values, strict=True):
                 family.add_metric([name], float(value))
         yield from families
-
-
-def _counter(
-    name: str, description: str, label: str, values: tuple[str, ...], counts: Mapping[str, int]
-) -> CounterMetricFamily:
-    """Return a counter with a sample for each value of its label."""
-    family = CounterMetricFamily(f"tracecal_{name}", description, labels=[label])
-    for value in values:
-        family.add_metric([value], counts.get(value, 0))
-    return family

@@ -143,13 +143,8 @@ class Scorer(Unscored):
         plain = vars(confidence) | stated_target(self.target)
         if parts is None and self.predictor.fitted_on.parts is None:
             return plain
-        return plain | {"parts": [_part_as_json(part) for part in parts or ()]}
-
-
-def _part_as_json(part: ScoredPart) -> Object:
-    """Return a part as JSON values, with the fields of its confidence."""
-    fields = part._asdict()
-    return fields | vars(fields.pop("confidence"))
+        values = [part._asdict() for part in parts or ()]
+        return plain | {"parts": [fields | vars(fields.pop("confidence")) for fields in values]}
 
 
 def token_doubts(answer: Object, record: Record, request: Object) -> list[str]:

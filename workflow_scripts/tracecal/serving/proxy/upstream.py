@@ -47,7 +47,10 @@ class UpstreamServer:
 
     async def connected(self, application: web.Application) -> AsyncIterator[None]:
         """Make requests possible while the application runs."""
-        settings = self.settings
+        settings, url = self.settings, URL(self.base)
+        # The proxy that the environment names, none for this machine's servers.
+        is_direct = is_local(url.host or "") or urllib.request.proxy_bypass(url.host or "")
+        outer_proxy = None if is_direct else urllib.request.getproxies().get(url.scheme)
         async with ClientSession(
             connector=TCPConnector(limit=0, force_close=True),
             cookie_jar=DummyCookieJar(),
@@ -56,7 +59,7 @@ class UpstreamServer:
             ),
             auto_decompress=False,
             skip_auto_headers=AUTOMATIC_HEADERS,
-            proxy=_outer_proxy(URL(self.base)),
+            proxy=outer_proxy,
         ) as self.session:
             yield
 
@@ -98,11 +101,3 @@ class UpstreamServer:
         for response in self.responses:
             response.content.set_exception(UnreadableError(STOPPED))
             response.close()
-
-
-def _outer_proxy(url: URL) -> str | None:
-    """Return the HTTP proxy that the environment names for a server, none for this machine's."""
-    host = url.host or ""
-    if is_local(host) or urllib.request.proxy_bypass(host):
-        return None
-    return urllib.request.getproxies().get(url.scheme)

@@ -113,9 +113,13 @@ class Watcher:
         if len(self._queue) < MAX_QUEUED:
             request_id, choice = _request_and_choice(answer)
             row = {"request": request, "response": answer}
+            # What it shares with others of which the first is watched.
+            key = key_of(row, self.alarm_settings.one_per)
+            if self.alarm_settings.by_question:
+                key = question_key(question, None, request_id)
             queued = QueuedAnswer(
                 example_id=f"{request_id}#{choice}" if choice else request_id,
-                key=self._key_of(row, question, request_id),
+                key=key or request_id,
                 choice=choice,
                 inputs=inputs,
                 keep=np.nan if keep is None else float(keep),
@@ -126,13 +130,6 @@ class Watcher:
         if self.reason is None or not self.withholds or keep is None or is_unknown:
             return confidence
         return confidence | {"keep": None, "reason": self.reason}
-
-    def _key_of(self, row: Object, question: str | None, request_id: str) -> str:
-        """What an answer shares with others of which the first is watched."""
-        key = key_of(row, self.alarm_settings.one_per)
-        if self.alarm_settings.by_question:
-            key = question_key(question, None, request_id)
-        return key or request_id
 
     def run(self) -> None:
         """Watch batch by batch until `stop` is called."""
