@@ -93,48 +93,26 @@ class ListTyperCommand(TyperCommand):
 
 @dataclass(frozen=True)
 class Command:
-    """A function that does the work, what it is for, and where its options come from.
-
-    Parameters
-    ----------
-    function : callable
-        What the command does with its options.
-    wish : str
-        What it is for, after 'to': 'choose answers to label'.
-    example : str
-        A line to type.
-    options_of : str
-        The name of the API whose parameters are options, such as 'Calibrator.score'.
-    texts_of : sequence of str
-        Further names of the API, whose docstrings describe parameters of the function.
-    arguments : sequence of str
-        Parameters that are given without a flag; the first may be named by one, too.
-    usual : sequence of str
-        Options that most people need, which help lists first with those that are required.
-    api_only : sequence of str
-        Parameters of the API that are no options, as few programs change them.
-    flags : mapping
-        Flags of parameters that are not named after them.
-    endings : mapping
-        The suffixes that the file of an option may have.
-    panels : mapping
-        Groups of options in the help, by their titles.
-    models : mapping
-        Which fields of a parameter's pydantic model are shown; those of a `Reading` are hidden but
-        the ones that `reading_options` names.
-    """
+    """A function that does the work, what it is for, and where its options come from."""
 
     function: Callable[..., None]
-    wish: str
-    example: str
+    wish: str  # what it is for, after 'to': 'choose answers to label'
+    example: str  # a line to type
+    # The name of the API whose parameters are options, such as 'Calibrator.score', and further
+    # ones, whose docstrings describe parameters of the function.
     options_of: str = ""
     texts_of: Sequence[str] = ()
+    # Parameters that are given without a flag; the first may be named by one, too.
     arguments: Sequence[str] = ("answers",)
+    # Options that most people need, which help lists first with those that are required.
     usual: Sequence[str] = ()
+    # Parameters of the API that are no options, as few programs change them.
     api_only: Sequence[str] = ()
-    flags: Mapping[str, str] = field(default_factory=dict)
-    endings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    panels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    flags: Mapping[str, str] = field(default_factory=dict)  # those not named after the parameter
+    endings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of an option's file
+    panels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of the help, by title
+    # Which fields of a parameter's pydantic model are shown; those of a `Reading` are hidden but
+    # the ones that `reading_options` names.
     models: Mapping[str, ModelOptions] = field(default_factory=dict)
 
     @property
