@@ -150,8 +150,6 @@ class Family:
 def analysed(name: str) -> str:
     """The file of an analysis.
 
-    Examples
-    --------
     >>> analysed("averages")
     '<results>/analyses/averages.parquet'
     """

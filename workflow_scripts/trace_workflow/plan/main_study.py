@@ -1,4 +1,4 @@
-"""The analyses of the main study's answers, with their tables and figures."""
+"""The analyses of the main study's answers and of their parts, with their tables and figures."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -18,7 +18,7 @@ from tracecal.estimators.estimator import PICKED, entries
 
 
 def results(run: Run) -> Iterator[Result | PlannedTable]:
-    """The analyses, tables and figures of the main study's answers."""
+    """The analyses, tables and figures of the main study's answers, and of parts of answers."""
     yield from _operators(run)
     yield from _spikes(run)
     yield from _representative(run)
@@ -32,6 +32,8 @@ def results(run: Run) -> Iterator[Result | PlannedTable]:
     yield _of_pairs("local_risk", "traces features labels")
     yield Figure("local_risk_aggregation", {"selected": analysed("local_risk")})
     yield Figure("framework", pair_files("traces features labels predictions tasks"), pairs="main")
+    if run.missing_parts:
+        yield from _parts(run)
 
 
 def _operators(run: Run) -> Iterator[Result | PlannedTable]:
@@ -136,6 +138,21 @@ def _few_labels(run: Run) -> Iterator[Result | PlannedTable]:
     }
     yield _of_pairs("few_labels", "labels scores features splits questions", settings)
     yield PlannedTable("few_labels", ["few_labels"], estimators=estimators)
+
+
+def _parts(run: Run) -> Iterator[Result | PlannedTable]:
+    """Parts of answers."""
+    estimators, bootstrap = run.selection.of_parts, {"bootstrap": run.bootstrap}
+    files = pair_files("traces wholes labels splits questions", "parts")
+    yield Analysis("localisation", files, bootstrap, pairs="parts")
+    files = pair_files("labels questions scores predictions whole_scores", "parts")
+    settings = {"scored": estimators.scored.ids, "learned": estimators.learned.ids} | bootstrap
+    yield Analysis("part_scores", files, settings, pairs="parts")
+    for name, more in {
+        "localisation": {"more": {"missing": run.missing_parts}},
+        "part_scores": {"estimators": estimators},
+    }.items():
+        yield PlannedTable(name, [name], studies=["parts"], made_by="parts", function=name, **more)
 
 
 def transfer(run: Run) -> Result:

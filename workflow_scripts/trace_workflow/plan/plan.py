@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from trace_workflow.config.custom import custom_code
 from trace_workflow.config.paper import read, shared
 from trace_workflow.config.run import Run
-from trace_workflow.plan import comparison, main_study, parts_study
+from trace_workflow.plan import comparison, main_study
 from trace_workflow.plan.entries import (
     QUESTIONS,
     SUBSETS,
@@ -28,14 +28,8 @@ from tracecal.estimators.estimator import Estimator, entries
 from tracecal.estimators.registry import CUSTOM
 
 
-def families(run: Run) -> list[Family]:
-    """Every family of estimators, with the files that its estimators need."""
-    names = dict.fromkeys(e.family for e in run.selection.available)
-    return [_family(name, run) for name in names]
-
-
 def _family(name: str, run: Run) -> Family:
-    """One family: the needs of its first estimator with a score hold for all."""
+    """A family with the files that it reads: the needs of its first estimator with a score."""
     config, selection = run.config, run.selection
     first, *_ = selection.available.where(lambda e: e.family == name).scored
     scores = selection.chosen.where(lambda e: e.family == name).scored.ids
@@ -249,8 +243,7 @@ def plan(run: Run, questions: int | None = None) -> Plan:
     """The plan of a run, whose largest task of the main study has so many `questions`, where that
     is known. Raises `InputError` where the paper's numbers cannot be read.
     """
-    studies = (comparison, main_study, parts_study)
-    results = [result for study in studies for result in study.results(run)]
+    results = [*comparison.results(run), *main_study.results(run)]
 
     def of(kind: type) -> dict:
         return {result.name: result for result in results if isinstance(result, kind)}
@@ -268,11 +261,12 @@ def plan(run: Run, questions: int | None = None) -> Plan:
             f"{count(questions, 'question')}: {count(n_tables, 'table')} and "
             f"{count(n_figures, 'figure')} need {ENOUGH}; `study.all_tables: true` draws them."
         )
+    family_names = dict.fromkeys(estimator.family for estimator in run.selection.available)
     models, tasks = list(run.model_labels), list(run.tasks)
     printed = {*paper, "trace_plus_features"} if run.config.tables.as_printed else ()
     return Plan(
         run=run,
-        families={family.name: family for family in families(run)},
+        families={name: _family(name, run) for name in family_names},
         analyses=of(Analysis),
         tables=tables,
         figures=figures,
