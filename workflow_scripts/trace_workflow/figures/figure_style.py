@@ -208,16 +208,12 @@ def save(figure: Figure, pdf: str | Path, svg: str | Path, title: str, descripti
         figure.savefig(
             drawing, format="svg", transparent=True, metadata={"Title": title, "Date": None}
         )
-    head, body = drawing.getvalue().split("</title>", 1)
-    words = f"</title>\n <desc>{escape(description)}</desc>\n {in_the_dark()}"
-    write_text(f"{head}{words}{body}", svg)
-
-
-def in_the_dark() -> str:
-    """The style of an SVG that replaces each of its colours on a dark page."""
     rules = [
         f'[style*="{part}: {light.lower()}"]{{{part}:{dark}!important}}'
         for light, dark in DARK.items()
         for part in ("fill", "stroke")
     ]
-    return f"<style>@media (prefers-color-scheme: dark){{{''.join(rules)}}}</style>"
+    in_the_dark = f"<style>@media (prefers-color-scheme: dark){{{''.join(rules)}}}</style>"
+    head, body = drawing.getvalue().split("</title>", 1)
+    words = f"</title>\n <desc>{escape(description)}</desc>\n {in_the_dark}"
+    write_text(f"{head}{words}{body}", svg)

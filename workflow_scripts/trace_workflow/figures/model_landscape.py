@@ -55,8 +55,10 @@ def draw(
         figure = Figure(figsize=(width, 1.7 + 2.6 * n_rows))
         below = describe_averages(means, compared, "cross", study, tasks, width=90)
         grid = figure.subplots(n_rows, n_columns, squeeze=False)
-        for axes, (model, points) in zip(grid.flat, panels.items(), strict=False):
+        are_beyond = [
             _draw_panel(axes, models[model], points)
+            for axes, (model, points) in zip(grid.flat, panels.items(), strict=False)
+        ]
         for axes in grid.flat[len(panels) :]:
             axes.set_visible(False)
         families = style.family_keys(point.entry for points in panels.values() for point in points)
@@ -64,7 +66,7 @@ def draw(
             *families,
             Line2D([], [], **DOTTED, label=f" Best non-TRACE (grey: within {LEVEL:g})"),
         ]
-        if any(_is_beyond(axes_points) for axes_points in panels.values()):
+        if any(are_beyond):
             keys.append(style.key("Beyond the axes", style.OTHER, inside="white"))
         style.legend(figure, keys, below)
         style.message(figure, message(panels))
@@ -135,12 +137,13 @@ def _points(averages: Averages, model: str, entries: Sequence[Entry]) -> list[La
     return points
 
 
-def _draw_panel(axes: Axes, label: str, points: Sequence[LandscapePoint]) -> None:
+def _draw_panel(axes: Axes, label: str, points: Sequence[LandscapePoint]) -> bool:
+    """Draw a model's points; return whether one stands at the edge, as it lies beyond the axes."""
     axes.set_title(label, pad=26)
     axes.set_xlabel("Brier ↓")
     axes.set_ylabel("AUROC ↑")
     if not points:
-        return
+        return False
     by_brier, by_auroc = best_baselines(points)
     if by_brier and by_auroc:
         # Above the panel: next to the points, names hide some and seem to label others.
@@ -153,31 +156,19 @@ def _draw_panel(axes: Axes, label: str, points: Sequence[LandscapePoint]) -> Non
         ):
             draw_line(value, **DOTTED, zorder=1)
             draw_band(value - LEVEL, value + LEVEL, color=style.FAINT, lw=0, zorder=0)
-    ends = _axis_ends(points)
+    trace = [point for point in points if point.entry.role == "trace"]
+    ends = [  # which include all points of TRACE and TRACE+
+        limits([getattr(p, name) for p in points], [getattr(p, name) for p in trace])
+        for name in ("brier", "auroc")
+    ]
+    is_beyond = False
     for point in points:
         look = style.style_of(point.entry)
         position = [np.clip(value, *end) for value, end in zip(point[1:], ends, strict=True)]
         is_inside = position == [*point[1:]]
+        is_beyond = is_beyond or not is_inside
         edge = {"mec": "white", "mew": 0.4} if is_inside else {"mfc": "white", "mew": 1.0}
         axes.plot(*position, ls="", clip_on=False, zorder=look.order, **style.point(look), **edge)
     axes.set(xlim=ends[0], ylim=ends[1])
     axes.locator_params(nbins=5)
-
-
-def _axis_ends(points: Sequence[LandscapePoint]) -> list[tuple[float, float]]:
-    """The ends of both axes, which include all points of TRACE and TRACE+."""
-    trace = [point for point in points if point.entry.role == "trace"]
-    return [
-        limits([getattr(p, name) for p in points], [getattr(p, name) for p in trace])
-        for name in ("brier", "auroc")
-    ]
-
-
-def _is_beyond(points: Sequence[LandscapePoint]) -> bool:
-    """Whether a point stands at the edge of its panel, as it lies beyond the axes."""
-    ends = _axis_ends(points) if points else []
-    return any(
-        not low <= value <= high
-        for point in points
-        for value, (low, high) in zip(point[1:], ends, strict=True)
-    )
+    return is_beyond
