@@ -85,24 +85,23 @@ def table(study: StudyResults) -> Table:
     several_tasks = len(study.studies["main"]["tasks"]) > 1
     defined = averages.drop_nulls("mean")
     rows = study.pivot(defined, keys, ["study", "metric"], entries)
-    extra = {
-        column: {entry.id: study.options[column].get(entry.id) or None for entry in entries}
-        for column in layout.extra_columns
-    }
     scope = _scope(study.studies)
-    frame = frame_of(
-        [
-            {"estimator": row["estimator"], "label": row["label"]}
-            | {column: values[row["estimator"]] for column, values in extra.items()}
-            | row
-            | scope
-            for row in rows
-        ]
-    )
+    frame_rows = []
+    for row in rows:
+        id = row["estimator"]
+        extra = {column: study.options[column].get(id) or None for column in layout.extra_columns}
+        frame_rows.append({"estimator": id, "label": row["label"]} | extra | row | scope)
     absent = sorted(expected - measured)
     pairs = {"": study.in_pairs(study.frames["averages"])}
+    subset = []
+    if "subset" in study.options:
+        size = count(study.options["subset"], "evaluation answer")
+        subset = [
+            f"On a random subset of at most {size} per task, on which every estimator here is "
+            "fitted and evaluated; other tables use all answers."
+        ]
     return Table(
-        frame=frame,
+        frame=frame_of(frame_rows),
         columns=(
             estimator_column(name, entries, study.scored_shares, layout.heading),
             *layout.extra_columns.values(),
@@ -119,7 +118,7 @@ def table(study: StudyResults) -> Table:
         notes=(
             CALIBRATED_NOTE,
             *_explain_cross(study),
-            *_explain_subset(study),
+            *subset,
             *layout.notes,
             *beam_notes(entries, study),
             *([EPR_NOTE] if name == "broader_uq" and EPR_ID in by_id else []),
@@ -159,16 +158,6 @@ def _scope(studies: Mapping[str, Mapping]) -> dict[str, str]:
         return scope
     cross = {f"cross_{key}": " ".join(studies["cross"][key]) for key in ("models", "tasks")}
     return {f"main_{key}": value for key, value in scope.items()} | cross
-
-
-def _explain_subset(study: StudyResults) -> list[str]:
-    if "subset" not in study.options:
-        return []
-    size = count(study.options["subset"], "evaluation answer")
-    return [
-        f"On a random subset of at most {size} per task, on which every estimator here is fitted "
-        "and evaluated; other tables use all answers."
-    ]
 
 
 def _explain_cross(study: StudyResults) -> list[str]:

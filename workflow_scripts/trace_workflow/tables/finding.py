@@ -63,7 +63,13 @@ def compare(
         numbers = f"{row['value']:.3f} and {row['reference']:.3f}, {_difference(row)}"
     if confirming is not None and outcome and confirming["difference"] is not None:
         confirmed = outcome_of(confirming["low"], confirming["high"])
-        outcome = _agreed(outcome, confirmed, either=row["against"] != TRACE_PLUS)
+        # A win needs both metrics. So does a loss against TRACE+, where one's loss is the other's
+        # win; against a baseline either loses.
+        if None in (outcome, confirmed):
+            outcome = None
+        elif outcome != confirmed:
+            is_lost = row["against"] != TRACE_PLUS and "lost" in (outcome, confirmed)
+            outcome = "lost" if is_lost else "tied"
         numbers += f"; of calibrated probabilities {_difference(confirming)}"
     verdict = {
         "won": f"{first} has a {better} {metric} than {second} ({numbers}).",
@@ -87,16 +93,6 @@ def outcome_of(low: float | None, high: float | None) -> Outcome | None:
     if low is None or high is None:
         return None
     return "tied" if low <= 0 <= high else "won" if low > 0 else "lost"
-
-
-def _agreed(first: Outcome | None, second: Outcome | None, either: bool) -> Outcome | None:
-    """The outcome by two metrics: a win needs both, and so does a loss unless `either` is one.
-
-    Against a baseline either is, and not against TRACE+, as what is one's loss is the other's win.
-    """
-    if first == second or None in (first, second):
-        return first if first == second else None
-    return "lost" if either and "lost" in (first, second) else "tied"
 
 
 def _difference(row: Mapping) -> str:

@@ -76,8 +76,6 @@ def table(study: StudyResults) -> Table:
             SliceColumn(kind, "auroc", f"(n={sizes[kind]})", SLICE_NAMES[kind]) for kind in KINDS
         ]
     model, tasks = analysis.select("model", "tasks").row(0)
-    measured = set(analysis["estimator"])
-    entries = [entry for entry in study.estimators if entry.id in measured]
     largest = {column.slice: largest_row(values, column.slice) for column in columns}
     table_columns = []
     for column in columns:
@@ -88,7 +86,7 @@ def table(study: StudyResults) -> Table:
         {"estimator": entry.id, "label": entry.label}
         | _row_values(entry.id, columns, values)
         | {"sd_over": "matchings", "model": model, "tasks": tasks}
-        for entry in sorted(entries, key=lambda entry: entry.role == "trace")
+        for entry in sorted(study.measured(analysis), key=lambda entry: entry.role == "trace")
     ]
     return Table(
         frame=frame_of(rows),

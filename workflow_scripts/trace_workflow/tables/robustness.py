@@ -43,8 +43,7 @@ def calibration_size(study: StudyResults) -> Table:
     """From `calibration_size_averages`: a row per size and metric, a column per estimator."""
     averages = study.select("calibration_size_averages")
     tasks, shares = tasks_of(averages), sorted(set(averages[SHARE]))
-    measured = set(averages["estimator"])
-    entries = [entry for entry in study.estimators if entry.id in measured]
+    entries = study.measured(averages)
     means = rows_by(averages.filter(study="main"), SHARE, "metric", "estimator")
     rows = [
         {SHARE: share, "metric": metric}
@@ -99,9 +98,7 @@ def reliability_selective(study: StudyResults) -> Table:
     averages = study.frames["reliability_selective_averages"]
     rows = study.pivot(averages, {metric: (metric,) for metric in POOLED_METRICS}, ["metric"])
     # Of the metrics only the AUROC can be undefined.
-    undefined_splits = [
-        f"{metric}_undefined_splits" for metric in POOLED_METRICS if metric != "auroc"
-    ]
+    undefined_splits = [f"{name}_undefined_splits" for name in POOLED_METRICS if name != "auroc"]
     columns = [
         Column(
             (metric,),
@@ -133,11 +130,9 @@ def reliability_selective(study: StudyResults) -> Table:
 def length_stratified(study: StudyResults) -> Table:
     """From `length_stratified_averages`: a row per estimator."""
     averages = study.select("length_stratified_averages")
-    tasks, measured = tasks_of(averages), set(averages["estimator"])
-    entries = [entry for entry in study.estimators if entry.id in measured]
-    rows = study.pivot(
-        averages.filter(study="main"), STRATUM_METRICS, ["stratum", "metric"], entries
-    )
+    tasks, by = tasks_of(averages), ["stratum", "metric"]
+    entries = study.measured(averages)
+    rows = study.pivot(averages.filter(study="main"), STRATUM_METRICS, by, entries)
     columns = [
         Column(
             tuple(f"{stratum}_{metric}" for metric in METRICS),

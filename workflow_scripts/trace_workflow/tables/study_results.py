@@ -47,6 +47,11 @@ class StudyResults:
         """The estimators' labels."""
         return {entry.id: entry.label for entry in self.estimators}
 
+    def measured(self, averages: pl.DataFrame) -> list[Entry]:
+        """The estimators that have an average."""
+        ids = set(averages["estimator"])
+        return [entry for entry in self.estimators if entry.id in ids]
+
     def with_role(self, *roles: str) -> list[Entry]:
         """The estimators with one of these roles."""
         return [entry for entry in self.estimators if entry.role in roles]
