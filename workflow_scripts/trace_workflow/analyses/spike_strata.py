@@ -7,7 +7,6 @@ like the paper's 313 + 312, 313 + 313, 313 + 312 of 1876 answers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -84,39 +83,27 @@ def cut_evenly(
     return (values[:, None] > np.array(bounds)).sum(axis=1)
 
 
-@dataclass(frozen=True)
 class SpikeRisks:
-    """Mean risks and spike gaps [n] of the answers, and what sorts them."""
+    """Mean risks and spike gaps [n] of the answers, each with what sorts it."""
 
-    mean: np.ndarray
-    gap: np.ndarray
-    mean_order: np.ndarray
-    gap_order: np.ndarray
-
-    @classmethod
-    def of(cls, answers: pl.DataFrame) -> "SpikeRisks":
+    def __init__(self, answers: pl.DataFrame) -> None:
         mean, gap = (answers[name].to_numpy() for name in ("mean_risk", "spike_gap"))
-        return cls(mean, gap, np.argsort(mean, kind="stable"), np.argsort(gap, kind="stable"))
+        self._means, self._gaps = ((x, np.argsort(x, kind="stable")) for x in (mean, gap))
 
     def strata(self, weights: np.ndarray) -> np.ndarray:
         """The number of each answer's stratum: halves by spike gap within terciles of mean risk."""
-        terciles = self._terciles(weights)
+        terciles = cut_evenly(*self._means, weights, len(RISK_STRATA))
         halves = np.zeros(len(weights), dtype=int)
         for tercile in range(len(RISK_STRATA)):
             inside = terciles == tercile
-            halves[inside] = self._cut_gaps(weights * inside, len(SPIKE_STRATA))[inside]
+            cut = cut_evenly(*self._gaps, weights * inside, len(SPIKE_STRATA))
+            halves[inside] = cut[inside]
         return len(SPIKE_STRATA) * terciles + halves
 
     def quintiles(self, weights: np.ndarray) -> np.ndarray:
         """The fifth by spike gap of each answer in the low tercile of mean risk, else -1."""
-        inside = self._terciles(weights) == 0
-        return np.where(inside, self._cut_gaps(weights * inside, N_QUINTILES), -1)
-
-    def _terciles(self, weights: np.ndarray) -> np.ndarray:
-        return cut_evenly(self.mean, self.mean_order, weights, len(RISK_STRATA))
-
-    def _cut_gaps(self, weights: np.ndarray, n_parts: int) -> np.ndarray:
-        return cut_evenly(self.gap, self.gap_order, weights, n_parts)
+        inside = cut_evenly(*self._means, weights, len(RISK_STRATA)) == 0
+        return np.where(inside, cut_evenly(*self._gaps, weights * inside, N_QUINTILES), -1)
 
 
 def spike_strata(answers: pl.DataFrame, bootstrap: Resampling) -> pl.DataFrame:
@@ -128,7 +115,7 @@ def spike_strata(answers: pl.DataFrame, bootstrap: Resampling) -> pl.DataFrame:
     names = list(product(RISK_STRATA, SPIKE_STRATA))
     strata = pl.DataFrame(names, schema=["risk_stratum", "spike_stratum"], orient="row")
     ordered = answers.sort("task", "example_id")
-    return _error_rates(ordered, strata, SpikeRisks.of(ordered).strata, {}, bootstrap)
+    return _error_rates(ordered, strata, SpikeRisks(ordered).strata, {}, bootstrap)
 
 
 def spike_quintiles(answers: pl.DataFrame, bootstrap: Resampling) -> pl.DataFrame:
@@ -144,7 +131,7 @@ def spike_quintiles(answers: pl.DataFrame, bootstrap: Resampling) -> pl.DataFram
     ranked = answers.with_columns(**percentiles).sort("task", "example_id")
     means = {name: pl.col(name).mean() for name in percentiles}
     fifths = pl.DataFrame({"quintile": range(N_QUINTILES)})
-    return _error_rates(ranked, fifths, SpikeRisks.of(ranked).quintiles, means, bootstrap)
+    return _error_rates(ranked, fifths, SpikeRisks(ranked).quintiles, means, bootstrap)
 
 
 def _error_rates(

@@ -67,11 +67,12 @@ def squad_f1(text: str, example: Example, threshold: float) -> Verdict:
 
 def f1(text: str, references: Sequence[str], language: str) -> float:
     """MLQA's F1 between the words of the answer and of the best reference, in [0, 1]."""
-    words = normalise_mlqa(text, language).split()
-    return max(
-        (_f1(words, normalise_mlqa(reference, language).split()) for reference in references),
-        default=0,
-    )
+    words, scores = normalise_mlqa(text, language).split(), [0.0]
+    for reference in references:
+        gold = normalise_mlqa(reference, language).split()
+        if shared := (Counter(words) & Counter(gold)).total():
+            scores.append(2 * shared / (len(words) + len(gold)))
+    return max(scores)
 
 
 def truthful(text: str, example: Example) -> Verdict:
@@ -123,8 +124,3 @@ RULES: dict[str, Callable[[str, Example], Verdict]] = {
 def _verbatim(text: str, references: Sequence[str]) -> bool:
     """Whether the text is a reference, ignoring case."""
     return bool(text) and text.lower() in {reference.lower() for reference in references}
-
-
-def _f1(words: Sequence[str], gold: Sequence[str]) -> float:
-    shared = (Counter(words) & Counter(gold)).total()
-    return 2 * shared / (len(words) + len(gold)) if shared else 0.0

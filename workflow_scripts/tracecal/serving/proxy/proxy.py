@@ -177,7 +177,11 @@ class Proxy:
     ) -> web.StreamResponse:
         """Answer a request of this `body`, of `size` bytes, with the server's answer, scored."""
         require_utf8(response)
-        if not (is_success(response.status) and _is_stream(response, body)):
+        # By its type, or else by what the request asks for.
+        content_type = response.content_type
+        is_asked_for = bool(body.get("stream")) and "json" not in content_type
+        is_stream = content_type == "text/event-stream" or is_asked_for
+        if not (is_success(response.status) and is_stream):
             return await self._answer_whole(response, body, size, endpoint)
         stream = ScoredStream(self.scorer, body, endpoint, self.settings.max_bytes, size)
         return await self._answer_stream(request, response, stream)
@@ -288,13 +292,6 @@ def extended_request(
 def _abort(request: web.Request) -> None:
     if request.transport is not None:
         request.transport.abort()
-
-
-def _is_stream(response: ClientResponse, body: Object) -> bool:
-    """Return whether a response is a stream, by its type or else by the request's `body`."""
-    content_type = response.content_type
-    is_asked_for = bool(body.get("stream")) and "json" not in content_type
-    return content_type == "text/event-stream" or is_asked_for
 
 
 def headers_to_pass_on(headers: CIMultiDict, dropped: set[str] = frozenset()) -> CIMultiDict:

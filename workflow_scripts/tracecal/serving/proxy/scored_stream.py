@@ -278,7 +278,13 @@ class ScoredStream:
         """Set a choice's `confidence`, in a chat's `delta` too, where the openai client's
         `.stream()` keeps it."""
         streamed.has_confidence = True
-        choice["confidence"] = self._confidence(choice, chunk, streamed, doubt)
+        if (reason := self._unscorable()) is not None:
+            choice["confidence"] = self.scorer.unknown(reason)
+        else:
+            answer = {name: chunk.get(name) for name in ("id", "model", "usage")}
+            answer["choices"] = [self._joined_choice(choice, streamed)]
+            confidence = self.scorer.confidence(answer, self.request, self._doubt(doubt))
+            choice["confidence"] = confidence
         if isinstance(choice.get("delta"), dict):
             choice["delta"]["confidence"] = choice["confidence"]
 
@@ -289,15 +295,6 @@ class ScoredStream:
         if len(self.choices) > MAX_CHOICES:
             return f"the answer has more than {MAX_CHOICES:,} choices"
         return None
-
-    def _confidence(
-        self, choice: Object, chunk: Object, streamed: StreamedChoice, doubt: str | None
-    ) -> Object:
-        if (reason := self._unscorable()) is not None:
-            return self.scorer.unknown(reason)
-        answer = {name: chunk.get(name) for name in ("id", "model", "usage")}
-        answer["choices"] = [self._joined_choice(choice, streamed)]
-        return self.scorer.confidence(answer, self.request, self._doubt(doubt))
 
     def _doubt(self, doubt: str | None) -> str | None:
         """Add to a doubt what makes every decision of this stream doubtful."""

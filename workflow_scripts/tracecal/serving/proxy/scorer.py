@@ -61,23 +61,10 @@ class Unscored:
 class Scorer(Unscored):
     """Scores each answer, and says whether to keep it at a target.
 
-    Parameters
-    ----------
-    predictor : Predictor
-        The calibrator's fit.
-    reading : Reading
-        How answers are read.
-    target : float or str, optional
-        The error rate to keep answers at, or another target. With None, `keep` is None; so it is
-        wherever a `reason` is given.
-    watcher : Watcher, optional
-        Observes each answer, and withholds `keep` after an alarm.
-
-    Raises
-    ------
-    InputError
-        If the calibrator was not tested for the target, or takes columns that a server's
-        answers do not have.
+    The `target` is an error rate, or another one that the calibrator was tested for. Without it,
+    `keep` is None; so it is wherever a `reason` is given. A `watcher` observes each answer, and
+    withholds `keep` after an alarm. Raises `InputError` where the calibrator was not tested for the
+    target, or takes columns that a server's answers lack.
     """
 
     predictor: Predictor
