@@ -17,8 +17,12 @@ from tracecal.explorer.confidences import trace_predictors
 from tracecal.explorer.page_answers import PageAnswers
 from tracecal.labelling.draw import random_order
 from tracecal.labelling.page import LabelPage, ask_by_search
-from tracecal.labelling.record import describe_record
-from tracecal.labelling.search import LabelSearch, SearchSettings, deciding_scores
+from tracecal.labelling.search import (
+    LabelSearch,
+    SearchSettings,
+    deciding_scores,
+    describe_record,
+)
 from tracecal.labelling.verdicts import VerdictFile
 
 FRAME = answers(300)
@@ -246,7 +250,7 @@ def test_a_verdict_is_not_stored_where_the_record_cannot_be(tmp_path, monkeypatc
         address = f"{serving.url}/{page.token}"
         verdict = {"answer": page.page_data()["labelling"]["next"], "correct": True}
         with monkeypatch.context() as patched:
-            patched.setattr("tracecal.labelling.record.write_json", fail)
+            patched.setattr("tracecal.labelling.search.write_json", fail)
             reply = httpx.post(f"{address}/verdict", json=verdict)
         assert reply.status_code == 507
         assert "out.promise.json cannot be written (No space left on device)" in reply.text

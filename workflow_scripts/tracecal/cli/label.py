@@ -1,7 +1,7 @@
 """`tracecal label`: answers labelled on a page of this machine."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tracecal
 from tracecal.answers.reading import Reading
@@ -9,9 +9,6 @@ from tracecal.cli.command import command, require_installed
 from tracecal.cli.files import require_apart
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
-
-if TYPE_CHECKING:
-    from tracecal.labelling.verdicts import VerdictFile
 
 SEARCH = ("error_rate", "population", "estimator")
 
@@ -56,6 +53,7 @@ def label(
         Take verdicts of a table or an export (FILE:custom_id:verdict names columns); no page.
     """
     require_installed("'tracecal label'", "serve", "aiohttp")
+    from tracecal.answers.labels import read_labels
     from tracecal.explorer.page_answers import load_page_answers
     from tracecal.labelling.page import (
         LabelPage,
@@ -79,7 +77,9 @@ def label(
     rows, part_names = content.rows_to_judge()
     verdicts = VerdictFile(output, rows, part_names, asked_for=search is not None)
     if labels:
-        take_verdicts(verdicts, labels, reading)
+        if n_unknown := verdicts.import_labels(read_labels(labels, reading).by_id):
+            LOGGER.warning("%s: %d verdict(s) are on other answers", labels, n_unknown)
+        LOGGER.info("%s holds %d verdicts", verdicts.path, len(verdicts.verdicts))
     else:
         task = content.fitted_on.task if content.fitted_on else task or Path(answers).stem
         following = calibrate_command(output, task, reading, parts)
@@ -93,14 +93,3 @@ def label(
         if example_id is not None:
             state += f"; the next label needed is that of {example_id!r}"
         LOGGER.info("%s: %s", record, state)
-
-
-def take_verdicts(verdicts: "VerdictFile", labels: str, reading: Reading) -> None:
-    """Write the verdicts of another file, in the order of the answers."""
-    from tracecal.answers.labels import read_labels
-
-    labelled = read_labels(labels, reading)
-    n_unknown = verdicts.import_labels(labelled.by_id)
-    if n_unknown:
-        LOGGER.warning("%s: %d verdict(s) are on other answers", labels, n_unknown)
-    LOGGER.info("%s holds %d verdicts", verdicts.path, len(verdicts.verdicts))

@@ -47,7 +47,19 @@ class Agreement:
     disagreements: pl.DataFrame
 
     def __str__(self) -> str:
-        return format_agreement(self)
+        has_names = "who" in self.disagreements.columns
+        judges = "two or more" if has_names else "both"
+        lines = [
+            f"{self.n} answers judged by {judges} ({self.n_unpaired} others by one or none)",
+            f"equal verdicts: {_format_interval(self.share, '.1%')}",
+            f"Cohen's kappa: {_format_interval(self.kappa, '.3f')}",
+        ]
+        for row in self.disagreements.rows(named=True):
+            by = (f" by {row['who']}", f" by {row['who_second']}") if has_names else ("", "")
+            verdicts = ("right" if row[name] else "wrong" for name in ("correct", "correct_second"))
+            judged = ", ".join(map("".join, zip(verdicts, by, strict=True)))
+            lines.append(f"  {row['example_id']}: {judged}")
+        return "\n".join(lines)
 
 
 def agree(
@@ -201,24 +213,6 @@ def _share_and_kappa(
             chance += np.where(n > 0, equal / n, 0) / total
         kappa = np.where(chance < 1, (share - chance) / (1 - chance), np.nan)
     return share, kappa
-
-
-def format_agreement(agreement: Agreement) -> str:
-    """Format the agreement and the disagreements as lines of text."""
-    rows = agreement.disagreements.rows(named=True)
-    has_names = "who" in agreement.disagreements.columns
-    judges = "two or more" if has_names else "both"
-    lines = [
-        f"{agreement.n} answers judged by {judges} ({agreement.n_unpaired} others by one or none)",
-        f"equal verdicts: {_format_interval(agreement.share, '.1%')}",
-        f"Cohen's kappa: {_format_interval(agreement.kappa, '.3f')}",
-    ]
-    for row in rows:
-        by = (f" by {row['who']}", f" by {row['who_second']}") if has_names else ("", "")
-        verdicts = ("right" if row[name] else "wrong" for name in ("correct", "correct_second"))
-        judged = ", ".join(map("".join, zip(verdicts, by, strict=True)))
-        lines.append(f"  {row['example_id']}: {judged}")
-    return "\n".join(lines)
 
 
 def _format_interval(interval: Interval, form: str) -> str:

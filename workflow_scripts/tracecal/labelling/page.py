@@ -24,8 +24,7 @@ from tracecal.explorer.page import page
 from tracecal.io.input_files import parsed_json
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import Strict, parse
-from tracecal.labelling.record import describe_record
-from tracecal.labelling.search import LabelSearch
+from tracecal.labelling.search import LabelSearch, describe_record
 from tracecal.labelling.verdicts import Verdict, VerdictFile
 
 try:
