@@ -1,9 +1,4 @@
-"""A run's costs: time, memory and speed of each step and model, from the benchmarks of its jobs.
-
-1. `read_benchmarks` reads Snakemake's files, `count_tokens` the files of generated tokens.
-2. `sum_costs` adds them up by step and model.
-3. `costs_table` prints the sums, and names the steps of which figures are missing.
-"""
+"""A run's costs: time, memory and speed of each step and model, from the benchmarks of its jobs."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

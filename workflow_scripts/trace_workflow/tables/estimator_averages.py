@@ -70,7 +70,11 @@ def table(study: StudyResults) -> Table:
     """
     name = study.options["table"]
     layout = LAYOUTS[name]
-    averages = _averages(study)
+    # Of the main study's model, and over the cross study's models.
+    averages = study.select("averages", "main").filter(study="main")
+    if "cross" in study.studies:
+        cross = study.select("averages", "cross").filter(pl.col("model").is_null(), study="cross")
+        averages = pl.concat([averages, cross])
     measured = set(averages.filter(study="main")["estimator"])
     by_id = {entry.id: entry for entry in study.estimators}
     expected = estimators_of(name)
@@ -125,15 +129,6 @@ def table(study: StudyResults) -> Table:
             *count_notes(study),
         ),
     )
-
-
-def _averages(study: StudyResults) -> pl.DataFrame:
-    """The averages of the main study's model, and those over the cross study's models."""
-    parts = [study.select("averages", "main").filter(study="main")]
-    if "cross" in study.studies:
-        cross = study.select("averages", "cross")
-        parts.append(cross.filter(pl.col("model").is_null(), study="cross"))
-    return pl.concat(parts)
 
 
 def _column(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from tracecal.answers.answers import Source, answers_in
-from tracecal.answers.labels import Labels, read_labels
+from tracecal.answers.labels import read_labels
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import QUESTION
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in
@@ -216,22 +216,17 @@ class Monitors:
         """
         if not isinstance(labels, Mapping):
             verdicts = read_labels(labels, reading or Reading())
-            self._require_some_answer(verdicts)
-            labels = verdicts.by_id
+            source, labels = verdicts.source, verdicts.by_id
+            query = "SELECT 1 FROM answers WHERE id = ?"
+            if not any(self._database.query(query, (name,)) for name in labels):
+                raise InputError(
+                    f"{source}: none of its {len(labels)} ids ({some_of([*labels])}) is that of an "
+                    f"answer watched so far: name the columns, as in --labels {source}:ID:VERDICT."
+                )
         pairs = [(example_id, correct is True) for example_id, correct in labels.items()]
         counts = self._database.add_labels(pairs)
         self._label_counts += counts
         return counts
-
-    def _require_some_answer(self, labels: Labels) -> None:
-        """Raise `InputError` where no label of a file is on an answer that has come."""
-        query = "SELECT 1 FROM answers WHERE id = ?"
-        if not any(self._database.query(query, (name,)) for name in labels.by_id):
-            raise InputError(
-                f"{labels.source}: none of its {len(labels.by_id)} ids "
-                f"({some_of([*labels.by_id])}) is that of an answer watched so far: name the "
-                f"columns, as in --labels {labels.source}:ID:VERDICT."
-            )
 
     @property
     def alarms(self) -> list[str]:
