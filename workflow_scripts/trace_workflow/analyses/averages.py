@@ -62,7 +62,11 @@ def averages(
         means = average_over_tasks(pairs.filter(in_study(members)), keys, compared=["estimator"])
         frames.append(means.with_columns(study=pl.lit(study), task=missing))
         if "models" in members:
-            overall = average_over_models(means, keys)
+            without_model = [key for key in keys if key != "model"]
+            models = means.select("model").unique()
+            expected = means.select(without_model).unique().join(models, how="cross")
+            of_models = expected.join(means, on=keys, how="left", nulls_equal=True)
+            overall = average_members(of_models.sort("model"), without_model)
             frames.append(overall.with_columns(study=pl.lit(study), model=missing, task=missing))
     order = [*by, *KEYS, *SUMMARY]
     return pl.concat(frame.select(order) for frame in frames).sort(*by, *KEYS)
@@ -100,15 +104,6 @@ def average_over_tasks(
     expected = pairs.select(keys).unique().join(counted, on=scope, nulls_equal=True)
     members = expected.join(pairs, on=[*keys, "task"], how="left", nulls_equal=True)
     return average_members(members.sort("task"), keys)
-
-
-def average_over_models(means: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """Means over all models in `means`, for each combination of the other keys."""
-    keys_without_model = [key for key in keys if key != "model"]
-    combinations = means.select(keys_without_model).unique()
-    expected = combinations.join(means.select("model").unique(), how="cross")
-    members = expected.join(means, on=keys, how="left", nulls_equal=True)
-    return average_members(members.sort("model"), keys_without_model)
 
 
 def average_members(members: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:

@@ -18,20 +18,17 @@ from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.calibration.probability_metrics import brier
 from tracecal.calibration.ranking import single_auroc
 from tracecal.calibration.regression import Method, fit
+from tracecal.estimators.feature_sets import LOCAL_ENTROPY, LOCAL_SURPRISAL
+
+LOCAL_FEATURES = (*LOCAL_ENTROPY, *LOCAL_SURPRISAL)
 
 FEATURE_SETS: dict[str, tuple[str, ...]] = {
     "mean_risk": ("mean_risk",),
     "max_token_risk": ("max_token_risk",),
     "spike_gap": ("spike_gap",),
     "mean_risk_and_spike_gap": ("mean_risk", "spike_gap"),
-    "trace_local": (
-        "decayed_entropy_conf_2",
-        "decayed_entropy_conf_4",
-        "decayed_surprisal_conf_2",
-        "decayed_surprisal_conf_4",
-    ),
+    "trace_local": LOCAL_FEATURES,
 }
-LOCAL_FEATURES = FEATURE_SETS["trace_local"]
 
 MODELING = {
     "features": pl.String,

@@ -245,14 +245,13 @@ def _sections(comparison: Comparison) -> tuple[dict[str, str], dict[str, str]]:
         for entry in entries
         if section(entry) == "others"
     )
-    others = ""
-    if families:  # as in the paper, with a comma before the last of three or more
-        names = join_names([*families])
-        others = ", and ".join(names.rsplit(" and ", 1)) if len(families) > 2 else names
+    family_names = join_names([*families]) if families else ""
+    if len(families) > 2:  # as in the paper, with a comma before the last
+        family_names = ", and ".join(family_names.rsplit(" and ", 1))
     sections = {entry.id: section(entry) for entry in entries}
     titles = {
         "sequence": "Token- and sequence-level confidence baselines",
-        "others": f"{others.capitalize()} baselines" if families else "",
+        "others": f"{family_names.capitalize()} baselines" if families else "",
         "own": "Your own scores",
         GAINS: "TRACE+ against a baseline: positive where TRACE+ is better",
     }

@@ -4,6 +4,7 @@ Each mark has an expression that puts it into a column, and a note that explains
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import product
 
 import polars as pl
 
@@ -45,26 +46,18 @@ def explain_partly_undefined(
     parts: Mapping[str, pl.DataFrame], tasks: Labels, metrics: Sequence[str] = METRICS
 ) -> list[str]:
     """The note on PARTLY, from averages of single tasks; the keys name the scope of each frame."""
-    names = [
-        f"{METRIC_NAMES[metric]}{part} on {join_names(undefined)}"
-        for part, averages in parts.items()
-        for metric in metrics
-        if (undefined := undefined_tasks(averages, metric, tasks))
-    ]
+    names = []
+    for (part, averages), metric in product(parts.items(), metrics):
+        by_task = averages.filter(metric=metric).drop_nulls("task").group_by("task")
+        largest = by_task.agg(pl.col("undefined", "splits").max()).sort("task")
+        undefined = [
+            f"{tasks[task]} ({n} of {splits} splits)"
+            for task, n, splits in largest.iter_rows()
+            if n
+        ]
+        if undefined:
+            names.append(f"{METRIC_NAMES[metric]}{part} on {join_names(undefined)}")
     return note(LEFT_OUT, names)
-
-
-def undefined_tasks(averages: pl.DataFrame, metric: str, tasks: Labels) -> list[str]:
-    """The tasks on which a metric is undefined in some splits, with the largest number of them."""
-    counts = (
-        averages.filter(metric=metric)
-        .drop_nulls("task")
-        .group_by("task")
-        .agg(pl.col("undefined", "splits").max())
-        .filter(pl.col("undefined") > 0)
-        .sort("task")
-    )
-    return [f"{tasks[task]} ({n} of {splits} splits)" for task, n, splits in counts.iter_rows()]
 
 
 def is_unscored(

@@ -112,22 +112,18 @@ def score(
 
 def explain_no_decision(scores: "pl.DataFrame") -> str | None:
     """Why no answer, or part of one, has a decision; None where one has."""
-    import polars as pl
-
     if "keep" not in scores.columns:
         scores = scores.select("parts").explode("parts").drop_nulls().unnest("parts")
-    if scores.filter(pl.col("probability").is_not_null())["keep"].count():
+    if scores.drop_nulls("probability")["keep"].count():
         return None
     return some_of([*scores["reason"].drop_nulls().unique().sort()])
 
 
 def expected_error_rate(scores: "pl.DataFrame") -> float | None:
     """The share of kept answers that is wrong by their probabilities; None if none is kept."""
-    import polars as pl
-
     if "keep" not in scores.columns:
         return None
-    mean = scores.filter(pl.col("keep"))["probability"].mean()
+    mean = scores.filter("keep")["probability"].mean()
     return None if mean is None else 1 - float(mean)  # type: ignore[arg-type]
 
 
@@ -151,10 +147,10 @@ def explain_keeping(scores: "pl.DataFrame", predictor: "Predictor") -> list[str]
 
     from tracecal.calibrator.guarantee_text import describe_ranking
 
-    decided = scores.filter(pl.col("keep").is_not_null()) if "keep" in scores.columns else scores
-    if "keep" not in scores.columns or not decided["keep"].any():
+    if "keep" not in scores.columns or not scores["keep"].any():
         return []
-    sentences, kept_answers = [], decided.filter(pl.col("keep"))
+    decided = scores.drop_nulls("keep")
+    sentences, kept_answers = [], decided.filter("keep")
     most_probable = decided.sort("probability", descending=True).head(kept_answers.height)
     n_others = most_probable.join(kept_answers, on="example_id", how="anti").height
     if predictor.control is not None:

@@ -193,11 +193,11 @@ def decide(
 
 def part_texts(parts: pl.DataFrame, texts: pl.DataFrame) -> pl.DataFrame:
     """What the page shows of `parts`, of answers with these `texts`."""
-    own = ("tokens", "surprisal", "entropy", "correct")
+    of_part = ("tokens", "surprisal", "entropy", "correct")
     parts = parts.select(
-        "example_id", "parent_id", "start", "end", *own, prediction="value", part="name"
+        "example_id", "parent_id", "start", "end", *of_part, prediction="value", part="name"
     )
-    shared = texts.drop(*own, "prediction", "peak").rename({"example_id": "parent_id"})
+    shared = texts.drop(*of_part, "prediction", "peak").rename({"example_id": "parent_id"})
     joined = parts.join(shared, on="parent_id", validate="m:1", maintain_order="left")
     joined = joined.with_columns(peak=PEAK, parent_task="task")
     return joined.select(*[name for name in texts.columns if name != "peak"], "peak", *PLACE)

@@ -58,11 +58,6 @@ class AlarmSettings:
         """The evidence at which a monitor without labels raises its alarm."""
         return 2.0 * len(MONITORS) * self.answers_per_alarm / self.block
 
-    @property
-    def error_limit(self) -> float:
-        """The evidence at which the monitor of the error rate raises its alarm."""
-        return 1 / self.chance
-
 
 @dataclass(frozen=True)
 class Monitor:
@@ -131,8 +126,7 @@ class State:
 
     def limit_of(self, monitor: str) -> float:
         """The evidence at which a monitor raises its alarm."""
-        is_of_errors = monitor == ERROR_MONITOR
-        return self.settings.error_limit if is_of_errors else self.settings.limit
+        return 1 / self.settings.chance if monitor == ERROR_MONITOR else self.settings.limit
 
 
 def initial_state(
@@ -240,7 +234,7 @@ def judge(state: State, is_wrong: np.ndarray) -> State:
         return state
     n_before = monitor.n_values
     wealth, evidence = bet_on_errors(monitor.wealth[None], shares[None], error_rate, n_before)
-    end, is_alarm = _first_at(evidence[0], state.settings.error_limit)
+    end, is_alarm = _first_at(evidence[0], state.limit_of(ERROR_MONITOR))
     if is_alarm:
         wealth, _ = bet_on_errors(monitor.wealth[None], shares[None, :end], error_rate, n_before)
     alarm = (n_before + end) * block if is_alarm else None

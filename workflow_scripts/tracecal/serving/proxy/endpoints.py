@@ -8,10 +8,9 @@
 
 import posixpath
 import re
-import sys
 import unicodedata
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
@@ -41,10 +40,6 @@ class Endpoint:
     def is_chat(self) -> bool:
         """Whether streamed pieces of choices are deltas of a message."""
         return self.path == "/v1/chat/completions"
-
-    def without_additions(self) -> "Endpoint":
-        """The endpoint where nothing is added to a request: all in the answer is the client's."""
-        return replace(self, client_top=lambda request: sys.maxsize)
 
 
 def trim(value: Any, top: int | None) -> None:

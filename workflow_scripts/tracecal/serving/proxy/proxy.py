@@ -9,6 +9,7 @@ logged. A client that leaves ends its request to the server, whose connection is
 
 import asyncio
 import re
+import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing
@@ -158,7 +159,9 @@ class Proxy:
         if extended is None:  # the server says what is wrong with it
             response = await self.server.send(*target, content, headers)
             unscored = replace(self, scorer=Unscored(UNREADABLE))
-            asked = body or {}, len(content), endpoint.without_additions()
+            # Nothing is added to the request: all in the answer is the client's.
+            plain = replace(endpoint, client_top=lambda request: sys.maxsize)
+            asked = body or {}, len(content), plain
             return await unscored._answer_of(request, response, *asked)
         response = await self.server.send(*target, extended, headers)
         if response.status in REFUSED:

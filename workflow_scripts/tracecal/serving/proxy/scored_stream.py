@@ -94,12 +94,6 @@ class StreamedChoice:
     has_confidence: bool = False
     pieces: Joined = field(default_factory=lambda: Joined(CHAT_STREAM))
 
-    @property
-    def is_open(self) -> bool:
-        """Whether anything was streamed of it, and no end of it."""
-        is_at_end = self.ending is not None or self.has_confidence
-        return not is_at_end and not self.pieces.is_empty
-
 
 @dataclass
 class ScoredStream:
@@ -261,7 +255,11 @@ class ScoredStream:
         These are not kept where there is a `doubt`.
         """
         events = self._release()
-        opened = [choice for choice in self.choices.values() if choice.is_open]
+        opened = [  # of which something was streamed, and no end
+            choice
+            for choice in self.choices.values()
+            if not (choice.ending or choice.has_confidence or choice.pieces.is_empty)
+        ]
         if self.has_failed or not opened:
             return events
         endings: list[Object] = []
