@@ -115,6 +115,8 @@ class Scorer(Unscored):
         predictor = self.predictor
         row = {"id": "answer", "request": request, "response": answer}
         record = read_row(row, self.reading)
+        if record.lacks == OTHER_TEXT:
+            raise WrongRow(OTHER_TEXT)
         doubts = token_doubts(answer, record, request)
         unknown, decoding = compare_record(record, predictor.fitted_on)
         if decoding and predictor.fitted_on.processed == "no" and record.no_answer is None:
