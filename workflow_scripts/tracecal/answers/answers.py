@@ -386,42 +386,32 @@ def _read(
     reasoning: Any = metadata.get("reasoning", "none")
     if is_run:
         reading = _traces_reading(reading, metadata)
+    if ids is not None:  # examples of a task have one answer each
+        reading = reading.model_copy(update={"choices": "first"})
     records: dict[str, Record] = {}
     part_labels: dict[str, PartLabels] = {}
     wrong_rows: list[str] = []
     wrong_verdicts: list[str] = []  # for which no row is skipped
     rows_of_records: list[Any] = []
     has_label = False
-    if ids is not None:  # examples of a task have one answer each
-        reading = reading.model_copy(update={"choices": "first"})
     failed_rows: list[str] = []
     empty_paths = dict(reading.columns)  # of named columns, without a value in any row so far
-    for location, answer in located_answers(rows, reading, source):
-        row, labels = answer.row, answer.part_labels
+    for location, answer, record in records_of(rows, reading, source, ids, part_labels):
+        row = answer.row
         empty_paths = without_values(empty_paths, row)
-        try:
-            record = read_answer(answer, reading)
-            if record.no_answer == FAILED and reading.failed in ("stop", "skip"):
-                failed_rows.append(f"{location}: {FAILED}")
-                continue
-            has_label = has_label or answer.has_verdict_at(reading.label)
-            if is_run:
-                record = replace(record, reasoning=reasoning)
-            example_id = record.example_id
-            earlier = part_labels.get(example_id)
-            if labels and earlier and (merged := earlier.merge(labels)):
-                part_labels[example_id] = merged
-                continue
-            _require_new_id(example_id, records, ids, row)
-            records[example_id] = record
-            if labels is not None:
-                part_labels[example_id] = labels
-            if keep_rows:
-                rows_of_records.append(row if keep_rows is True else keep_rows(example_id, row))
-        except WrongRow as error:
-            wrong_rows.append(f"{location}: {error}")
-            if isinstance(error, WrongVerdict):
-                wrong_verdicts.append(f"{location}: {error}")
+        if isinstance(record, WrongRow):
+            wrong_rows.append(f"{location}: {record}")
+            if isinstance(record, WrongVerdict):
+                wrong_verdicts.append(f"{location}: {record}")
+            continue
+        if record.no_answer == FAILED and reading.failed in ("stop", "skip"):
+            failed_rows.append(f"{location}: {FAILED}")
+            continue
+        has_label = has_label or answer.has_verdict_at(reading.label)
+        example_id = record.example_id
+        records[example_id] = replace(record, reasoning=reasoning) if is_run else record
+        if keep_rows:
+            rows_of_records.append(row if keep_rows is True else keep_rows(example_id, row))
     if stopping := wrong_rows if reading.wrong_rows == "stop" else wrong_verdicts:
         skip = "" if stopping == wrong_verdicts else ", or leave them out with --wrong-rows skip"
         raise InputError(f"{source}: {describe_wrong_rows(stopping)}. Correct them{skip}.")
@@ -482,14 +472,41 @@ def located_answers(
         )
 
 
-def _require_new_id(
-    example_id: str, records: Collection[str], ids: Collection[str] | None, row: Any
-) -> None:
-    if example_id in records:
-        hint = ", under another filter: name one as 'filter'" if "filter" in row else ""
-        raise WrongRow(f"duplicate id {example_id!r}{hint}")
-    if ids is not None and example_id not in ids:
-        raise WrongRow(f"no example of the task has the id {example_id!r}")
+def records_of(
+    rows: Iterable[tuple[str, Any]],
+    reading: Reading,
+    source: str,
+    ids: Collection[str] | None,
+    part_labels: dict[str, PartLabels],
+) -> Iterator[tuple[str, OneAnswer, Record | WrongRow]]:
+    """Yield the answers of located rows, each with its record, or why there is none.
+
+    Labels of parts are collected in `part_labels`; a row that only adds some is not yielded. `ids`
+    are the valid ids; None: any.
+    """
+    read_ids = set[str]()
+    for location, answer in located_answers(rows, reading, source):
+        labels = answer.part_labels
+        try:
+            record = read_answer(answer, reading)
+            name = record.example_id
+            earlier = part_labels.get(name)
+            if labels and earlier and (merged := earlier.merge(labels)):
+                part_labels[name] = merged
+                continue
+            if name in read_ids:
+                has_filter = "filter" in answer.row
+                hint = ", under another filter: name one as 'filter'" if has_filter else ""
+                raise WrongRow(f"duplicate id {name!r}{hint}")
+            if ids is not None and name not in ids:
+                raise WrongRow(f"no example of the task has the id {name!r}")
+        except WrongRow as error:
+            yield location, answer, error
+            continue
+        read_ids.add(name)
+        if labels is not None:
+            part_labels[name] = labels
+        yield location, answer, record
 
 
 def _traces_reading(reading: Reading, metadata: dict[str, str]) -> Reading:

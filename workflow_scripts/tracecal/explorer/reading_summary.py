@@ -16,8 +16,9 @@ from typing import Any
 import polars as pl
 
 from tracecal.answers.answers import (
+    THE_ROWS,
     describe_no_answers,
-    located_answers,
+    records_of,
     with_failed_labels,
 )
 from tracecal.answers.facts import IDS, LABELS, OTHER_IDS, TIMES, without_values
@@ -28,8 +29,8 @@ from tracecal.answers.raw_answer import Step, is_same_token
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record, as_frame
 from tracecal.answers.requests import Requests
-from tracecal.answers.row import OneAnswer, read_answer
-from tracecal.errors import InputError, WrongRow, describe_wrong_rows, some_of
+from tracecal.answers.row import OneAnswer
+from tracecal.errors import InputError, Unanswered, WrongRow, describe_wrong_rows, some_of
 from tracecal.explorer.questions import CONTEXT, QUESTION, REFERENCES, find_question
 from tracecal.io.input_files import MOST_BYTES, require_regular
 
@@ -133,35 +134,34 @@ def explain_reading(answers: Any, *, reading: Reading | None = None) -> ReadingS
         require_regular(answers, MOST_BYTES)
         rows, source = open_rows(Path(answers))[0], str(answers)
     else:
-        rows, source = numbered(answers), "the data"
+        rows, source = numbered(answers), THE_ROWS
     requests = None if reading.requests is None else Requests.read(reading.requests)
     if requests is not None:
         rows = requests.added_to(rows)
     formats, unread = Counter[str](), Counter[str]()
-    records: dict[str, Record] = {}
-    errors, example, n_questions = [], list[tuple[str, str]](), 0
+    records, errors = list[Record](), list[str]()
+    example, n_questions = list[tuple[str, str]](), 0
     empty_paths = dict(reading.columns)
-    for number, (location, answer) in enumerate(located_answers(rows, reading, source)):
+    located = records_of(rows, reading, source, None, {})
+    for number, (location, answer, record) in enumerate(located):
         empty_paths = without_values(empty_paths, answer.row)
-        try:
-            if isinstance(answer.row, dict):
-                formats["unknown" if answer.format is None else answer.format.name] += 1
-            if answer.format is not None and number < MOST_ROWS_OF_FIELDS:
-                unread.update(_unread(answer, reading))
-            record = read_answer(answer, reading)
-            if record.example_id in records:
-                raise WrongRow(f"duplicate id {record.example_id!r}")
-            records[record.example_id] = record
-            question = find_question(answer.row, record.prompt)["question"]
-            n_questions += bool(question)
-            if not example:
-                steps = () if answer.format is None else answer.format.read(answer.body).steps
-                example = [*_describe_record(record, question, steps, location)]
-        except WrongRow as error:
-            errors.append(f"{location}: {error}")
+        if isinstance(answer.row, dict) and not isinstance(answer.error, Unanswered):
+            formats["unknown" if answer.format is None else answer.format.name] += 1
+        if answer.format is not None and number < MOST_ROWS_OF_FIELDS:
+            unread.update(_unread(answer, reading))
+        if isinstance(record, WrongRow):
+            errors.append(f"{location}: {record}")
+            continue
+        records.append(record)
+        question = find_question(answer.row, record.prompt)["question"]
+        n_questions += bool(question)
+        if not example and record.no_answer is None and answer.format is not None:
+            steps = answer.format.read(answer.body).steps
+            example = [*_describe_record(record, question, steps, location)]
+            shown = len(records) - 1
     if not (records or errors):
         raise InputError(f"{source} holds no row.")
-    frame, notes = with_failed_labels(as_frame(records.values()), reading), []
+    frame, notes = with_failed_labels(as_frame(records), reading), []
     if requests is not None:
         notes.append(requests.describe(frame.height))
     if reading.labels is not None:
@@ -171,7 +171,7 @@ def explain_reading(answers: Any, *, reading: Reading | None = None) -> ReadingS
     if counts := describe_no_answers(frame):
         notes.append(f"{counts}.")
     if example:
-        correct, is_unsure = frame.select("correct", "unsure").row(0)
+        correct, is_unsure = frame.select("correct", "unsure").row(shown)
         verdict = {True: "right", False: "wrong"}.get(correct, "none")
         example.append(("verdict", "unsure (counts as wrong)" if is_unsure else verdict))
     missing = [
