@@ -24,6 +24,8 @@ NOT_USABLE = (
 NOT_REPLAYABLE = (
     pl.when(pl.all_horizontal(pl.col("prompt", "prompt_token_ids").is_null()))
     .then(pl.lit("it holds neither a prompt nor prompt_token_ids"))
+    .when(pl.col("no_answer").is_not_null())
+    .then("no_answer")
     .when(pl.col("token_ids").is_null() & (pl.col("answer").fill_null("") == ""))
     .then(pl.lit("it has no tokens"))
     .when(pl.col("reasoning").is_in(["apart", "alone"]))

@@ -48,7 +48,8 @@ def replay(
     Returns
     -------
     polars.DataFrame
-        Columns of `read_answers`, with ``surprisal`` and ``entropy`` (nats) of each token.
+        Columns of `read_answers`, with ``surprisal`` and ``entropy`` (nats) of each token; without
+        answers that were not given.
 
     Raises
     ------
@@ -72,7 +73,7 @@ def replay(
     from tracecal.capture.model import load_model, load_tokenizer
     from tracecal.capture.teacher_forcing import replay_answers, tokenisation, write_replayed
 
-    records = source.frame.select(*RECORDS)
+    records = source.frame.filter(pl.col("no_answer").is_null()).select(*RECORDS)
     revision = source.metadata.get("revision")
     tokens_from = tokenisation(records, end_token)
     LOGGER.info("%s", tokens_from)

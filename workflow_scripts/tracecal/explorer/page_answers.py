@@ -144,7 +144,9 @@ class PageAnswers:
             peak=PEAK,
         )
         texts = texts.with_columns(
-            prediction=pl.coalesce("answer", pl.col("tokens").list.join("")),
+            prediction=pl.coalesce(
+                "answer", pl.col("tokens").list.join(""), pl.format("({})", "no_answer")
+            ),
             error_kind=pl.lit(None, pl.String),
         )
         names = ["model", "task", *TRACE, *TASK, "prediction", "correct", "error_kind", "peak"]
