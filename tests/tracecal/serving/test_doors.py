@@ -123,3 +123,31 @@ def test_one_reads_like_the_file(calibrator, rows):
     frame = answers_in(rows, calibrator.reading()).frame
     for row, reason in zip(rows, frame["no_answer"], strict=True):
         assert read_row(row, calibrator.reading()).no_answer == reason
+
+
+def with_some_cut(labelled):
+    """The labelled example, of whose wrong answers 120 ended in their reasoning."""
+    lines = (EXAMPLES / "labelled.jsonl").read_text(encoding="utf-8").splitlines()
+    wrong = 0
+    for row in map(json.loads, lines):
+        wrong += not row["correct"]
+        if not row["correct"] and wrong <= 120:
+            (choice,) = row["response"]["choices"]
+            choice |= {"finish_reason": "length", "logprobs": {"content": []}}
+            choice["message"] = {"content": None, "reasoning_content": "Let me see."}
+            row["correct"] = False if labelled else None
+        yield row
+
+
+@pytest.mark.parametrize(
+    ("labelled", "failed", "n"),
+    [(True, "unlabelled", 400), (False, "incorrect", 400), (False, "unlabelled", 280)],
+)
+def test_shares_are_of_all_answers(labelled, failed, n):
+    reading = Reading(vocabulary=49152, failed=failed)
+    fitted = tracecal.calibrate(with_some_cut(labelled), "cities", reading=reading)
+    assert fitted.fitted_on.n == n
+    assert fitted.fitted_on.base_rate == pytest.approx(0.56 if n == 400 else 0.8, abs=0.005)
+    control = fitted.predictor().control
+    (entry,) = [rate for rate in control.thresholds if rate.error_rate == RATE]
+    assert entry.coverage == pytest.approx(0.64, abs=0.03)
