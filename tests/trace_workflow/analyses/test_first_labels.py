@@ -31,7 +31,7 @@ def test_it_counts_correct_answers_and_ranks_them_by_their_joint_probability(lab
     sentence = describe_first_labels(labelled([True, True, False, False]))
     assert sentence.startswith("First labels: 2 of 4 answers of m to t are correct; ")
     ranking = roc_auc_score([False, False, True, True], [-1.0, -0.6, -3.0, -0.1])
-    assert f"ranks {ranking:.0%} of (correct, incorrect) pairs" in sentence
+    assert f"ranks {100 * ranking:.0f} % of (correct, incorrect) pairs" in sentence
 
 
 def test_of_answers_that_are_all_alike_nothing_is_ranked(labelled):

@@ -207,7 +207,7 @@ def test_transfer_marks_the_wins_that_their_intervals_do_not_support():
         pl.read_csv(render_csv(made).encode())["task", "brier_picked_improvement_low"].rows()
     )
     assert low == {"mlqa": -0.1, "svamp": 0.001, "triviaqa": None, "truthfulqa": None}
-    assert any(note.startswith("Intervals (95%)") for note in made.notes)
+    assert any(note.startswith("Intervals (95 %)") for note in made.notes)
 
 
 def test_one_task_has_a_sentence_instead_of_rows():

@@ -104,7 +104,7 @@ def test_the_main_comparison_ends_with_improvements_and_their_bounds():
         "improvement_named",
         "improvement",
     ]
-    assert [row["label"] for row in (low, high)] == ["95% interval, from", "95% interval, to"]
+    assert [row["label"] for row in (low, high)] == ["95 % interval, from", "95 % interval, to"]
     # `a` is picked, `b` is named, and the best of a column depends on it.
     assert number(picked, "t_brier") == pytest.approx(0.21)
     assert number(gain, "t_brier") == pytest.approx(0.21 - 0.13)

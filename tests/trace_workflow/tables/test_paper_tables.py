@@ -255,7 +255,7 @@ def test_who_scores_fewer_answers_is_marked_in_every_table(name):
     ]
     assert "‡" not in "".join(marks[0]) and "‡" in "".join(marks[1])
     assert not any(note.startswith("‡") for note in whole.footnotes)
-    assert any("(10.0% of the answers)" in note for note in part.footnotes)
+    assert any("(10.0 % of the answers)" in note for note in part.footnotes)
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ def test_strata_stand_in_the_papers_order_with_their_counts():
 def test_every_rate_stands_beside_its_interval():
     table = strata_table()
     rows = pl.read_csv(render_csv(table).encode()).to_dicts()
-    assert table.columns[-1].label == "95% interval"
+    assert table.columns[-1].label == "95 % interval"
     assert [row[-1].text for row in table.rows] == [
         f"{row['incorrect_rate_low']:.3f} to {row['incorrect_rate_high']:.3f}" for row in rows
     ]
@@ -216,7 +216,7 @@ def test_the_figures_title_gives_the_error_rates_of_the_lowest_mean_risk():
     rows = strata.filter(risk_stratum="low")
     rates = dict(rows.select("spike_stratum", "incorrect_rate").iter_rows())
     assert message(strata) == (
-        f"At low mean risk {rates['high']:.0%} of answers with a high spike gap are wrong, "
-        f"{rates['low']:.0%} with a low one"
+        f"At low mean risk {100 * rates['high']:.0f} % of answers with a high spike gap are wrong, "
+        f"{100 * rates['low']:.0f} % with a low one"
     )
     assert message(strata.filter(spike_stratum="low")) == ""

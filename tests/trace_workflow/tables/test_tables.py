@@ -163,7 +163,7 @@ def test_answers_without_a_score_are_noted():
     )
     table = main(metrics)
     assert table.footnotes == (
-        "‡ Without a score for some answers: B on Task & 2 (20.0% of the answers).",
+        "‡ Without a score for some answers: B on Task & 2 (20.0 % of the answers).",
     )
     marked = [row[0].text for row in table.rows if any("‡" in cell.mark for cell in row)]
     assert marked == ["B"]
@@ -227,7 +227,7 @@ def test_right_answers_are_counted_and_too_few_are_said_to_be():
     _, warning = right_answers(t=500, u=1000)
     assert warning == (
         "Too few calibration answers for 8 weights (Riley et al. 2020, overfitting of at most "
-        "10%): of Task <1>'s 1000, 350 calibrate (175 of the rarer class), where about 599 are "
+        "10 %): of Task <1>'s 1000, 350 calibrate (175 of the rarer class), where about 599 are "
         "needed; Task & 2 has answers of one class only. Label more answers, or compare scores that "
         "fit one weight."
     )

@@ -36,6 +36,6 @@ def describe_first_labels(labels: Path) -> str:
     log_probability, weights = judged["log_probability"].to_numpy(), np.ones((1, len(correct)))
     auroc = weighted_auroc(log_probability, correct, weights).item()
     return (
-        f"{counts}; the joint probability of their tokens ranks {auroc:.0%} of (correct, "
+        f"{counts}; the joint probability of their tokens ranks {100 * auroc:.0f} % of (correct, "
         "incorrect) pairs correctly. Calibrated comparisons follow at the end."
     )

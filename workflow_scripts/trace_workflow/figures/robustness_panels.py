@@ -63,7 +63,7 @@ def draw(
             (0, "ab", sizes, "calibration_share", size_shares, "answers that calibrate"),
             (2, "ef", stratified, "stratum", stratum_shares, "length of the answer"),
         ):
-            names = [part if isinstance(part, str) else f"{part:.0%}" for part in shares]
+            names = [part if isinstance(part, str) else f"{100 * part:.0f} %" for part in shares]
             for axes, letter, metric in zip(grid[row], letters, METRICS, strict=True):
                 points = list(metric_gains(frame, column, shares, metric, gainer, rivals))
                 _draw_gains(axes, points, names)
@@ -71,7 +71,7 @@ def draw(
                 _describe(axes, letter, f"{METRICS[metric][0]}: gain of {gainer.label}", below)
         _draw_reliability(grid[1, 0], list(reliability(bins, contrasted, share)), bins)
         points = list(risk_gains(curve, gainer, rivals, share))
-        _draw_gains(grid[1, 1], points, [f"{coverage:.0%}" for coverage in COVERAGES])
+        _draw_gains(grid[1, 1], points, [f"{100 * coverage:.0f} %" for coverage in COVERAGES])
         _describe(grid[1, 1], "d", f"Error rate: gain of {gainer.label}", "answers kept")
         keys = [style.key(f" {entry.label}", style.style_of(entry)) for entry in contrasted]
         style.legend(figure, keys)

@@ -51,8 +51,8 @@ def message(strata: pl.DataFrame) -> str:
     if rates.keys() < {"low", "high"}:
         return ""
     return (
-        f"At low mean risk {rates['high']:.0%} of answers with a high spike gap are wrong, "
-        f"{rates['low']:.0%} with a low one"
+        f"At low mean risk {100 * rates['high']:.0f} % of answers with a high spike gap are wrong, "
+        f"{100 * rates['low']:.0f} % with a low one"
     )
 
 

@@ -100,4 +100,6 @@ def _difference(row: Mapping) -> str:
     difference = f"{abs(row['difference']):.3f} {'better' if row['difference'] > 0 else 'worse'}"
     if row["low"] is None:
         return difference
-    return f"{difference}, {100 * row['level']:g}% interval {row['low']:+.3f} to {row['high']:+.3f}"
+    return (
+        f"{difference}, {100 * row['level']:g} % interval {row['low']:+.3f} to {row['high']:+.3f}"
+    )

@@ -86,7 +86,7 @@ def find_unscored(study: StudyResults) -> list[Finding]:
     return [
         Finding(
             "unscored",
-            f"{own[estimator]} has no value for {1 - share:.1%} of the answers of "
+            f"{own[estimator]} has no value for {100 * (1 - share):.1f} % of the answers of "
             f"{study.models[model]} to {study.tasks[task]}, and is compared on the others.",
             MAIN,
         )
@@ -114,16 +114,16 @@ def find_guarantee(thresholds: pl.DataFrame, study: StudyResults) -> list[Findin
     fixed = thresholds.filter(model=study.studies["main"]["model"], **study.options["headline"])
     findings = []
     for row in fixed.join(accuracies, on=["model", "task"]).iter_rows(named=True):
-        terms = f"{row['confidence']:.0%} confidence"
+        terms = f"{100 * row['confidence']:.0f} % confidence"
         if row.get("most_parts"):
             terms += f"; parts of answers with more than {row['most_parts']} are never kept"
         is_default = row["ranked_by"] == MEAN_OF_THREE
         ranking = "" if is_default else f" by {study.labels[row['ranked_by']]}"
-        rate = f"{100 * row['error_rate']:g}%"
-        kept = f"Keep the surest {100 * row['coverage']:.0f}%{ranking}: at most {rate} of them are"
+        rate = f"{100 * row['error_rate']:g} %"
+        kept = f"Keep the surest {100 * row['coverage']:.0f} %{ranking}: at most {rate} of them are"
         none = f"No threshold{ranking} guarantees at most {rate} wrong ({terms}): {row['reason']}."
         guarantee = none if row["threshold"] is None else f"{kept} wrong ({terms})."
-        wrong = f"{study.models[row['model']]} is wrong on {100 * (1 - row['accuracy']):.0f}%"
+        wrong = f"{study.models[row['model']]} is wrong on {100 * (1 - row['accuracy']):.0f} %"
         sentence = f"{wrong} of {study.tasks[row['task']]}. {guarantee}"
         findings.append(Finding("guarantee", sentence, "risk_coverage"))
     return findings

@@ -249,7 +249,7 @@ def is_unsupported(row: Improvement) -> bool:
 
 def interval_level(improvements: Iterable[Improvement]) -> str:
     """The level of the intervals, such as '95%'."""
-    return f"{100 * max(row['level'] for row in improvements):g}%"
+    return f"{100 * max(row['level'] for row in improvements):g} %"
 
 
 def explain_improvements(improvements: Iterable[Improvement], study: StudyResults) -> list[str]:

@@ -195,7 +195,7 @@ def _explain_gains(
         level = max(gain["level"] for gain in gains.values())
         baseline = study.labels[study.options["named_baseline"]]
         yield (
-            f"AUROC of TRACE+ minus AUROC of {baseline}, prespecified, with a {100 * level:g}% "
+            f"AUROC of TRACE+ minus AUROC of {baseline}, prespecified, with a {100 * level:g} % "
             "interval (bootstrap over groups of answers, each resample matched anew): "
             f"{'; '.join(parts)}."
         )

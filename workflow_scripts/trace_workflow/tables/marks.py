@@ -84,7 +84,7 @@ def explain_unscored(study: StudyResults, shares: ScoredShares | None = None) ->
     """The note on UNSCORED, for `shares` or for all estimators of the study."""
     parts = [
         f"{study.labels[estimator]} on {study.pair_label(model, task)} "
-        f"({1 - share:.1%} of the answers)"
+        f"({100 * (1 - share):.1f} % of the answers)"
         for (model, task, estimator), share in (
             study.scored_shares if shares is None else shares
         ).items()

@@ -61,7 +61,7 @@ def localisation(study: StudyResults) -> Table:
         columns=(
             Column(("label",), "Points at", align="left"),
             Column(("value",), "In a wrong part", better="higher"),
-            Column(("low", "high"), f"{100 * (level or 0):g}% interval", joint=" to "),
+            Column(("low", "high"), f"{100 * (level or 0):g} % interval", joint=" to "),
             Column(("pointed",), "Answers"),
         ),
         section=section,

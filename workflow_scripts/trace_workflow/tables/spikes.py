@@ -49,7 +49,7 @@ def spike_strata(study: StudyResults) -> Table:
             Column(("risk",), "Mean risk", align="left"),
             Column(("spike",), "Spike gap", align="left"),
             *(Column((name,), label, align="right") for name, label in NUMBERS.items()),
-            Column(ENDS, f"{100 * strata['level'][0]:g}% interval", joint=" to ", added=True),
+            Column(ENDS, f"{100 * strata['level'][0]:g} % interval", joint=" to ", added=True),
         ),
         footnotes=(
             *study.missing_tasks("main", strata["tasks"][0].split()),

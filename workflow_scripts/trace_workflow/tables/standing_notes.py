@@ -68,8 +68,8 @@ def warn_of_few_answers(
         return []
     return [
         f"Too few calibration answers for {count(n_weights, 'weight')} (Riley et al. 2020, "
-        f"overfitting of at most {1 - SHRINKAGE:.0%}): {'; '.join(warnings)}. Label more answers, "
-        "or compare scores that fit one weight."
+        f"overfitting of at most {100 * (1 - SHRINKAGE):.0f} %): {'; '.join(warnings)}. Label more "
+        "answers, or compare scores that fit one weight."
     ]
 
 
