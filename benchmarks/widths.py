@@ -15,8 +15,8 @@ import numpy as np
 import torch
 
 from tracecal.answers.trace import entropy_bounds
-from tracecal.calibrator.confidence import score_answer
 from tracecal.calibrator.predictor import load_predictor
+from tracecal.calibrator.scoring import score_answer
 from tracecal.capture.model import load_model
 from tracecal.io.evaluated import evaluated
 from tracecal.io.traces import read_traces

@@ -17,8 +17,7 @@ from support.labelled_answers import answers, fitted, predictor_of
 from tracecal.answers.reading import Reading
 from tracecal.answers.trace import entropy_bounds
 from tracecal.calibration.fits import probability_bounds
-from tracecal.calibrator.confidence import read_response, score_answer, score_record
-from tracecal.calibrator.scoring import score_answers
+from tracecal.calibrator.scoring import read_response, score_answer, score_answers, score_record
 from tracecal.errors import InputError
 from tracecal.estimators.feature_sets import TRACE_PLUS_FEATURES
 from tracecal.estimators.trace_inputs import (
@@ -125,7 +124,7 @@ def test_an_answer_at_the_threshold_is_kept_and_one_just_below_is_not(calibrator
     ):
         moved = [entry.model_copy(update={"threshold": threshold}) for entry in control.thresholds]
         changed = replace(calibrator, control=control.model_copy(update={"thresholds": moved}))
-        assert changed.keeps(x, rate).tolist() == kept
+        assert changed.keeps(changed.ranking_score(x), rate).tolist() == kept
 
 
 def test_an_untested_error_rate_is_refused(calibrator):

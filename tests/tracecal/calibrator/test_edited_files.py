@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from support.labelled_answers import answers, fitted_file, unsealed
-from tracecal.calibrator.confidence import score_answer
 from tracecal.calibrator.predictor import make_predictor
 from tracecal.calibrator.schema import CalibratorFile, content_digest
+from tracecal.calibrator.scoring import score_answer
 from tracecal.errors import InputError
 from tracecal.estimators import registry
 

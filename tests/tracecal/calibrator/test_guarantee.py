@@ -318,12 +318,16 @@ def test_what_a_threshold_keeps_in_a_file_it_keeps_alone(estimator):
         if threshold is None:
             continue
         for layout in (np.ascontiguousarray(inputs), np.asfortranarray(inputs)):
-            together = predictor.keeps(layout, rate)
-            alone = [bool(predictor.keeps(row[None], rate)[0]) for row in inputs]
+            together = predictor.keeps(predictor.ranking_score(layout), rate)
+            alone = [
+                bool(predictor.keeps(predictor.ranking_score(row[None]), rate)[0]) for row in inputs
+            ]
             assert together.tolist() == alone
         score = predictor.ranking_score(inputs)
         lowest = int(np.argmin(np.where(score >= threshold, score, np.inf)))
-        assert predictor.keeps(inputs[[lowest]], rate)[0], "the answer that set the threshold"
+        assert predictor.keeps(predictor.ranking_score(inputs[[lowest]]), rate)[0], (
+            "the answer that set the threshold"
+        )
 
 
 def test_the_same_labels_give_one_file_whatever_the_name_seed_and_order():

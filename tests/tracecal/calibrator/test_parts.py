@@ -19,9 +19,9 @@ from tracecal.answers.reading import Reading
 from tracecal.answers.verdict import split_part_labels
 from tracecal.calibration.fits import probability_bounds
 from tracecal.calibration.part_answers import part_answers
-from tracecal.calibrator.confidence import score_answer
 from tracecal.calibrator.parts import UNFITTED, score_parts, score_response_parts
 from tracecal.calibrator.predictor import load_predictor
+from tracecal.calibrator.scoring import score_answer
 from tracecal.cli.main import main
 from tracecal.errors import InputError, WrongRow
 from tracecal.serving.proxy.endpoints import ENDPOINTS

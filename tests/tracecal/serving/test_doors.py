@@ -10,6 +10,7 @@ from support.log_rows import write
 from tracecal.answers.answers import answers_in
 from tracecal.answers.reading import Reading
 from tracecal.answers.row import read_row
+from tracecal.calibrator.scoring import score_answer
 from tracecal.calibrator.trace_kinds import reading_for
 from tracecal.serving.monitoring.traffic import batch_of_answers
 from tracecal.serving.proxy.scorer import Scorer
@@ -56,10 +57,6 @@ def outcomes(scored):
     return [(row["probability"], row["keep"], row["reason"]) for row in scored]
 
 
-def same(outcome, expected):
-    return outcome == (pytest.approx(expected[0], abs=1e-12), *expected[1:])
-
-
 def test_every_answer_has_a_line_in_order_and_those_not_given_say_why(expected, rows, calibrator):
     assert [reason for _, _, reason in expected[::4]] == [*NO_ANSWERS]
     assert all(outcome[:2] == (None, False) for outcome in expected[::4])
@@ -83,7 +80,26 @@ def test_a_file(calibrator, rows, expected, tmp_path):
 def test_a_response(calibrator, rows, expected):
     for row, outcome in zip(rows, expected, strict=True):
         scored = calibrator.score_response(row["response"], row["request"], error_rate=RATE)
-        assert same((scored.probability, scored.keep, scored.reason), outcome)
+        assert (scored.probability, scored.keep, scored.reason) == outcome
+
+
+def test_every_estimators_bits_are_those_of_a_file(calibrator, rows):
+    """The probability and its bounds of a response, and of one answer's lists."""
+    frame = answers_in(rows, calibrator.reading()).frame
+    lists = ("surprisal", "entropy", "entropy_lower", "entropy_upper")
+    for name in calibrator.estimators:
+        scored = calibrator.score(rows, estimator=name).rows(named=True)
+        predictor = calibrator.predictor(name)
+        for row, trace, expected in zip(rows, frame.to_dicts(), scored, strict=True):
+            response = calibrator.score_response(row["response"], row["request"], estimator=name)
+            confidences = [response]
+            if trace["surprisal"] is not None:
+                surprisal, entropy, *bounds = (trace[key] for key in lists)
+                confidences.append(
+                    score_answer(predictor, surprisal, entropy, None, *bounds, top_k=trace["top_k"])
+                )
+            for confidence in confidences:
+                assert vars(confidence) == {key: expected[key] for key in vars(confidence)}, name
 
 
 def test_the_proxys_scorer(calibrator, rows, expected):
@@ -92,7 +108,7 @@ def test_the_proxys_scorer(calibrator, rows, expected):
     for row, outcome in zip(rows, expected, strict=True):
         answer = json.loads(json.dumps(row["response"]))
         scorer.add_confidence(answer, row["request"])
-        assert same(*outcomes([answer["choices"][0]["confidence"]]), outcome)
+        assert outcomes([answer["choices"][0]["confidence"]]) == [outcome]
 
 
 def test_check(calibrator, rows, expected):

@@ -21,14 +21,20 @@ from tracecal.calibration.guarantees.overall import NOT_OF_PARTS
 from tracecal.calibration.part_answers import labelled_parts, part_answers
 from tracecal.calibration.settings import FitSettings, Unit, read_fit_settings, require_shares
 from tracecal.calibrator.card import Card
-from tracecal.calibrator.confidence import Confidence, read_response, score_answer, score_record
 from tracecal.calibrator.fitting import fit_calibrator, require_no_label
 from tracecal.calibrator.guarantee import AnswerColumn
 from tracecal.calibrator.parts import score_parts, score_response_parts
 from tracecal.calibrator.predictor import Predictor, make_predictor, target_of
 from tracecal.calibrator.report import Report, make_report
 from tracecal.calibrator.schema import CalibrationData, CalibratorFile
-from tracecal.calibrator.scoring import score_answers, warn_of_missing
+from tracecal.calibrator.scoring import (
+    Confidence,
+    read_response,
+    score_answer,
+    score_answers,
+    score_record,
+    warn_of_missing,
+)
 from tracecal.calibrator.trace_kinds import describe_run_on, reading_for, require_parts
 from tracecal.calibrator.training_set import TrainingSet, make_training_set
 from tracecal.errors import InputError
@@ -271,7 +277,7 @@ class Calibrator:
 
         Returns
         -------
-        tracecal.calibrator.confidence.Confidence
+        tracecal.calibrator.scoring.Confidence
             ``probability``, ``lower``, ``upper``, ``keep`` and ``reason``.
 
         Raises
@@ -314,7 +320,7 @@ class Calibrator:
 
         Returns
         -------
-        tracecal.calibrator.confidence.Confidence
+        tracecal.calibrator.scoring.Confidence
             ``probability``, ``lower``, ``upper``, ``keep`` and ``reason``.
 
         Raises

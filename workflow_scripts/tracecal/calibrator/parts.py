@@ -13,14 +13,14 @@ from tracecal.answers.parts.parts import Parts
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import RECORDS, TRACE, Record
 from tracecal.calibration.part_answers import NO_TOKENS, part_answers
-from tracecal.calibrator.confidence import (
+from tracecal.calibrator.predictor import Predictor, Target
+from tracecal.calibrator.scoring import (
     Confidence,
     confidence_and_inputs,
     doubted,
     read_response,
+    score_answers,
 )
-from tracecal.calibrator.predictor import Predictor, Target
-from tracecal.calibrator.scoring import score_answers
 from tracecal.calibrator.trace_kinds import require_parts
 
 UNFITTED = "the calibrator was not fitted on this part: calibrate with --parts that name it"

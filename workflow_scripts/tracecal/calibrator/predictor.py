@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from tracecal.answers.record import ALSO
-from tracecal.calibration.fits import Fit, probability_bounds
+from tracecal.calibration.fits import Fit
 from tracecal.calibration.guarantees.fixed_score import AMOUNTS
 from tracecal.calibration.guarantees.overall import NOT_OF_PARTS
 from tracecal.calibration.pooled import PART_FEATURE
@@ -174,35 +174,34 @@ class Predictor:
         """Predict the probabilities [n] of answers with `columns` x [n, d] (see `with_part`)."""
         return self.final.predict(self.select_inputs(x))
 
-    def predict(
-        self, x: np.ndarray, low: np.ndarray, high: np.ndarray, target: Target | None = None
-    ) -> dict[str, np.ndarray | None]:
-        """Predict the `probability`, its bounds and `keep` at a target: [n] each.
-
-        The `columns` of the answers are x [n, d], and lie between low and high [n, d].
-        """
-        inputs = np.stack([self.select_inputs(values) for values in (x, low, high)])
-        probability, lower, upper = probability_bounds(self.final, inputs)
-        keep = None if target is None else self.keeps(x, target)
-        return {"probability": probability, "lower": lower, "upper": upper, "keep": keep}
-
     def ranking_score(self, x: np.ndarray) -> np.ndarray:
         """Compute the ranking scores [n]; NaN where a column of the ranking is missing."""
         if self.control is None:
             return np.full(len(x), np.nan)
-        inputs = self._select(x, self.ranking_inputs, self._ranks_by_part)
+        inputs = self._select(x, self._places[1])
         complete = np.isfinite(inputs).all(axis=1)
         score = self.control.fit.predict(np.where(complete[:, None], inputs, 0.0))
         return np.where(complete, score, np.nan)
 
     def select_inputs(self, x: np.ndarray) -> np.ndarray:
-        """Select the columns of x [n, d] that the estimator's fits take, [n, inputs]."""
-        return self._select(x, self.inputs, self.by_part)
+        """Select the columns of x [..., d] that the estimator's fits take, [..., inputs]."""
+        return self._select(x, self._places[0])
 
-    def _select(self, x: np.ndarray, names: Sequence[str], with_part: bool) -> np.ndarray:
-        places = [self.columns.index(name) for name in names]
-        places += [len(self.columns)] if with_part else []
-        return x if places == [*range(x.shape[1])] else x[:, places]
+    @cached_property
+    def _places(self) -> tuple[list[int], list[int]]:
+        """The places of the inputs of the fits, and of those of the ranking, among the columns."""
+        part = [len(self.columns)]
+        fit, ranking = (
+            [self.columns.index(name) for name in names] + (part if takes_part else [])
+            for names, takes_part in (
+                (self.inputs, self.by_part),
+                (self.ranking_inputs, self._ranks_by_part),
+            )
+        )
+        return fit, ranking
+
+    def _select(self, x: np.ndarray, places: list[int]) -> np.ndarray:
+        return x if places == [*range(x.shape[-1])] else x[..., places]
 
     def with_part(self, x: np.ndarray, parts: Iterable[str]) -> np.ndarray:
         """Append to `columns` x [n, d] the codes of the `parts` [n], if a fit takes them."""
@@ -212,17 +211,15 @@ class Predictor:
         codes = [names.index(part) if part in names else -1 for part in parts]
         return np.column_stack([x, np.array(codes, dtype=float)])
 
-    def keeps(self, x: np.ndarray, target: Target) -> np.ndarray | None:
-        """Decide which answers with `columns` x [n, d] to keep at a target, bool [n].
+    def keeps(self, score: np.ndarray, target: Target) -> np.ndarray | None:
+        """Decide which answers to keep at a target by their ranking scores [n], bool [n].
 
         None if no threshold guarantees the target, see `why_not`. Raises `InputError` if the
         calibrator was not tested for the target.
         """
         self.require_tested(target)
         threshold = self.thresholds[target]
-        if threshold is None:
-            return None
-        return self.ranking_score(x) >= threshold
+        return None if threshold is None else score >= threshold
 
     def why_not(self, target: Target) -> str | None:
         """Why no threshold guarantees a tested target; None where one does."""

@@ -25,8 +25,8 @@ from tracecal.calibration.groups import KNOWN_ANSWER, are_among
 from tracecal.calibration.probability_metrics import brier, ece
 from tracecal.calibration.ranking import single_auroc
 from tracecal.calibration.settings import Calibration
-from tracecal.calibrator.confidence import Confidence, trace_confidence
 from tracecal.calibrator.predictor import Predictor, load_predictor
+from tracecal.calibrator.scoring import Confidence, trace_confidence
 from tracecal.calibrator.trace_kinds import (
     assumed_decoding,
     open_questions,

@@ -17,7 +17,7 @@ from support.log_rows import chat, token
 from support.running import ASK, CHAT, READING, proxied
 from support.upstream import Upstream
 from tracecal.answers.answers import answers_in, read_file
-from tracecal.calibrator.confidence import answer_inputs
+from tracecal.calibrator.scoring import answer_inputs
 from tracecal.errors import InputError
 from tracecal.serving.monitoring.batch import Batch
 from tracecal.serving.monitoring.database import StateDatabase

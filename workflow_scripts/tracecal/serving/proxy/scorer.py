@@ -17,9 +17,9 @@ from tracecal.answers.reading import Reading
 from tracecal.answers.reasoning import OTHER_TEXT, is_spelled
 from tracecal.answers.record import Record
 from tracecal.answers.row import read_row
-from tracecal.calibrator.confidence import Confidence
 from tracecal.calibrator.parts import ScoredPart, score_with_parts
 from tracecal.calibrator.predictor import Predictor, Target, stated_target
+from tracecal.calibrator.scoring import Confidence
 from tracecal.calibrator.trace_kinds import NEXT_QUESTION, compare_record
 from tracecal.errors import InputError, WrongRow
 from tracecal.io.log import LOGGER
