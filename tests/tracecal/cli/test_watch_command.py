@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import tracecal
 from support.labelled_answers import answers, predictor_of, stored
 from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.training_set import make_training_set
@@ -339,9 +340,9 @@ def test_labels_of_a_file_raise_an_alarm(folder, capsys, caplog):
 
 def test_another_calibrator_or_setting_and_another_file_are_refused(folder, caplog):
     assert main([*WATCH, "--answers", "same.jsonl"]) == 0
-    assert main([*WATCH, "--answers", "same.jsonl", "--estimator", "seq_logp"]) == 1
+    with pytest.raises(InputError, match="the calibrator has no guarantee of seq_logp"):
+        tracecal.Monitors("C.json", "state.db", error_rate=0.5, estimator="seq_logp")
     assert main([*WATCH, "--answers", "same.jsonl", "--answers-per-alarm", "200"]) == 1
-    assert "the calibrator has no guarantee of seq_logp" in caplog.text
     assert caplog.text.count("watches another calibrator, or with other settings") == 1
     Path("state.db").write_text("not a state")
     Path("state.db-wal").unlink(missing_ok=True)
