@@ -105,9 +105,8 @@ def agree(
     """
     reading = reading or Reading()
     if second is not None:
-        return measure_agreement(
-            *(answers_in(file, reading).frame for file in (answers, second)), seed
-        )
+        frames = [answers_in(file, reading).frame for file in (answers, second)]
+        return measure_agreement(frames[0], frames[1], seed)
     if reading.who is None or not isinstance(answers, str | Path):
         raise InputError(
             "one person's labels agree with nobody's: give a second file, or a table of several "
