@@ -30,7 +30,7 @@ INK, MUTED, FAINT = "#1c1f23", "#666d75", "#dfe3e7"
 RIGHT, WRONG = "#20766d", "#b02a18"  # answers, as in page.css
 
 
-class Look(NamedTuple):
+class Style(NamedTuple):
     """How an estimator is drawn: marker `size`, `order` of drawing, `text` colour of its name."""
 
     color: str
@@ -41,19 +41,19 @@ class Look(NamedTuple):
     text: str = INK
 
 
-TRACE = Look("#C77700", "D", 4.4, 5, "--", "#9A5B00")
-TRACE_PLUS = Look("#AE1E1E", "*", 7.5, 6, "-", "#AE1E1E")
+TRACE = Style("#C77700", "D", 4.4, 5, "--", "#9A5B00")
+TRACE_PLUS = Style("#AE1E1E", "*", 7.5, 6, "-", "#AE1E1E")
 # TRACE's operator M: the mean of the most uncertain window of an answer.
 LOCAL_PEAK = TRACE._replace(marker="^", line=":")
-BEST_BASELINE = Look("#1c1f23", "X", 4.6, 7)
-FAMILIES: Mapping[str, Look] = {
-    "likelihood": Look("#2F5D8A", "o"),
-    "entropy": Look("#4C8FC4", "s", 3.6),
-    "trajectory": Look("#7F868E", ">"),
-    "beam": Look("#4A5058", "v"),
-    "semantic": Look("#2A8C82", "P", 4.6),
+BEST_BASELINE = Style("#1c1f23", "X", 4.6, 7)
+FAMILIES: Mapping[str, Style] = {
+    "likelihood": Style("#2F5D8A", "o"),
+    "entropy": Style("#4C8FC4", "s", 3.6),
+    "trajectory": Style("#7F868E", ">"),
+    "beam": Style("#4A5058", "v"),
+    "semantic": Style("#2A8C82", "P", 4.6),
 }
-OTHER = Look("#868D95", "h")
+OTHER = Style("#868D95", "h")
 # What colours become in the dark: an SVG has no ground of its own.
 DARK = {
     INK: "#e6e9ed",
@@ -129,7 +129,7 @@ def applied() -> Iterator[None]:
         yield
 
 
-def style_of(entry: Entry) -> Look:
+def style_of(entry: Entry) -> Style:
     """How an estimator is drawn, the same in every figure."""
     if entry.role == "trace":
         return TRACE_PLUS if entry.id == "trace_plus" else TRACE
@@ -160,13 +160,13 @@ def legend(figure: Figure, handles: Sequence[Line2D], title: str = "") -> None:
     box.get_title().set(fontsize=SMALL, color=MUTED)
 
 
-def key(name: str, look: Look, line: str = "", inside: str = "") -> Line2D:
+def key(name: str, look: Style, line: str = "", inside: str = "") -> Line2D:
     """A legend entry: a point, or a `line` through one; `inside` leaves its outline."""
     filled = {"mfc": inside} if inside else {"mew": 0}
     return Line2D([], [], ls=line, label=name, **filled, **point(look))
 
 
-def point(look: Look) -> dict[str, object]:
+def point(look: Style) -> dict[str, object]:
     """A look's marker, as Matplotlib's arguments."""
     return {"color": look.color, "marker": look.marker, "ms": look.size}
 

@@ -105,7 +105,7 @@ def _draw_box(
     text: str,
     result: str = "",
     color: str = style.INK,
-    looks: Sequence[style.Look] = (),
+    looks: Sequence[style.Style] = (),
 ) -> None:
     """Draw a box in a column, at its `place` among so many; `looks` are of its estimators."""
     x, width, height = LEFT[column], WIDTH[column], (TOP - BOTTOM) / place[1]

@@ -32,7 +32,7 @@ class ModelPoint(NamedTuple):
     """A point of the cross-model panel."""
 
     average: Average
-    look: style.Look
+    look: style.Style
 
 
 def draw(
@@ -202,7 +202,7 @@ def _draw_models(axes: Axes, models: Mapping[str, Sequence[ModelPoint]], below: 
     axes.set_yticks([])
 
 
-def _draw_point(axes: Axes, height: float, average: Average, look: style.Look) -> None:
+def _draw_point(axes: Axes, height: float, average: Average, look: style.Style) -> None:
     axes.plot(average.mean, height, ls="", zorder=look.order, mew=0, **style.point(look))
 
 
