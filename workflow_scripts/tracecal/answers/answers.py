@@ -229,7 +229,8 @@ def describe_no_answers(answers: pl.DataFrame) -> str | None:
         unlabelled = (
             f"; {n_unlabelled:,} of these have no verdict (--failed incorrect: all are wrong)"
         )
-    return f"{answers.height:,} answers: {kinds}{unlabelled}"
+    answers_text = "1 answer" if answers.height == 1 else f"{answers.height:,} answers"
+    return f"{answers_text}: {kinds}{unlabelled}"
 
 
 def _polars_frame(answers: Any) -> pl.DataFrame | None:

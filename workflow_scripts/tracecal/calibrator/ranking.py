@@ -190,9 +190,9 @@ def _among_all(scores: np.ndarray, rows: pl.DataFrame, training: TrainingSet) ->
     if not n_missing:
         return scores
     own = rows.select("example_id").join(reasons, on="example_id", maintain_order="left")
-    given = scores[own["no_answer"].is_null().to_numpy()]
-    n_more = round(len(given) * n_missing / max(len(all_reasons) - n_missing, 1))
-    return np.concatenate([given, np.full(n_more, np.nan)])
+    answered = scores[own["no_answer"].is_null().to_numpy()]
+    n_more = round(len(answered) * n_missing / max(len(all_reasons) - n_missing, 1))
+    return np.concatenate([answered, np.full(n_more, np.nan)])
 
 
 def _decided_scores(

@@ -353,13 +353,13 @@ def describe_answers(
 ) -> CalibrationData:
     """Describe labelled answers; raises `InputError` if models or kinds of trace are mixed."""
     answers = training.records
-    given = answers.filter(pl.col("no_answer").is_null())
+    answered = answers.filter(pl.col("no_answer").is_null())
     entropy, top_k = usual_entropies(answers)
     model, *known_as = _models(answers)
-    with_stop = given.filter(pl.col("stop_token") != "none")
+    with_stop = answered.filter(pl.col("stop_token") != "none")
     stop_token = _known_value(with_stop, "stop_token", "none")
-    processed = _known_value(given, "processed", "unknown")
-    reasoning = _single_value(given, "reasoning", "kinds") or "none"
+    processed = _known_value(answered, "processed", "unknown")
+    reasoning = _single_value(answered, "reasoning", "kinds") or "none"
     dates = _days(answers["created"])
     vocabulary, vocabulary_from = vocabulary_used(answers, vocabulary)
     return CalibrationData(

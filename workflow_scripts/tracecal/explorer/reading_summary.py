@@ -158,7 +158,7 @@ def explain_reading(answers: Any, *, reading: Reading | None = None) -> ReadingS
         if not example and record.no_answer is None and answer.format is not None:
             steps = answer.format.read(answer.body).steps
             example = [*_describe_record(record, question, steps, location)]
-            shown = len(records) - 1
+            example_place = len(records) - 1
     if not (records or errors):
         raise InputError(f"{source} holds no row.")
     frame, notes = with_failed_labels(as_frame(records), reading), []
@@ -171,7 +171,7 @@ def explain_reading(answers: Any, *, reading: Reading | None = None) -> ReadingS
     if counts := describe_no_answers(frame):
         notes.append(f"{counts}.")
     if example:
-        correct, is_unsure = frame.select("correct", "unsure").row(shown)
+        correct, is_unsure = frame.select("correct", "unsure").row(example_place)
         verdict = {True: "right", False: "wrong"}.get(correct, "none")
         example.append(("verdict", "unsure (counts as wrong)" if is_unsure else verdict))
     missing = [
@@ -285,11 +285,11 @@ def _missing(answers: pl.DataFrame, n_questions: int, reading: Reading) -> Itera
         lacks = rows.filter(pl.col(column).is_null())["lacks"].drop_nulls()
         return some_of(lacks.unique().sort().to_list())
 
-    given = answers.filter(pl.col("no_answer").is_null())
-    traced = given.filter(pl.col("surprisal").is_not_null())
-    if count := given.height - traced.height:
+    answered = answers.filter(pl.col("no_answer").is_null())
+    traced = answered.filter(pl.col("surprisal").is_not_null())
+    if count := answered.height - traced.height:
         yield (
-            f"log-probabilities of {of(count)} ({reasons('surprisal', given)}): they get no "
+            f"log-probabilities of {of(count)} ({reasons('surprisal', answered)}): they get no "
             "probability; 'tracecal replay' computes them where the model is at hand."
         )
     if count := traced["entropy"].null_count():
