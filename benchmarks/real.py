@@ -316,7 +316,7 @@ def brier_message(compared: pl.DataFrame) -> str:
     text = f"With {SHOWN} labels the default beats isotonic regression on {won} of {n} sets"
     if others.is_empty():
         return text
-    gain = -mean_over_sets(others, "difference")[0]
+    gain = 0.0 - round(mean_over_sets(others, "difference")[0], 3)
     return f"{text}; one logistic regression by {gain:.3f} on other models"
 
 
