@@ -10,7 +10,8 @@ N_EXAMPLES = 3  # places or names to quote in a message
 # which names its fields here.
 ARGUMENTS = {
     *("accuracy", "auroc", "block", "by", "calibrator", "confidence", "error_rate", "estimator"),
-    *("estimators", "number", "one_per", "parts", "recall", "state", "task", "unit", "unlabelled"),
+    *("estimators", "number", "one_per", "overall_error", "parts", "recall", "state", "task"),
+    *("unit", "unlabelled"),
 }
 OF_READING: set[str] = set()
 LISTS = {"right", "wrong", "options"}

@@ -266,7 +266,7 @@ def test_a_recall_is_an_order_statistic_of_the_right_answers():
     assert alone["keep"].sum() > rate["keep"].sum() > 0
     with pytest.raises(InputError, match="not tested for a recall of 0.8; tested: 0.9"):
         calibrator.score(new, recall=0.8)
-    with pytest.raises(InputError, match="give one of --error-rate, --overall-error and --recall"):
+    with pytest.raises(InputError, match="give one of error_rate, overall_error and recall"):
         calibrator.score(new, error_rate=0.4, recall=0.9)
     assert "At least 90 % of the right answers are kept where" in " ".join(
         str(calibrator.card()).split()

@@ -108,8 +108,11 @@ def test_a_ranking_that_does_not_help_is_named_first():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"error_rate": 0.2, "overall_error": 0.1}, "give one of --error-rate"),
-        ({"overall_error": 0.1, "recall": 0.9}, "give one of --error-rate"),
+        (
+            {"error_rate": 0.2, "overall_error": 0.1},
+            "give one of error_rate, overall_error and recall",
+        ),
+        ({"overall_error": 0.1, "recall": 0.9}, "give one of error_rate, overall_error and recall"),
         ({"overall_error": 0.15}, "an overall error rate of 0.15; tested: 0.05, 0.1, 0.2"),
         ({"recall": 0.9}, "not tested for a recall of 0.9; tested: none"),
     ],
@@ -174,5 +177,5 @@ def test_a_check_of_labels_of_kept_answers_alone_tells_nothing(made):
     result = tracecal.check(frame, made, overall_error=0.2)
     assert (result.verdict, result.exit_code, result.enough) == ("too few", 4, None)
     assert "Only kept answers have labels" in str(result)
-    with pytest.raises(InputError, match="--error-rate or --overall-error"):
+    with pytest.raises(InputError, match="error_rate or overall_error"):
         tracecal.check(frame, made)

@@ -164,7 +164,7 @@ def test_errors_say_what_to_do(large, new):
     for options, message in (
         ({"error_rate": 0.3}, "was not tested for an error rate of 0.3"),
         ({"error_rate": 0.01}, "there is no guarantee to check at 0.01: "),
-        ({"error_rate": RATE, "confidence": 1.0}, "--confidence 1: expected a number"),
+        ({"error_rate": RATE, "confidence": 1.0}, "confidence=1: expected a number"),
     ):
         with pytest.raises(tracecal.InputError, match=message):
             tracecal.check(rows, large, **options)
