@@ -270,8 +270,8 @@ def test_a_score_is_needed():
 @pytest.mark.parametrize(
     "changed, message",
     [
-        ({"error_rate": 1.5}, "--error-rate 1.5"),
-        ({"confidence": 1}, "--confidence 1"),
+        ({"error_rate": 1.5}, "error_rate=1.5: expected a number"),
+        ({"confidence": 1}, "confidence=1: expected a number"),
     ],
 )
 def test_settings_out_of_range_are_refused(changed, message):

@@ -10,7 +10,7 @@ from tracecal.errors import InputError
 # All commands' options that name a file or folder which is read, and a file which is written.
 READ = (
     *("answers", "second", "beside", "labels", "calibrator", "config", "parts"),
-    *("weights", "estimators", "requests", "unlabelled"),
+    *("weights", "estimators", "requests", "unlabelled", "after"),
 )
 WRITTEN = ("output", "report", "explorer", "picture", "record_file", "state", "watch")
 MAY_SHARE = (("output", "labels"),)  # verdicts are added to a file of some
