@@ -301,6 +301,7 @@ use rule gather_shards as gather_replayed with:
         "<logs>/gather_replayed/{model}/{task}.log",
     wildcard_constraints:
         model=one_of(slug for slug in REPLAYED_MODELS if MODELS[slug].shards > 1),
+    localrule: True
 
 
 rule cut_parts:

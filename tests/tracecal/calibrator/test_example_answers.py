@@ -53,7 +53,8 @@ def test_without_a_guarantee_the_page_halves_the_answers_and_says_so():
     assert report.examples.n_above == report.examples.n_below == 30
     page = " ".join(report.html.split())
     assert "Which answers are most probably right?" in page and "Upper half" in page
-    assert "are wrong; none is kept at 0.1 %" in page
+    assert "No error rate is guaranteed at 0.1 %" in page
+    assert "<b>Check 70 %: at most 10 % of all are wrong</b>" in page
     assert "Which answers are kept?" not in page and 'class="chosen"' in page
 
 

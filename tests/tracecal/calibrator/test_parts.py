@@ -404,7 +404,7 @@ def test_a_schema_that_multiplies_is_not_read_to_its_end():
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (said("Lima, I think."), "do not spell it"),
+        (said("Lima, I think."), "the tokens spell another text"),
         (chat([token("no", -0.1, [("no", -0.1)])], "no"), "does not hold the parts"),
         (said(logprobs=None), ""),
     ],

@@ -13,7 +13,8 @@ READ = (
     *("weights", "estimators", "requests", "unlabelled", "after"),
 )
 WRITTEN = ("output", "report", "explorer", "picture", "record_file", "state", "watch")
-MAY_SHARE = (("output", "labels"),)  # verdicts are added to a file of some
+# Verdicts are added to a file of some, and a calibrator may replace that of an earlier look.
+MAY_SHARE = (("output", "labels"), ("output", "after"))
 
 
 def require_apart(options: Mapping[str, Any]) -> None:
