@@ -51,6 +51,7 @@ def test_the_readme_runs_and_says_what_comes_out(tmp_path, monkeypatch, capsys):
     for one in typed:
         assert main(shlex.split(one.replace("\\\n", " "))) == 0
     told = capsys.readouterr().out
+    assert re.findall(r"^```text\n(.+?)^```", readme, re.MULTILINE | re.DOTALL) == [told]
     (program,) = re.findall(r"^```python\n(.+?)^```", readme, re.MULTILINE | re.DOTALL)
     exec(program, {})
     (kept,) = re.findall(r"  # (\d+ of 94 answers are kept)$", program, re.MULTILINE)
