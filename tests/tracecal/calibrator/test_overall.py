@@ -179,3 +179,13 @@ def test_a_check_of_labels_of_kept_answers_alone_tells_nothing(made):
     assert "Only kept answers have labels" in str(result)
     with pytest.raises(InputError, match="error_rate or overall_error"):
         tracecal.check(frame, made)
+
+
+def test_answers_on_which_the_calibrator_was_fitted_count_nowhere_in_a_check(cities):
+    frame = tracecal.read_answers(EXAMPLES / "labelled.jsonl")
+    known = tracecal.check(frame, cities, overall_error=0.1)
+    assert (known.verdict, known.n_labelled, known.only_kept) == ("too few", 0, False)
+    half = tracecal.calibrate(frame.head(200), "cities")
+    grown, new = (tracecal.check(each, half, overall_error=0.1) for each in (frame, frame[200:]))
+    assert (grown.n_undecided, grown.n_labelled) == (200, 200)
+    assert (grown.verdict, grown.n_counted, grown.n_wrong) == (new.verdict, 200, new.n_wrong)

@@ -16,7 +16,7 @@ import polars as pl
 
 from tracecal.answers.answers import Source, answers_in
 from tracecal.answers.reading import Reading
-from tracecal.calibration.groups import group_answers, place_answers
+from tracecal.calibration.groups import KNOWN_ANSWER, group_answers, place_answers
 from tracecal.calibration.rate_test import KeptAnswers, enough_answers
 from tracecal.calibration.settings import require_shares
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in
@@ -59,7 +59,7 @@ class Check:
     n_answers, n_undecided, n_kept : int
         Answers in all, those without a decision, and those that are kept.
     n_labelled, n_unsure, n_wrong : int
-        Kept answers with a label (all answers with one, for an overall error rate), kept ones
+        Kept answers with a label (all new answers with one, for an overall error rate), kept ones
         whose label is unsure, and kept ones that are wrong, unsure ones among them.
     error_rate, confidence : float
         As given; for an overall error rate, that.
@@ -235,7 +235,8 @@ def check(
     checks; alarms of `Monitors` come by chance in at most the other half. The guarantee fits where
     labels rule out one and a half times its error rate. One kept answer of each question counts,
     or each answer where the guarantee is about answers drawn one by one. For an overall error rate
-    labels are of all answers, drawn at random; those that are kept and wrong count.
+    labels are of all answers, drawn at random; those that are kept and wrong count. Answers on
+    which the calibrator was fitted count nowhere.
 
     Parameters
     ----------
@@ -296,6 +297,7 @@ def check(
     targets = {"error_rate": error_rate, "overall_error": overall_error}
     scored = calibrator.score(source, **targets, estimator=estimator, task=task)
     decided = frame.select("example_id", "correct", "unsure", keep=scored["keep"].fill_null(False))
+    decided = decided.filter(scored["reason"].ne_missing(KNOWN_ANSWER))
     is_overall, has_label = overall_error is not None, pl.col("correct").is_not_null()
     labelled = decided.filter(has_label & (pl.lit(is_overall) | pl.col("keep")))
     is_kept_wrong = pl.col("keep") & ~pl.col("correct")
@@ -303,7 +305,8 @@ def check(
     if predictor.fitted_on.unit == "questions":
         groups = group_answers(frame)
         counted, compared = (one_of_each(rows, frame, groups) for rows in (counted, frame))
-    only_kept = is_overall and labelled["keep"].all() and not decided["keep"].all()
+    is_all_kept = labelled.height > 0 and labelled["keep"].all()
+    only_kept = is_overall and is_all_kept and not decided["keep"].all()
     kept = KeptAnswers(counted.height, counted.filter(is_kept_wrong).height)
     level = round(1 - confidence, 12)
     tested = rate, excess_rate(rate), level / 2, level
