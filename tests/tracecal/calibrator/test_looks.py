@@ -155,5 +155,10 @@ def test_labels_that_a_search_asked_for_do_not_calibrate(tmp_path):
         tracecal.calibrate(tmp_path / "labelled.jsonl", "t")
     FRAME.head(60).drop("correct").write_ndjson(tmp_path / "answers.jsonl")
     reading = tracecal.Reading(labels=str(tmp_path / "labelled.jsonl"))
-    with pytest.raises(InputError, match="asked for 60 of the 60 labels"):
+    with pytest.raises(InputError, match=sentence):
         tracecal.calibrate(tmp_path / "answers.jsonl", "t", reading=reading)
+    imported = tmp_path / "imported.jsonl"
+    command = ["label", str(tmp_path / "answers.jsonl"), "--output", str(imported)]
+    assert main([*command, "--labels", str(tmp_path / "labelled.jsonl")]) == 0
+    with pytest.raises(InputError, match=sentence):
+        tracecal.calibrate(imported, "t")

@@ -8,7 +8,7 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -40,14 +40,14 @@ class Labels:
     rows
         The rows of a table, to look for other columns of ids.
     asked_for
-        Whether 'tracecal label --error-rate' asked for some of them.
+        The ids of the answers whose verdicts 'tracecal label --error-rate' asked for.
     """
 
     by_id: Mapping[str, bool | None]
     source: str
     columns: tuple[str, str] | None = None
     rows: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
-    asked_for: bool = False
+    asked_for: Set[str] = frozenset()
 
 
 def read_labels(spec: str | Path | Any, reading: Reading | None = None) -> Labels:
@@ -78,7 +78,8 @@ def read_labels(spec: str | Path | Any, reading: Reading | None = None) -> Label
     labels = {name: correct for name, (correct, _) in settled.items()}
     if not labels:
         raise InputError(f"{votes.source} holds no verdict on which people agree.")
-    return Labels(labels, votes.source, votes.columns, votes.rows, votes.asked_for)
+    asked_for = {vote.example_id for vote in votes.votes if vote.is_asked_for}
+    return Labels(labels, votes.source, votes.columns, votes.rows, asked_for)
 
 
 def _settled(votes: Sequence[Vote], reading: Reading) -> tuple[bool | None, str | None]:
@@ -119,9 +120,9 @@ def with_labels(
     )
     joined = joined.with_columns(
         pl.col("unsure").fill_null(False),
-        asked_for=pl.when(pl.col("correct").is_not_null()).then(
-            pl.lit(labels.asked_for or None, pl.Boolean)
-        ),
+        asked_for=pl.when(
+            pl.col("correct").is_not_null() & pl.col("example_id").is_in([*labels.asked_for])
+        ).then(True),
     ).select(answers.columns)
     return joined, _describe_match(joined, labels)
 
@@ -193,8 +194,12 @@ def _named_as(labels: Labels, ids: Collection[str]) -> Labels:
         "%s: its ids are the answers' but for case, hyphens, blanks or the Unicode form of letters",
         labels.source,
     )
-    pairs = zip(plain, labels.by_id.items(), strict=True)
-    return replace(labels, by_id={id_of_plain.get(name, id): label for name, (id, label) in pairs})
+    names = {id: id_of_plain.get(name, id) for name, id in zip(plain, labels.by_id, strict=True)}
+    return replace(
+        labels,
+        by_id={names[id]: label for id, label in labels.by_id.items()},
+        asked_for={names[id] for id in labels.asked_for & names.keys()},
+    )
 
 
 def _explain_no_match(

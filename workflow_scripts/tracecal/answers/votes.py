@@ -40,12 +40,16 @@ _PUNCTUATION = re.compile(r"[\W_]+")
 
 
 class Vote(NamedTuple):
-    """A person's verdict on an answer: None where the person is unsure."""
+    """A person's verdict on an answer: None where the person is unsure.
+
+    `is_asked_for` says whether 'tracecal label --error-rate' asked for it.
+    """
 
     example_id: str
     correct: bool | None
     who: str
     is_final: bool = False
+    is_asked_for: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,15 +66,12 @@ class Votes:
         The columns of the id and of the verdict; None where the file is an export.
     rows
         The rows of a table, to look for other columns of ids.
-    asked_for
-        Whether 'tracecal label --error-rate' asked for some of them.
     """
 
     votes: Sequence[Vote]
     source: str
     columns: tuple[str, str] | None = None
     rows: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
-    asked_for: bool = False
 
 
 class Judgement(NamedTuple):
@@ -161,7 +162,7 @@ def read_votes(spec: str | Path | Any, reading: Reading) -> Votes:
         )
         raise InputError(f"{path} holds no verdict. {reasons}")
     rows = [] if is_export else objects
-    return Votes(votes, path, columns, rows, any(map(is_asked_for, objects)))
+    return Votes(votes, path, columns, rows)
 
 
 def _votes_of(
@@ -188,7 +189,7 @@ def _votes_of(
             raise WrongRow("its id is empty")
         sure = None if is_unsure(value) else correct
         person = id_text(who) or f"{location}, {number}"
-        yield Vote(judgement.example_id, sure, person, judgement.is_final)
+        yield Vote(judgement.example_id, sure, person, judgement.is_final, is_asked_for(row))
 
 
 def id_text(value: Any) -> str:

@@ -77,7 +77,8 @@ def label(
     rows, part_names = content.rows_to_judge()
     verdicts = VerdictFile(output, rows, part_names, asked_for=search is not None)
     if labels:
-        if n_unknown := verdicts.import_labels(read_labels(labels, reading).by_id):
+        judged = read_labels(labels, reading)
+        if n_unknown := verdicts.import_labels(judged.by_id, judged.asked_for):
             LOGGER.warning("%s: %d verdict(s) are on other answers", labels, n_unknown)
         LOGGER.info("%s holds %d verdicts", verdicts.path, len(verdicts.verdicts))
     else:

@@ -5,7 +5,7 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -117,7 +117,7 @@ class VerdictFile:
             )
         return example_id, verdict
 
-    def append(self, example_id: str, verdict: Verdict) -> None:
+    def append(self, example_id: str, verdict: Verdict, asked_for: bool = False) -> None:
         """Append a verdict. It is on disk on return, and not in the file after an `OSError`.
 
         That is raised, too, where another program replaced or changed the file.
@@ -129,7 +129,7 @@ class VerdictFile:
             labelled["part"] = self._part_names[example_id]
         if verdict.note:
             labelled["note"] = verdict.note
-        if self._asked_for:
+        if asked_for or self._asked_for:
             labelled["asked_for"] = True
         row = {**self._rows[example_id], "labelled": labelled}
         content = f"{json.dumps(row, ensure_ascii=False)}\n".encode()
@@ -145,11 +145,14 @@ class VerdictFile:
             raise
         self._note(example_id, verdict, content)
 
-    def import_labels(self, labels: Mapping[str, bool | None]) -> int:
+    def import_labels(
+        self, labels: Mapping[str, bool | None], asked_for: Set[str] = frozenset()
+    ) -> int:
         """Append labels from elsewhere, in the order of the answers.
 
-        Returns how many labels are on other answers. Raises `InputError`, and appends nothing,
-        where a label contradicts the file or none is on an answer to judge.
+        Those of the ids `asked_for` keep their mark. Returns how many labels are on other answers.
+        Raises `InputError`, and appends nothing, where a label contradicts the file or none is on
+        an answer to judge.
         """
         ids = [example_id for example_id in self._rows if example_id in labels]
         if not ids:
@@ -166,7 +169,7 @@ class VerdictFile:
                 )
         for example_id in ids:
             if example_id not in self.verdicts:
-                self.append(example_id, Verdict(labels[example_id]))
+                self.append(example_id, Verdict(labels[example_id]), example_id in asked_for)
         return len(labels) - len(ids)
 
     def undo(self) -> str | None:
