@@ -162,3 +162,9 @@ def test_labels_that_a_search_asked_for_do_not_calibrate(tmp_path):
     assert main([*command, "--labels", str(tmp_path / "labelled.jsonl")]) == 0
     with pytest.raises(InputError, match=sentence):
         tracecal.calibrate(imported, "t")
+
+
+def test_no_number_of_looks_makes_certain():
+    text = str(look(150, looks=1000).report())
+    assert "Look 1 of 1000 planned: 99.9 % for this look alone." in text
+    assert "(99.9 % confidence)" in " ".join(text.split())

@@ -43,13 +43,22 @@ def rate_text(error_rate: float) -> str:
     return f"{100 * error_rate:.6g} %"
 
 
+def chance_text(confidence: float) -> str:
+    """A confidence in percent with three digits, and never all of it.
+
+    >>> chance_text(0.9), chance_text(1 - 0.1 / 3), chance_text(0.99999)
+    ('90 %', '96.7 %', '99.9 %')
+    """
+    return f"{min(100 * confidence, 99.9):.3g} %"
+
+
 def confidence_text(confidence: float) -> str:
     """The short form of a confidence, in brackets.
 
     >>> confidence_text(0.9), confidence_text(1 - 0.4 / 3)
     ('(90 % confidence)', '(86.7 % confidence)')
     """
-    return f"({100 * confidence:.3g} % confidence)"
+    return f"({chance_text(confidence)} confidence)"
 
 
 def decided_rate(guarantees: pl.DataFrame, asked: Sequence[float]) -> float | None:

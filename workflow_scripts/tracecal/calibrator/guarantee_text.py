@@ -7,7 +7,13 @@ import polars as pl
 
 from tracecal.calibration.guarantees.parts import PARTS_NEED
 from tracecal.calibrator.catalogue import FIXED_SCORE, LABELS
-from tracecal.calibrator.decision import WITHOUT, confidence_text, percent, rate_text
+from tracecal.calibrator.decision import (
+    WITHOUT,
+    chance_text,
+    confidence_text,
+    percent,
+    rate_text,
+)
 from tracecal.calibrator.predictor import Target
 from tracecal.calibrator.schema import CalibrationData, ErrorRateControl, OverallThreshold
 
@@ -78,17 +84,13 @@ def describe_looks(control: ErrorRateControl, data: CalibrationData) -> str | No
     if number == 1 and planned in (None, 1):
         return None
     of_planned = f" of {planned} planned" if planned else ""
-    sentence = f"Look {number}{of_planned}: {_share(control.confidence)} for this look alone"
+    sentence = f"Look {number}{of_planned}: {chance_text(control.confidence)} for this look alone"
     if number > 1:
         sentence += (
-            f"; at least {_share(control.stated_confidence)} that no guarantee of the {number} "
-            "looks is false"
+            f"; at least {chance_text(control.stated_confidence)} that no guarantee of the "
+            f"{number} looks is false"
         )
     return f"{sentence}."
-
-
-def _share(confidence: float) -> str:
-    return f"{100 * confidence:.3g} %"
 
 
 def describe_ranking(control: ErrorRateControl, n_kept: int, n_others: int) -> str:
