@@ -88,8 +88,8 @@ def test_an_output_that_shares_labels_is_named_and_the_same_command_gives_the_sa
     FRAME.head(90).write_ndjson("more.jsonl")
     caplog.set_level("INFO")
 
-    def run(answers, *more):
-        return main(["calibrate", "--answers", answers, "--task", "t", "--output", "C.json", *more])
+    def run(answers, *more, output="C.json"):
+        return main(["calibrate", "--answers", answers, "--task", "t", "--output", output, *more])
 
     assert run("few.jsonl") == 0
     first = (tmp_path / "C.json").read_bytes()
@@ -97,8 +97,9 @@ def test_an_output_that_shares_labels_is_named_and_the_same_command_gives_the_sa
     assert (tmp_path / "C.json").read_bytes() == first and "--after" not in caplog.text
     assert run("more.jsonl") == 0 and "C.json held a look at 60 labels" in caplog.text
     caplog.clear()
-    (tmp_path / "C.json").write_bytes(first)
-    assert run("more.jsonl", "--after", "C.json") == 0
+    assert run("few.jsonl", output="earlier.json") == 0
+    assert (tmp_path / "earlier.json").read_bytes() == first
+    assert run("more.jsonl", "--after", "earlier.json") == 0
     assert len(tracecal.Calibrator.load("C.json").fitted_on.looks) == 2
     assert "held a look" not in caplog.text
 
