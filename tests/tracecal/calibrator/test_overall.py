@@ -10,8 +10,11 @@ import pytest
 import tracecal
 from support.labelled_answers import answers
 from tracecal.calibration.guarantees.overall import allowed_errors
+from tracecal.calibrator.predictor import target_of
 from tracecal.cli.main import main
 from tracecal.errors import InputError
+from tracecal.serving.proxy.server import ProxyOptions, make_scorer
+from tracecal.serving.proxy.settings import ProxySettings
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -143,6 +146,23 @@ def test_the_command_says_what_may_be_wrong_of_what_nobody_checks(tmp_path, capl
     assert main(command) == 0
     assert "at most 10 % of all are wrong (90 % confidence)" in caplog.text
     assert "up to 10 / 56 = 18 %" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("n", "sentence"),
+    [
+        (20, "no answer will have a decision, kept or not: needs at least 22 labels that test"),
+        (60, "if people check all answers that are not kept and mend what is wrong, at most 10 %"),
+    ],
+)
+def test_a_proxy_says_as_it_starts_what_its_overall_error_rate_means(tmp_path, caplog, n, sentence):
+    frame = tracecal.read_answers(EXAMPLES / "labelled.jsonl").head(n)
+    tracecal.calibrate(frame, "cities").save(tmp_path / "C.json")
+    settings = ProxySettings(upstream="http://localhost:1")
+    caplog.set_level("INFO")
+    target = target_of(None, 0.1)
+    make_scorer(ProxyOptions(settings, str(tmp_path / "C.json"), target, tracecal.Reading()))
+    assert sentence in caplog.text
 
 
 def labelled_anew(calibrator, n, wrong_of_kept):

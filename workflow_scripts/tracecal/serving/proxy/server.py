@@ -70,6 +70,8 @@ def make_scorer(options: ProxyOptions) -> Scorer:
     scorer = Scorer(predictor, reading, options.target)
     if (sentence := describe_target(predictor.control, options.target)) is not None:
         LOGGER.info("%s", sentence)
+    if options.target is not None and (reason := predictor.why_not(options.target)) is not None:
+        LOGGER.warning("no answer will have a decision, kept or not: %s", reason)
     if settings.watch is None:
         return scorer
     return replace(scorer, watcher=Watcher(predictor, options.target, settings))
