@@ -44,16 +44,18 @@ def test_scores_are_ranks_within_folds():
     assert normal_scores(probability, fold) == pytest.approx(expected)
 
 
-def test_the_curve_is_scikit_learns_and_its_spread_that_of_other_samples():
+@pytest.mark.parametrize("degree", [1, 2])
+def test_the_curve_is_scikit_learns_and_its_spread_that_of_other_samples(degree):
     rng = np.random.default_rng(0)
     fitted = []
     for _ in range(300):
         score = rng.normal(size=250)
         correct = rng.random(250) < expit(1 + 1.5 * score)
-        fitted.append(LabelledPopulation.from_labels(np.arange(250), score, correct))
+        labelled = np.arange(250), score, correct
+        fitted.append(LabelledPopulation.from_labels(*labelled, degree=degree))
     # scikit-learn has one penalty for all weights: 1, of features that are scaled accordingly.
-    scales = forecast.PRECISION**-0.5
-    x = np.column_stack([np.ones(250), score]) * scales
+    scales = forecast.PRECISION[: degree + 1] ** -0.5
+    x = np.column_stack([np.ones(250), score, score**2 - 1])[:, : degree + 1] * scales
     penalised = LogisticRegression(fit_intercept=False, tol=1e-10).fit(x, correct)
     assert fitted[-1].coefficients == pytest.approx(penalised.coef_[0] * scales, abs=1e-5)
     between = np.cov([item.coefficients for item in fitted], rowvar=False)

@@ -2,17 +2,22 @@
 
 import json
 import re
+from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import polars as pl
 import pytest
+from scipy.special import expit
 
+import tracecal
 from support.labelled_answers import answers
 from tracecal.calibration import forecast
+from tracecal.calibration.guarantees.error_rate import find_thresholds
 from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
-from tracecal.calibrator.guarantee import labelled_population
-from tracecal.calibrator.schema import CalibratorFile
+from tracecal.calibrator.guarantee import labelled_population, population_of
+from tracecal.calibrator.schema import CalibratorFile, HeldOut
 from tracecal.calibrator.training_set import make_training_set
 from tracecal.cli.main import main
 from tracecal.labelling import plan
@@ -109,6 +114,70 @@ def test_a_plan_counts_each_question_once(content):
     population = labelled_population(estimator, "C.json")
     assert len(population.group) == len({*held["group"]}) == (len(held["group"]) + 1) // 2
     assert population.correlation == 0
+
+
+def share_guaranteed(draw, draws):
+    """How often `calibrate` guarantees 20 % with 50 labels, which the fixed score ranks."""
+    guaranteed = 0
+    for _ in range(draws):
+        score, wrong = draw(50)
+        (test,) = find_thresholds(score, wrong, score[:0], [0.2], 0.1, with_forecast=False)
+        guaranteed += test.threshold is not None
+    return guaranteed / draws
+
+
+def share_forecast(population, draws, seed):
+    simulated = forecast.simulate_draws(population, [50], draws, 0.2, 0.9, seed)
+    return simulated.select((pl.col("coverage") > 0).mean()).item()
+
+
+def test_the_forecast_of_the_readmes_example_is_what_50_of_its_labels_guarantee():
+    calibrator = tracecal.calibrate(
+        Path(__file__).parents[3] / "examples" / "labelled.jsonl", "cities"
+    )
+    estimator = calibrator.file.estimators[calibrator.recommended]
+    score, wrong = np.array(estimator.held_out.fixed), ~np.array(estimator.held_out.correct)
+    rng, draws = np.random.default_rng(0), 1000
+
+    def draw(n):
+        rows = rng.integers(len(score), size=n)
+        return score[rows], wrong[rows]
+
+    expected = share_guaranteed(draw, draws)
+    foreseen = share_forecast(labelled_population(estimator, "C.json"), draws, 0)
+    deviation = np.sqrt(2 * expected * (1 - expected) / draws)
+    assert 0.1 < expected < 0.2 and abs(foreseen - expected) < 3 * deviation
+
+
+@pytest.mark.parametrize(
+    "risk, shortfall",
+    [
+        (lambda score: expit(-0.3 - 1.2 * score), 0),
+        (lambda score: expit(-0.5 - 1.2 * score - 0.6 * (score**2 - 1)), 0),
+        (lambda score: 0.05 + 0.5 * expit(-3 * score), 0.1),
+    ],
+    ids=["falls evenly", "falls faster at the top", "levels off"],
+)
+def test_on_average_the_forecast_for_few_labels_is_what_they_guarantee(risk, shortfall):
+    """Over sets of 400 labels, whose forecasts differ; less where no bend levels off as the risk."""
+    rng, n, sets = np.random.default_rng(1), 400, 16
+
+    def draw(number):
+        score = rng.normal(size=number)
+        return score, rng.random(number) < risk(score)
+
+    def forecast_of_a_set(seed):
+        score, wrong = draw(n)
+        rank = ((np.argsort(np.argsort(score)) + 0.5) / n).tolist()
+        labels = {"group": range(n), "answer": map(str, range(n)), "correct": (~wrong).tolist()}
+        ranks = {"fold": [0] * n, "probability": rank, "fixed": rank}
+        held_out = HeldOut(**{name: tuple(column) for name, column in (labels | ranks).items()})
+        return share_forecast(population_of(held_out, of_parts=False), 150, seed)
+
+    forecasts = [forecast_of_a_set(seed) for seed in range(sets)]
+    deviation = np.std(forecasts, ddof=1) / np.sqrt(sets)
+    difference = np.mean(forecasts) - share_guaranteed(draw, 1000)
+    assert -shortfall - 3 * deviation < difference < 3 * deviation
 
 
 @pytest.mark.parametrize(

@@ -39,9 +39,9 @@ DRAW_SCHEMA = {
     "coverage": pl.Float64,
     "unchecked": pl.Float64,
 }
-# Precisions of the normal priors of a curve's intercept and slope, which keep both finite where all
-# answers are right. A slope of 2.5 is steep (Gelman et al. 2008).
-PRECISION = np.array([0.01, 2.5**-2])
+# Precisions of the normal priors of a curve's intercept, slope and bend, which keep them finite
+# where all answers are right. A slope of 2.5 is steep (Gelman et al. 2008).
+PRECISION = np.array([0.01, 2.5**-2, 1.0])
 MAX_CORRELATION = 0.9
 
 
@@ -109,7 +109,8 @@ class LabelledPopulation:
     group, score : array [answers]
         Group and score of the labelled answers.
     coefficients, covariance : array
-        Mean and covariance of (a, b): an answer is right with probability expit(a + b score).
+        Mean and covariance of (a, b) or (a, b, c): an answer is right with probability
+        expit(a + b score + c (score² - 1)).
     correlation : float
         The probability that chance decides on a group as a whole.
     of_parts : bool
@@ -140,10 +141,16 @@ class LabelledPopulation:
         score: np.ndarray,
         correct: np.ndarray,
         of_parts: bool = False,
+        degree: int = 1,
     ) -> "LabelledPopulation":
-        """Fit the curve to labelled answers with `normal_scores` of held-out probabilities."""
-        coefficients, covariance = _fit_curve(score, correct)
-        right = expit(coefficients[0] + coefficients[1] * score)
+        """Fit the curve to labelled answers with `normal_scores`.
+
+        The scores of a fixed score are those of labels to come, and their curve bends (`degree` 2):
+        a straight one has too many errors at the top. Held-out probabilities come from more labels
+        than will fit a ranking, which a straight curve allows for.
+        """
+        coefficients, covariance = _fit_curve(score, correct, degree)
+        right = expit(_powers(score, degree) @ coefficients)
         residual = (correct - right) / np.sqrt(right * (1 - right))
         correlation = _group_correlation(group, residual)
         sizes = np.unique(group, return_counts=True)[1]
@@ -171,30 +178,40 @@ class LabelledPopulation:
         group = np.repeat(np.arange(n_groups), size)
         member = np.arange(len(group)) - np.repeat(np.cumsum(size) - size, size)
         indices = order[np.repeat(starts[chosen], size) + member]
-        a, b = rng.multivariate_normal(self.coefficients, self.covariance, check_valid="ignore")
+        curve = rng.multivariate_normal(self.coefficients, self.covariance, check_valid="ignore")
         as_a_whole = rng.random(n_groups) < self.correlation
         chance = np.where(as_a_whole[group], rng.random(n_groups)[group], rng.random(len(group)))
         score = self.score[indices]
-        return LabelledAnswers(group, score, chance < expit(a + b * score))
+        right = expit(_powers(score, len(curve) - 1) @ curve)
+        return LabelledAnswers(group, score, chance < right)
 
 
-def _fit_curve(score: np.ndarray, correct: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and covariance of (a, b) by Laplace's approximation."""
-    x = np.column_stack([np.ones(len(score)), score])
+def _powers(score: np.ndarray, degree: int) -> np.ndarray:
+    """What the coefficients of a curve multiply, [answers, degree + 1]."""
+    return np.column_stack([np.ones(len(score)), score, score**2 - 1])[:, : degree + 1]
+
+
+def _fit_curve(
+    score: np.ndarray, correct: np.ndarray, degree: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and covariance of a curve's coefficients by Laplace's approximation."""
+    x, precision = _powers(score, degree), PRECISION[: degree + 1]
 
     def loss(theta: np.ndarray) -> float:
         margin = x @ theta
         surprise = np.logaddexp(0, np.where(correct, -margin, margin))
-        return surprise.sum() + (PRECISION * theta**2).sum() / 2
+        return surprise.sum() + (precision * theta**2).sum() / 2
 
     def gradient(theta: np.ndarray) -> np.ndarray:
-        return x.T @ (expit(x @ theta) - correct) + PRECISION * theta
+        return x.T @ (expit(x @ theta) - correct) + precision * theta
 
     def hessian(theta: np.ndarray) -> np.ndarray:
         right = expit(x @ theta)
-        return (x.T * (right * (1 - right))) @ x + np.diag(PRECISION)
+        return (x.T * (right * (1 - right))) @ x + np.diag(precision)
 
-    optimum = minimize(loss, np.zeros(2), jac=gradient, hess=hessian, method="trust-exact").x
+    optimum = minimize(
+        loss, np.zeros(degree + 1), jac=gradient, hess=hessian, method="trust-exact"
+    ).x
     return optimum, np.linalg.inv(hessian(optimum))
 
 
@@ -252,7 +269,7 @@ def forecast_table(
     """
     require_shares({"--error-rate": error_rate, "--confidence": confidence})
     if max_questions < MIN_QUESTIONS or draws < 1:
-        raise InputError(f"--most must be {MIN_QUESTIONS} or more, and --draws 1 or more.")
+        raise InputError(f"--most must be {MIN_QUESTIONS} or more, and --draws must be 1 or more.")
     sizes = doubling_sizes(MIN_QUESTIONS, max_questions)
     return summarise_draws(simulate_draws(population, sizes, draws, error_rate, confidence, seed))
 

@@ -254,7 +254,7 @@ def population_of(
         is_ranked = ~np.isnan(fixed)
         answers = group[first][is_ranked], fixed[is_ranked], correct[first][is_ranked]
         ranks = normal_scores(answers[1], np.zeros(len(answers[1])))
-        few = LabelledPopulation.from_labels(answers[0], ranks, answers[2])
+        few = LabelledPopulation.from_labels(answers[0], ranks, answers[2], degree=2)
     population = LabelledPopulation.from_labels(group[first], score[first], correct[first])
     return replace(population, at_hand=at_hand, few=few)
 
