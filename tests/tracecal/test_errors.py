@@ -9,8 +9,10 @@ import pytest
 
 import tracecal
 from tracecal.answers.reading import Reading
-from tracecal.cli.main import main
-from tracecal.errors import InputError, in_python
+from tracecal.cli.api_source import api_parameters
+from tracecal.cli.files import flag
+from tracecal.cli.main import COMMANDS, main
+from tracecal.errors import ARGUMENTS, OF_READING, InputError, in_python
 
 ROW = {"id": "a", "answer": "5", "logprobs": [-0.2]}
 
@@ -28,6 +30,14 @@ ROW = {"id": "a", "answer": "5", "logprobs": [-0.2]}
         ("either --calibrator, or --accuracy and", "either calibrator, or accuracy and"),
         ("with 'tracecal reading a.jsonl --id x'", "with 'tracecal reading a.jsonl --id x'"),
         ("snakemake --cores all --force a", "snakemake --cores all --force a"),
+        ("--looks 0: expected 1", "looks=0: expected 1"),
+        ("at most --answers-per-alarm / 5, 200", "at most answers_per_alarm / 5, 200"),
+        ("--by meta.site: no row", "by='meta.site': no row"),
+        (
+            "--most must be 50 or more, or leave --estimator out",
+            "most must be 50 or more, or leave estimator out",
+        ),
+        ("--config seed=x: expected", "--config seed=x: expected"),
         ("nothing to say", "nothing to say"),
     ],
 )
@@ -35,6 +45,18 @@ def test_options_are_arguments_in_python(typed, written):
     assert in_python(typed) == written
     error = InputError(typed)
     assert (str(error), error.args) == (written, (typed,))
+
+
+def test_every_option_that_is_an_argument_of_the_api_is_called_so():
+    arguments = set()
+    for command in COMMANDS.values():
+        options = {p.name for p in command.parameters() if p.model is None}
+        for name in filter(None, (*command.texts_of, command.options_of)):
+            inherited = {p.name for p in api_parameters(name)} & options
+            arguments |= {command.flags.get(name, flag(name)) for name in inherited}
+    names = {option.removeprefix("--").replace("-", "_") for option in arguments}
+    assert names - {"config"} <= ARGUMENTS | OF_READING and {"looks", "after", "by"} <= names
+    assert ARGUMENTS - names == {"confidence"}, "which no command has, and messages name"
 
 
 def test_a_command_names_its_options(tmp_path, capsys, caplog):

@@ -7,16 +7,17 @@ from pathlib import Path
 
 N_EXAMPLES = 3  # places or names to quote in a message
 # What is typed as an option and is an argument of a function in Python, or a field of `Reading`,
-# which names its fields here.
+# which names its fields here. Snakemake's --config stays as it is typed.
 ARGUMENTS = {
-    *("accuracy", "auroc", "block", "by", "calibrator", "confidence", "error_rate", "estimator"),
-    *("estimators", "number", "one_per", "overall_error", "parts", "recall", "state", "task"),
-    *("unit", "unlabelled"),
+    *("accuracy", "after", "answers", "answers_per_alarm", "auroc", "block", "by", "calibrator"),
+    *("chance", "confidence", "draws", "dtype", "end_token", "error_rate", "estimator"),
+    *("estimators", "looks", "most", "number", "one_per", "output", "overall_error", "parts"),
+    *("population", "recall", "second", "state", "task", "unit", "unlabelled", "weights"),
 }
 OF_READING: set[str] = set()
 LISTS = {"right", "wrong", "options"}
 PROSE = {"", "and", "or", "that", "where", "with", "as", "for", "is", "in", "to", "needs", "states"}
-PROSE |= {"names", "reads", "if", "on"}
+PROSE |= {"names", "reads", "if", "on", "must", "out", "what", "/"}
 _OPTION = re.compile(  # or a command, which stays as it is typed
     r"'(?:tracecal|snakemake|python)\b[^']*'"
     r"|--(?P<name>[a-z][a-z-]*)(?P<words>(?: [\w.]+=\S+)+| '[^']*'| [^\s'(]+)?"

@@ -76,7 +76,7 @@ def test_labels_that_share_no_answer_are_no_look(caplog):
 def test_the_number_of_looks_is_stated_with_the_first(caplog):
     second = look(90, looks=5, after=look(60, looks=2))
     assert second.fitted_on.planned_looks == 2 and "it changes nothing" in caplog.text
-    with pytest.raises(InputError, match="--looks 0"):
+    with pytest.raises(InputError, match="looks=0"):
         look(60, looks=0)
 
 

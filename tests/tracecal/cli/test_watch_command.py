@@ -176,7 +176,7 @@ def test_a_state_of_an_earlier_version_is_refused_with_what_makes_it_anew(tmp_pa
         connection.execute("CREATE TABLE state (one INTEGER PRIMARY KEY, content TEXT NOT NULL)")
         old = {"identity": "x", "state": {"promise": {"seed": 2026}, "answers": 3, "monitors": {}}}
         connection.execute("INSERT INTO state VALUES (1, ?)", (json.dumps(old),))
-    with pytest.raises(InputError, match="of an earlier version.*tracecal watch --answers LOG"):
+    with pytest.raises(InputError, match="of an earlier version.*'tracecal watch --answers LOG"):
         StateDatabase(tmp_path / "old.db", "x", AlarmSettings())
 
 

@@ -311,7 +311,7 @@ class StateDatabase:
         if "seed" in content["state"] and content.pop("checksum", None) != _checksum(content):
             raise InputError(
                 f"{self.path} is damaged: its state does not match its checksum. Make it anew from "
-                "the log: tracecal watch --answers LOG --calibrator C.json --state NEW."
+                "the log: 'tracecal watch --answers LOG --calibrator C.json --state NEW'."
             )
         return content
 
@@ -327,8 +327,8 @@ class StateDatabase:
         if content is not None and "seed" not in content["state"]:
             raise InputError(
                 f"{self.path} is a state of an earlier version, which raises alarms by itself "
-                "where all answers have one length. Make it anew from the log: tracecal watch "
-                "--answers LOG --calibrator C.json --state NEW, with the options that you used."
+                "where all answers have one length. Make it anew from the log: 'tracecal watch "
+                "--answers LOG --calibrator C.json --state NEW', with the options that you used."
             )
 
     @contextmanager
