@@ -41,6 +41,10 @@ WRONG = {
         {"models": [MODEL | {"batch_size": "many"}]},
         r"c: models\[0\]\.batch_size: .*integer.*not 'many'",
     ),
+    "wrong type where the study names no models": (
+        {"models": [MODEL | {"shards": 0}], "study": {"main": {"tasks": ["extractive"]}}},
+        r"c: models\[0\]\.shards: .*greater than 0, not 0",
+    ),
     "out of range": (
         {"splits": {"calibration_share": 1.5}},
         r"c: splits\.calibration_share: .*less than 1",

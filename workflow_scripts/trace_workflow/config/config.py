@@ -122,7 +122,9 @@ class Config(Strict):
     @field_validator("study")
     @classmethod
     def _completed(cls, study: Study, info: ValidationInfo) -> Study:
-        return study.completed([model.slug for model in info.data.get("models", ())])
+        if "models" not in info.data:  # they are wrong, which is said
+            return study
+        return study.completed([model.slug for model in info.data["models"]])
 
     @field_validator("estimators")
     @classmethod
