@@ -41,6 +41,10 @@ WRONG = {
         {"models": [MODEL | {"batch_size": "many"}]},
         r"c: models\[0\]\.batch_size: .*integer.*not 'many'",
     ),
+    "a model of the main study twice": (
+        {"study": {"main": {"models": ["demo-small", "demo-small"], "tasks": ["extractive"]}}},
+        r"c: study\.main\.models: 'demo-small' is given twice",
+    ),
     "wrong type where the study names no models": (
         {"models": [MODEL | {"shards": 0}], "study": {"main": {"tasks": ["extractive"]}}},
         r"c: models\[0\]\.shards: .*greater than 0, not 0",

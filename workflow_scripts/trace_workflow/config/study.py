@@ -30,6 +30,14 @@ class MainStudy(Strict):
     )
     tasks: Members = Field(description="slugs from 'tasks'")
 
+    @field_validator("models")
+    @classmethod
+    def _distinct(cls, models: tuple[str, ...]) -> tuple[str, ...]:
+        for number, model in enumerate(models):
+            if model in models[:number]:
+                raise ValueError(f"{model!r} is given twice")
+        return models
+
     @property
     def model(self) -> str:
         """The model that all tables of the study are of."""
