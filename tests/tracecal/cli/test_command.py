@@ -179,15 +179,19 @@ def test_one_command_leads_from_labels_to_a_decision(files, capsys, browser):
     table = browser.ask("[...document.querySelectorAll('caption')].at(0).parentNode.innerText")
     assert all(f"{100 * one['error_rate']:.0f} %" in table for one in kept)
     assert browser.ask("document.querySelector('tr.chosen td').textContent") == "40 %"
-    assert browser.ask("document.querySelectorAll('svg .mark.chosen').length") == 1
+    # One for the errors of the kept, one for those of all answers.
+    assert browser.ask("document.querySelectorAll('svg .mark.chosen').length") == 2
     assert browser.ask("document.querySelectorAll('svg .limit').length") == 2
     # The line passes through what was observed at each threshold.
     line = browser.ask("document.querySelector('svg .line').getAttribute('points')").split()
     dots = browser.ask(
-        "[...document.querySelectorAll('svg .mark')].map((one) => "
+        "[...document.querySelectorAll('svg .mark:not(.overall)')].map((one) => "
         "`${one.getAttribute('cx')},${one.getAttribute('cy')}`)"
     )
     assert len(dots) == len(kept) and {*dots} <= {*line}
+    overall = own["risk_control"]["overall"]
+    mended = sum(one["threshold"] is not None for one in overall)
+    assert browser.ask("document.querySelectorAll('svg .mark.overall').length") == mended > 0
     assert browser.ask("document.querySelector('a').getAttribute('href')") == "my page.answers.html"
     typed = browser.ask("[...document.querySelectorAll('pre')].map((one) => one.textContent)")
     commands = [shlex.split(one) for one in typed]
