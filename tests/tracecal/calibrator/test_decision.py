@@ -98,3 +98,13 @@ def test_a_dozen_lines_of_80_columns_whatever_is_said():
     assert len(many) == 12 and many[-4].startswith("  For the rest, see the calibrator's card")
     short = decision_text([["a"], ["b"]], {"Next": "tracecal label"})
     assert short == "a\n\nb\n\nNext: tracecal label"
+
+
+def test_a_text_that_is_too_long_ends_with_a_sentence():
+    sentence = "These words fill a line and the half of another one as they go on, and on, and on."
+    paragraphs = [["One."], [*4 * [sentence], f"It is short. {sentence}"]]
+    for n_lines in range(1, 6):
+        further = [f"Line {number}." for number in range(n_lines)]
+        lines = decision_text([*paragraphs, further, ["Last."]], {}).splitlines()
+        at = next((n for n, line in enumerate(lines) if line.startswith("  For the rest")), None)
+        assert len(lines) <= 12 and (at is None or lines[at - 1].endswith("."))

@@ -156,9 +156,9 @@ def decision_text(
     one where there is room. If the text is longer, all commands but the first are left out, then
     the last paragraph; or else the longest ones are cut, and the text refers to the card.
     """
-    blocks = [
-        [line for sentence in paragraph for line in _wrapped(sentence)] for paragraph in paragraphs
-    ]
+    sentences = [[_wrapped(sentence) for sentence in paragraph] for paragraph in paragraphs]
+    ends = {lines[-1] for paragraph in sentences for lines in paragraph if lines}
+    blocks = [[line for lines in paragraph for line in lines] for paragraph in sentences]
     blocks = [block for block in blocks if block]
     first, *further = (_typed(*item) for item in commands.items()) if commands else [[]]
     typed = [*first, *(line for lines in further for line in lines)]
@@ -169,7 +169,7 @@ def decision_text(
     details = _wrapped(detail)
     if sum(map(len, [*blocks, details])) <= MOST_LINES - len(typed):
         blocks[0] += details
-    _cut(blocks, MOST_LINES - len(typed))
+    _cut(blocks, ends, MOST_LINES - len(typed))
     blocks += [typed] if typed else []
     spare = MOST_LINES - sum(map(len, blocks))
     gaps = [len(blocks) - 1, *range(1, len(blocks) - 1)]  # the one before the commands first
@@ -182,12 +182,20 @@ def decision_text(
     return "\n".join(lines)
 
 
-def _cut(blocks: list[list[str]], n_lines: int) -> None:
-    """Shorten the longest of the blocks to `n_lines` in all, the last cut one ending in REST."""
+def _cut(blocks: list[list[str]], ends: set[str], n_lines: int) -> None:
+    """Shorten the longest of the blocks to `n_lines` in all, the last cut one ending in REST.
+
+    No sentence is cut: `ends` are the lines that end one.
+    """
     if sum(map(len, blocks)) <= n_lines:
         return
     while sum(map(len, blocks)) >= n_lines and len(longest := max(blocks, key=len)) > 1:
         longest.pop()
+        while len(longest) > 1 and longest[-1] not in ends:
+            sentence, stop, _ = longest.pop().rpartition(". ")
+            if stop:
+                longest.append(f"{sentence}.")
+                break
     longest.append(REST)
 
 
