@@ -154,6 +154,15 @@ def generated_entries(step: Step) -> list[tuple[Hashable, float | None]]:
     ]
 
 
+def lists_generated(step: Step) -> bool:
+    """Whether a pair of `top` stands for the generated token.
+
+    >>> lists_generated(Step("Oslo", None, -0.25, [("Rome", -2.0)], "Oslo"))
+    False
+    """
+    return (step.key, step.logprob) in step.top or bool(generated_entries(step))
+
+
 def step_token_ids(steps: Sequence[Step]) -> list[int] | None:
     """The token ids of `steps`; None where one is unknown.
 
@@ -251,27 +260,30 @@ def spelled(steps: list[Step]) -> list[Step]:
     return [step._replace(text=text) for step, text in zip(steps, texts, strict=True)]
 
 
-def read_step(token: Token, top: Iterable[Token]) -> Step:
+def read_step(token: Token, top: Sequence[Token]) -> Step:
     """Read the step of a generated token and the `top` likeliest ones. Raises `WrongRow`.
 
     A token is identified by its id or bytes where these are known, since tokens may share a text.
     """
     try:
-        text, token_id = _text_of(token) or "", token.get("id")
+        text = (token["token"] if "token" in token else token.get("text")) or ""
+        token_id = token.get("id")
         if type(token_id) not in (int, type(None)):
             raise TypeError
         if token_id is not None and _is_merged(token, top):
             return Step(text, None, None)
         key = token_id, tuple(token.get("bytes") or ()), text
-        likeliest = [
+        keys = [
             (
-                (candidate.get("id"), tuple(candidate.get("bytes") or ()), _text_of(candidate)),
-                candidate.get("logprob"),
+                candidate.get("id"),
+                tuple(candidate.get("bytes") or ()),
+                candidate["token"] if "token" in candidate else candidate.get("text"),
             )
             for candidate in top
         ]
-        if any(key == NAMELESS for key, _ in likeliest):
+        if NAMELESS in keys:
             raise KeyError("token")
+        likeliest = [(key, each.get("logprob")) for key, each in zip(keys, top, strict=True)]
         if text.startswith(ID_PREFIX) and (number := text.removeprefix(ID_PREFIX)).isdecimal():
             token_id = int(number)
         return Step(text, token_id, token.get("logprob"), likeliest, key)
@@ -279,10 +291,6 @@ def read_step(token: Token, top: Iterable[Token]) -> Step:
         raise WrongRow(
             "its log-probabilities are no list of objects with 'token' and 'logprob'"
         ) from error
-
-
-def _text_of(token: Token) -> Any:
-    return token["token"] if "token" in token else token.get("text")
 
 
 def _is_token(value: Any) -> bool:

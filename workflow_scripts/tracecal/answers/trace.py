@@ -31,6 +31,7 @@ from tracecal.answers.raw_answer import (
     generated_entries,
     is_finish,
     is_same_logprob,
+    lists_generated,
     with_no_answer,
     without_text,
 )
@@ -308,7 +309,7 @@ def _contradiction(step: Step) -> str | None:
     A generated token that is likelier than the least likely listed one is listed, too. Where no
     entry is known to be it, it would count twice.
     """
-    if step.logprob is None or step.merged or generated_entries(step):
+    if step.logprob is None or step.merged or lists_generated(step):
         return None
     listed = [logprob for _, logprob in step.top if logprob is not None and logprob > UNLISTED]
     if not listed or step.logprob <= UNLISTED:
@@ -325,7 +326,7 @@ def _contradiction(step: Step) -> str | None:
 def largest_top_k(steps: Sequence[Step], logprobs: np.ndarray) -> int:
     """Return the largest number of distinct tokens that a step lists."""
     listed = logprobs > -np.inf
-    listed[:, 0] &= [bool(generated_entries(step)) for step in steps]
+    listed[:, 0] &= [lists_generated(step) for step in steps]
     return int(listed.sum(1).max())
 
 

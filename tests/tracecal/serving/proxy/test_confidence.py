@@ -561,6 +561,8 @@ def test_scoring_an_answer_costs_few_times_what_parsing_it_does(of_top_k):
 
     pairs = [
         (took(lambda: scorer.confidence(answer, ASK)), took(lambda: json.loads(content)))
-        for _ in range(7)
+        for _ in range(25)
     ]
-    assert np.median([ours / parsing for ours, parsing in pairs]) < 3.5
+    # The least of each, as other processes on the machine make small steps of Python slower.
+    ours, parsing = np.min(pairs, axis=0)
+    assert ours / parsing < 3.5
