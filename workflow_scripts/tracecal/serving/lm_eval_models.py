@@ -20,8 +20,10 @@ class AnswerWithResponse(str):
 
     response: dict[str, Any]
 
-    def __new__(cls, text: str, response: dict[str, Any]) -> "AnswerWithResponse":
-        answer = super().__new__(cls, text)
+    @classmethod
+    def of(cls, text: str, response: dict[str, Any]) -> "AnswerWithResponse":
+        """Return the text with its response; the harness calls the class with a text alone."""
+        answer = cls(text)
         answer.response = response
         return answer
 
@@ -61,7 +63,7 @@ class LogprobsKeeper:
         if len(responses) != len(texts):  # the harness makes up a text where there is no choice
             return texts
         return [
-            text if text is None else AnswerWithResponse(text, response)
+            text if text is None else AnswerWithResponse.of(text, response)
             for text, response in zip(texts, responses, strict=True)
         ]
 
