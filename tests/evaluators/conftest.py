@@ -37,10 +37,11 @@ def made(n, seed):
 
 
 def chat_logprobs(steps):
-    """Steps as in OpenAI's chat format."""
+    """Steps as in OpenAI's chat format, whose tokens vLLM returns as ids."""
 
     def token(place, value):
-        return {"token": f"t{place}", "logprob": value, "bytes": list(f"t{place}".encode())}
+        name = f"token_id:{place}"
+        return {"token": name, "logprob": value, "bytes": list(name.encode())}
 
     return {
         "content": [

@@ -27,9 +27,11 @@ metric_list: [{{metric: exact_match, aggregation: mean, higher_is_better: true}}
 def old_logprobs(steps):
     """Steps as in OpenAI's older format of completions."""
     return {
-        "tokens": ["t0"] * len(steps),
+        "tokens": ["token_id:0"] * len(steps),
         "token_logprobs": [step[0] for step in steps],
-        "top_logprobs": [{f"t{k}": value for k, value in enumerate(step)} for step in steps],
+        "top_logprobs": [
+            {f"token_id:{k}": value for k, value in enumerate(step)} for step in steps
+        ],
     }
 
 
