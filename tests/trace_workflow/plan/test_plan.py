@@ -262,7 +262,8 @@ def test_further_models_of_the_main_study_have_a_table_each_and_are_compared():
     words = run_plan.table_words(second.name, pages.words[second.name], study_pairs(run_plan))
     assert words["title"] == "Main comparison: Demo-Medium"
     assert words["caption"].startswith("Confidence estimators on Demo-Medium, task by task")
-    assert pages.entries[second.name][1] == "1a Main comparison: Demo-Medium"
+    assert pages.entries[second.name][1] == f"{pages.entries[first.name][1]}: Demo-Medium"
+    assert pages.entries[first.name][1].endswith(" Main comparison")
     assert run_plan.run.study["main"]["model"] == "demo-small"
     assert run_plan.pairs_of_study("main", study_pairs(run_plan)) == [["demo-small", "extractive"]]
     assert "cross_model" in run_plan.tables
