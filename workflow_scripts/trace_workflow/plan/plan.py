@@ -225,9 +225,7 @@ class Plan:
 
 
 ENOUGH = 200  # evaluation rows of a task, below which most tables would show chance
-OF_SMALL_RUNS = {"main_comparison", "risk_coverage", "robustness_panels", "model_landscape"} | {
-    "wrong_parts"
-}
+OF_SMALL_RUNS = {"main_comparison", "risk_coverage", "robustness_panels", "model_landscape"}
 
 
 def is_worthwhile(result: PlannedTable | Figure, run: Run) -> bool:
