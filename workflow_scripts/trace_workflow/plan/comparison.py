@@ -41,7 +41,7 @@ def comparison_table(
     if of_subset:
         settings["subset"] = run.config.study.broader.answers
     return PlannedTable(
-        f"{name}_{model}" if model else name,
+        name,
         analyses=tuple(dict.fromkeys([*analyses, "averages", "accuracy"])),
         studies=studies,
         estimators=estimators,

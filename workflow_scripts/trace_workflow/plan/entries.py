@@ -92,13 +92,14 @@ class PlannedTable:
     """tables/<name>.{tex,csv,html}: what a `function(study)` of a module returns.
 
     The study has the frames of `analyses`, the `studies` with their labels, the
-    `estimators`, and `more`. The module of `trace_workflow.tables` has the table's name, or is
-    `made_by`, where the `function` of one of several tables has the table's name. A table
-    `of_subset` reads the analyses of a subset of the answers, analyses/subset_<name>.parquet. A
-    table of another `model` of the main study than the first ends in it: main_comparison_{model}.
+    `estimators`, and `more`. The module of `trace_workflow.tables` has the name of the table's
+    `kind`, or is `made_by`, where the `function` of one of several tables has that name. A table
+    `of_subset` reads the analyses of a subset of the answers, analyses/subset_<name>.parquet. The
+    name is the kind; that of another `model` of the main study than the first ends in it:
+    main_comparison_{model}.
     """
 
-    name: str
+    kind: str
     analyses: Sequence[str] = ()
     studies: Sequence[Literal["main", "cross", "parts", "all"]] = ("main",)
     estimators: Sequence[Estimator] = ()
@@ -110,9 +111,8 @@ class PlannedTable:
     model: str = ""
 
     @property
-    def kind(self) -> str:
-        """The table's name without its model."""
-        return self.name.removesuffix(f"_{self.model}")
+    def name(self) -> str:
+        return f"{self.kind}_{self.model}" if self.model else self.kind
 
     @property
     def inputs(self) -> Inputs:
