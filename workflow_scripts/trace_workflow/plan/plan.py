@@ -140,6 +140,11 @@ class Plan:
         }[study]
         return [[model, task] for model, task in pairs if belongs(model, task)]
 
+    def main_study(self, table: PlannedTable) -> dict[str, object]:
+        """The main study of the table's model."""
+        main = self.run.study["main"]
+        return main | {"model": table.model or main["model"]}
+
     def table_settings(self, name: str) -> dict[str, object]:
         """A table's settings: the labels of its models and tasks, its studies, and more.
 
@@ -152,8 +157,7 @@ class Plan:
             "models": sorted({model for model, _ in pairs}),
             "tasks": sorted({task for _, task in pairs}),
         }
-        main = run.study["main"] | ({"model": table.model} if table.model else {})
-        members = run.study | {"main": main, "all": every_pair}
+        members = run.study | {"main": self.main_study(table), "all": every_pair}
         studies = {study: members[study] for study in table.studies if members[study]}
         models = {m for s in studies.values() for m in s.get("models", [s.get("model")])}
         tasks = sorted({task for study in studies.values() for task in study["tasks"]})
@@ -190,8 +194,7 @@ class Plan:
         A table without additions to the paper's has no words about them.
         """
         run, table = self.run, self.tables[name]
-        main, cross = run.study["main"], run.study["cross"] or {"models": [], "tasks": []}
-        main = main | {"model": table.model or main["model"]}
+        main, cross = self.main_study(table), run.study["cross"] or {"models": [], "tasks": []}
 
         def labels_of(tasks: Sequence[str], models: Sequence[str], labels: Mapping[str, str]):
             finished = {task for model, task in pairs if model in models}
