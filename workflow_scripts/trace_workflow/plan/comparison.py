@@ -127,19 +127,18 @@ def _main_tables(run: Run) -> Iterator[PlannedTable]:
 def _tables_of_few_estimators(run: Run) -> Iterator[PlannedTable]:
     """Averages of a few estimators; a table needs two to compare."""
     selection, study = run.selection, run.config.study
-    further = {"ablation": {"studies": ["main", "cross"]}}
     models = [model for model in study.main.models[1:] if model in study.broader.models]
     of_models = [(name, model) for model in models for name in OF_SUBSET]
     for name, model in [*((name, "") for name in ESTIMATOR_ROWS), *of_models]:
         on_subset = selection.on_subset(model)
         of_subset = bool(on_subset) and name in OF_SUBSET
         computed = on_subset if of_subset else selection.computed(model or study.main.model)
-        further["broader_uq"] = {"requires": {e.id: e.requires for e in on_subset or computed}}
-        ids = estimators_of(name)
-        if of_subset and name == "broader_uq":
-            ids = ids | BASELINES_ON_SUBSET
-        custom = computed.with_ids(selection.custom.ids) if name == "broader_uq" else ()
-        estimators = [*computed.with_ids(ids), *custom]
+        estimators = computed.with_ids(estimators_of(name))
+        options = {"studies": ["main", "cross"]} if name == "ablation" else {}
+        if name == "broader_uq":
+            ids = estimators_of(name) | (BASELINES_ON_SUBSET if of_subset else set())
+            estimators = [*computed.with_ids(ids), *computed.with_ids(selection.custom.ids)]
+            options = {"requires": {e.id: e.requires for e in computed}}
         if len(estimators) > 1:
             yield comparison_table(
                 run,
@@ -148,7 +147,8 @@ def _tables_of_few_estimators(run: Run) -> Iterator[PlannedTable]:
                 made_by="estimator_averages",
                 of_subset=of_subset,
                 model=model,
-                **further.get(name, {}) | {"table": name},
+                **options,
+                table=name,
             )
 
 
