@@ -13,12 +13,12 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
 
+from benchmarks.pictures import save_picture
 from trace_workflow.figures import figure_style
 from tracecal.features.features import WINDOW
 
@@ -156,8 +156,8 @@ def main(folder: str) -> None:
     table = measure(Path(folder))
     with pl.Config(tbl_rows=-1, tbl_hide_column_data_types=True, float_precision=3):
         print(table)
-    with figure_style.applied(), TemporaryDirectory() as pdf:
-        figure_style.save(draw(table), Path(pdf) / "f.pdf", PICTURE, "Changed words", CAPTION)
+    with figure_style.applied():
+        save_picture(draw(table), PICTURE, "Changed words", CAPTION)
 
 
 if __name__ == "__main__":

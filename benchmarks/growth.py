@@ -13,6 +13,7 @@ import yaml
 from matplotlib.figure import Figure
 
 from benchmarks import calibration, decoding, operators, workflow
+from benchmarks.pictures import save_picture
 from benchmarks.timing import Row, alone, cpu_seconds
 from trace_workflow.figures import figure_style
 from trace_workflow.models.decoding import decode
@@ -123,8 +124,7 @@ def draw(measured: list[tuple[str, Row]]) -> None:
             f"At the largest sizes, twice the size takes {min(factors):.1f} to "
             f"{max(factors):.1f} times the CPU time",
         )
-    with tempfile.TemporaryDirectory() as folder:
-        figure_style.save(figure, Path(folder) / "growth.pdf", PICTURE, "Growth of cost", CAPTION)
+    save_picture(figure, PICTURE, "Growth of cost", CAPTION)
 
 
 def doubled(points: list[tuple[int, float]]) -> float:

@@ -22,7 +22,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -32,6 +31,7 @@ from scipy.special import ndtr
 from benchmarks.intervals import Interval, both, kept_cell, mean_over_sets, wilson
 from benchmarks.kept import LABELS, draws, is_broken, keep
 from benchmarks.pages import replace_table
+from benchmarks.pictures import save_picture
 from benchmarks.real_sets import ROOT, AnswerSet, named_folder, read_real_sets
 from benchmarks.timing import Row, paired
 from simulations.guarantees import POPULATIONS, GroupPopulation
@@ -360,9 +360,8 @@ def rows() -> Iterator[Row]:
         print("REAL names no folder of real answers: page and picture stay as they are.")
     else:
         replace_table(PAGE, "packages", lines)
-        with figure_style.applied(), tempfile.TemporaryDirectory() as pdf:
-            picture = draw(real, simulated)
-            figure_style.save(picture, Path(pdf) / "f.pdf", PICTURE, "Packages", CAPTION)
+        with figure_style.applied():
+            save_picture(draw(real, simulated), PICTURE, "Packages", CAPTION)
     one = sets[0]
     n, rng = 300, np.random.default_rng(0)
     labelled = one.draw_labelled(rng, n)

@@ -12,9 +12,7 @@ Writes the table of docs/background/real_answers.md and draws docs/promises.svg.
 
 import logging
 import math
-import tempfile
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -23,6 +21,7 @@ from matplotlib.figure import Figure
 from benchmarks import kept
 from benchmarks.intervals import broken, mean_over_sets
 from benchmarks.pages import replace_table
+from benchmarks.pictures import save_picture
 from benchmarks.real import PAGE, kinds, percent
 from benchmarks.real_sets import ROOT, AnswerSet, named_folder, read_real_sets
 from benchmarks.timing import Row, cpu_seconds
@@ -129,7 +128,5 @@ def rows() -> Iterator[Row]:
         print("REAL names no folder of real answers: page and picture stay as they are.")
         return
     replace_table(PAGE, "promises", lines)
-    with figure_style.applied(), tempfile.TemporaryDirectory() as pdf:
-        figure = draw(measured[0])
-        words = " ".join(figure.get_suptitle().split())
-        figure_style.save(figure, Path(pdf) / "f.pdf", PICTURE, "Two promises", words)
+    with figure_style.applied():
+        save_picture(draw(measured[0]), PICTURE, "Two promises")

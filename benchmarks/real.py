@@ -15,9 +15,7 @@ Writes the tables of docs/background/real_answers.md, draws docs/brier.svg and d
 """
 
 import logging
-import tempfile
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -29,6 +27,7 @@ from matplotlib.patches import Patch
 from benchmarks import kept
 from benchmarks.intervals import kept_cell, mean_over_sets
 from benchmarks.pages import replace_table
+from benchmarks.pictures import save_picture
 from benchmarks.real_sets import CITIES, DEMO, ROOT, AnswerSet, named_folder, read_real_sets
 from benchmarks.timing import Row, cpu_seconds
 from trace_workflow.figures import figure_style
@@ -394,8 +393,6 @@ def rows() -> Iterator[Row]:
     if folder is None:
         print("REAL names no folder of real answers: page and pictures stay as they are.")
         return
-    with figure_style.applied(), tempfile.TemporaryDirectory() as pdf:
+    with figure_style.applied():
         for name, draw in (("brier", draw_brier), ("kept", draw_kept)):
-            figure = draw(measured[name])
-            words = " ".join(figure.get_suptitle().split())
-            figure_style.save(figure, Path(pdf) / "f.pdf", PICTURES[name], "Real answers", words)
+            save_picture(draw(measured[name]), PICTURES[name], "Real answers")
