@@ -248,7 +248,7 @@ def is_unsupported(row: Improvement) -> bool:
 
 
 def interval_level(improvements: Iterable[Improvement]) -> str:
-    """The level of the intervals, such as '95%'."""
+    """The level of the intervals, such as '95 %'."""
     return f"{100 * max(row['level'] for row in improvements):g} %"
 
 
