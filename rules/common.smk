@@ -30,11 +30,12 @@ from trace_workflow.plan.entries import SUBSETS
 from trace_workflow.config.prompting import PromptSettings
 from trace_workflow.config.task_digests import count_questions
 
-# The linter, which may run where only Snakemake is installed, reads no rows.
+# The linter, which may run where only Snakemake is installed, reads rules alone.
+IS_LINTER = "--lint" in sys.argv
 QUESTIONS_OF_TASKS = [
     shared_digest(count_questions, TASKS[slug], ROOT)
     for slug in CONFIG.study.main.tasks
-    if "--lint" not in sys.argv
+    if not IS_LINTER
 ]
 is_counted = QUESTIONS_OF_TASKS and None not in QUESTIONS_OF_TASKS
 PLAN = or_stop(plan, RUN, max(QUESTIONS_OF_TASKS) if is_counted else None)

@@ -41,10 +41,9 @@ digest_of_table = lambda slug: shared_digest(
     TASKS.get(PARENTS.get(slug)),
 )
 
-# A user's rows are read at the start, also by dry runs; the linter, which may run where only Snakemake is
-# installed, reads rules alone.
+# A user's rows are read at the start, also by dry runs.
 for slug in sorted(STUDIED.intersection(TASKS)):
-    if TASKS[slug].source.path and "--lint" not in sys.argv:
+    if TASKS[slug].source.path and not IS_LINTER:
         digest_of_table(slug)
 
 PREPARE_TASK = settings(
