@@ -161,13 +161,13 @@ def explain_reading(answers: Any, *, reading: Reading | None = None) -> ReadingS
             example_place = len(records) - 1
     if not (records or errors):
         raise InputError(f"{source} holds no row.")
-    frame, notes = with_failed_labels(as_frame(records), reading), []
+    frame, notes = as_frame(records), []
     if requests is not None:
         notes.append(requests.describe(frame.height))
     if reading.labels is not None:
         frame, matched = with_labels(frame, read_labels(reading.labels, reading))
-        frame = with_failed_labels(frame, reading)
         notes.append(matched)
+    frame = with_failed_labels(frame, reading)
     if counts := describe_no_answers(frame):
         notes.append(f"{counts}.")
     if example:
