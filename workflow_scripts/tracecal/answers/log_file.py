@@ -155,14 +155,17 @@ def _read_csv(path: Path) -> tuple[Rows, Metadata]:
     text = text[named.end() :] if named else text
     csv.field_size_limit(MOST_BYTES)  # else cells of more than 131,072 characters are an error
     marks = named[1] if named else SEPARATORS
-    separator = max(marks, key=lambda mark: len(_head_of(text, mark)))
-    rows = list(csv.reader(StringIO(text, newline=""), delimiter=separator, strict=True))
+    lines = StringIO(text, newline="")
+    separator = max(marks, key=lambda mark: len(_head_of(lines, mark)))
+    lines.seek(0)
+    rows = list(csv.reader(lines, delimiter=separator, strict=True))
     return numbered(_rows_of_cells(rows, path)), {}
 
 
-def _head_of(text: str, separator: str) -> list[str]:
+def _head_of(lines: StringIO, separator: str) -> list[str]:
     """The head of a table with this separator."""
-    rows = list(islice(csv.reader(StringIO(text, newline=""), delimiter=separator), MOST_TITLES))
+    lines.seek(0)
+    rows = list(islice(csv.reader(lines, delimiter=separator), MOST_TITLES))
     return rows[_title_rows(rows)] if rows else []
 
 
