@@ -290,8 +290,7 @@ def _rows_of_text(path: Path, text: str) -> Rows:
     lines = [(f"line {n}", line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not lines:
         return iter(())
-    first = _parse(lines[0][1])
-    if len(lines) > 1 and not isinstance(first, ValueError):
+    if len(lines) > 1 and not isinstance(_parse(lines[0][1]), ValueError):
         return join_rows((location, _parse(line)) for location, line in lines)
     documents = _documents(path, text, [line for _, line in lines])
     if documents is None:
