@@ -175,8 +175,12 @@ def _title_rows(rows: Sequence[Sequence[Any]]) -> int:
     >>> _title_rows([["Review of March", ""], ["", ""], ["id", "verdict"], ["q1", "yes"]])
     2
     """
-    is_title = [not any(cell not in ("", None) for cell in row[1:]) for row in rows[:MOST_TITLES]]
-    return is_title.index(False) if False in is_title else 0
+    heads = (n for n, row in enumerate(rows[:MOST_TITLES]) if _has_value(row[1:]))
+    return next(heads, 0)
+
+
+def _has_value(cells: Sequence[Any]) -> bool:
+    return any(cell not in ("", None) for cell in cells)
 
 
 def _read_excel(path: Path) -> tuple[Rows, Metadata]:
@@ -216,9 +220,9 @@ def _rows_of_cells(
             "would be read; rename the others."
         )
     for row in body:
-        if not any(cell not in ("", None) for cell in row):
+        if not _has_value(row):
             continue
-        if any(cell not in ("", None) for cell in row[len(names) :]):
+        if _has_value(row[len(names) :]):
             yield WrongRow(f"it has {len(row)} cells, and the head names {len(names)} columns")
         else:
             cells = zip_longest(names, row[: len(names)])
