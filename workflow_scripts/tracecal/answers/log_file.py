@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from tracecal.answers.column_paths import column_paths
 from tracecal.answers.formats.format import IDS, Joined, Row, Stream
-from tracecal.answers.formats.layouts import LAYOUTS, recognise
+from tracecal.answers.formats.layouts import LAYOUTS, is_recognised
 from tracecal.errors import InputError, WrongRow
 from tracecal.io.files import read_sealed
 from tracecal.io.input_files import MOST_BYTES, parsed_json, parsed_json_sequence
@@ -372,13 +372,7 @@ def _holds_answer(row: dict[str, Any]) -> bool:
 
 def _is_row(document: dict[str, Any]) -> bool:
     """Whether a document is one answer, of any format, in an envelope or not."""
-    if "response" in document or "labelled" in document:
-        return True
-    try:
-        recognise(document)
-    except WrongRow:
-        return False
-    return True
+    return "response" in document or "labelled" in document or is_recognised(document)
 
 
 def _read_events(path: Path, text: str) -> list[Any]:

@@ -28,7 +28,7 @@ from tracecal.answers.facts import (
 from tracecal.answers.formats import columns
 from tracecal.answers.formats.format import Format, Row
 from tracecal.answers.formats.layout import Layout
-from tracecal.answers.formats.layouts import FORMATS, recognise
+from tracecal.answers.formats.layouts import FORMATS, is_recognised, recognise
 from tracecal.answers.log_file import read_stream, require_json
 from tracecal.answers.raw_answer import Known, NoAnswer, RawAnswer, options_path
 from tracecal.answers.reading import Reading
@@ -212,10 +212,10 @@ def _with_response(row: Row, reading: Reading) -> Row:
         return row
     output = next((row[name] for name in OUTPUTS if name in row), None)
     is_other = output is None or reading.columns or "response" in row or reading.format != "auto"
-    if is_other or _is_recognised(row):
+    if is_other or is_recognised(row):
         return row
     response = _parsed_answer(output)
-    if not (isinstance(response, dict) and _is_recognised(response)):
+    if not (isinstance(response, dict) and is_recognised(response)):
         return row
     inputs = (row[name] for name in INPUTS if isinstance(row.get(name), dict))
     sent = next((each for each in inputs if not each.keys().isdisjoint(SENT)), row.get("request"))
@@ -229,14 +229,6 @@ def _with_value(row: Row, path: str, value: Any) -> Row:
         return row | {path: value}
     inner = row.get(name)
     return row | {name: _with_value(inner, below, value)} if isinstance(inner, dict) else row
-
-
-def _is_recognised(row: Row) -> bool:
-    """Whether a row is an answer of a program, or of own columns."""
-    try:
-        return bool(recognise(row))
-    except WrongRow:
-        return False
 
 
 def _parsed(text: str) -> Any:

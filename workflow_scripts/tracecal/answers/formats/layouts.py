@@ -632,3 +632,12 @@ def recognise(row: Row) -> Format | Layout:
         if answer_format.recognises(row):
             return answer_format
     raise WrongRow(f"its format is unknown; expected one of {', '.join(FORMATS)}")
+
+
+def is_recognised(row: Row) -> bool:
+    """Whether a row is an answer of a program, or of own columns.
+
+    >>> is_recognised({"answer": "Lima"}), is_recognised({"reply": "Lima"})
+    (True, False)
+    """
+    return any(answer_format.recognises(row) for answer_format in FORMATS.values())
