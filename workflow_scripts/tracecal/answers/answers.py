@@ -52,7 +52,6 @@ PART_LABELS = pl.Struct(
 THE_ROWS, THE_FRAME = "the rows", "the frame"  # sources of answers without a file
 # True of all traces of the workflow.
 TRACES_READING = {"stop_token": "included", "processed": "no"}
-# Whether to keep the row of each answer, or what to keep of an id and its row.
 # What an answer that was not given does, and what several do.
 NO_ANSWER_VERBS = {
     "refused": ("refuses", "refuse"),
@@ -62,6 +61,7 @@ NO_ANSWER_VERBS = {
     "cut while reasoning": ("is cut while reasoning", "are cut while reasoning"),
     FAILED: ("is of a failed request", "are of failed requests"),
 }
+# Whether to keep the row of each answer, or what to keep of an id and its row.
 KeepRows = bool | Callable[[str, dict[str, Any]], Any]
 
 
