@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tracecal.answers.formats.format import Row
+from tracecal.answers.formats.format import STATED_IDS, Row
 from tracecal.answers.raw_answer import PREFIX, RawAnswer, Step, option_share
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import without_blanks
@@ -24,7 +24,6 @@ from tracecal.errors import WrongRow
 LABELS = ("correct", "label")
 INDICES = frozenset(map(str, range(1000)))  # of lists, in a path
 LARGEST_EXACT = 2.0**53  # from here on, neighbouring whole numbers are one float
-IDS = ("custom_id", "example_id", "id", "doc_id")
 # A row's own columns of the question; rows of benchmarks have its text in another.
 QUESTIONS = ("messages", "prompt", "question", "query", "instruction", "context", "passage")
 TASKS = ("task", "task_name")
@@ -47,7 +46,10 @@ def example_id(row: Row, body: Row, reading: Reading) -> str:
         value = value_at(row, reading.id)
     else:
         values = (
-            source.get(key) for keys in (IDS, OTHER_IDS) for source in (row, body) for key in keys
+            source.get(name)
+            for names in (STATED_IDS, OTHER_IDS)
+            for source in (row, body)
+            for name in names
         )
         value = next((value for value in values if value not in ("", None)), None)
     if isinstance(value, np.generic):
@@ -82,7 +84,7 @@ def _describe_missing_id(row: Row, reading: Reading) -> str:
         return f"it has no id at {reading.id}"
     names = [name for name, value in row.items() if name.lower().endswith("id") and value]
     hint = f"--id {names[0]}" if names else "--id PATH"
-    return f"it has no id; add one as {', '.join(IDS)}, or name its field, as in {hint}"
+    return f"it has no id; add one as {', '.join(STATED_IDS)}, or name its field, as in {hint}"
 
 
 def stated_group(row: Row, path: str) -> str:

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
-from tracecal.answers.facts import IDS
+from tracecal.answers.formats.format import STATED_IDS
 from tracecal.answers.log_file import open_rows
 from tracecal.errors import InputError, some_of
 from tracecal.io.input_files import MOST_BYTES, require_regular
 
-ID_KEYS = (*IDS, "key")
+ID_KEYS = (*STATED_IDS, "key")
 
 
 class Requests:

@@ -10,7 +10,6 @@ from typing import Any
 
 from tracecal.answers.column_paths import describe_unknown
 from tracecal.answers.facts import (
-    IDS,
     LABELS,
     SENT,
     asked,
@@ -26,7 +25,7 @@ from tracecal.answers.facts import (
     verdicts,
 )
 from tracecal.answers.formats import columns
-from tracecal.answers.formats.format import Format, Row
+from tracecal.answers.formats.format import STATED_IDS, Format, Row
 from tracecal.answers.formats.layout import Layout
 from tracecal.answers.formats.layouts import FORMATS, is_recognised, recognise
 from tracecal.answers.log_file import read_stream, require_json
@@ -304,7 +303,7 @@ def _with_body(row: Row, body: Row, part: Row) -> Row:
 
 def _with_id(row: Row, example_id: str, reading: Reading) -> Row:
     """Set the id of a row where `example_id` looks first."""
-    *path, last = (reading.id or IDS[0]).split(".")
+    *path, last = (reading.id or STATED_IDS[0]).split(".")
     row = copy = dict(row)
     for name in path:
         copy[name] = copy = dict(copy[name])

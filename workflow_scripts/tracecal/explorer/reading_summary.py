@@ -21,8 +21,8 @@ from tracecal.answers.answers import (
     records_of,
     with_failed_labels,
 )
-from tracecal.answers.facts import IDS, LABELS, OTHER_IDS, TIMES, without_values
-from tracecal.answers.formats.format import Tree
+from tracecal.answers.facts import LABELS, OTHER_IDS, TIMES, without_values
+from tracecal.answers.formats.format import STATED_IDS, Tree
 from tracecal.answers.labels import read_labels, with_labels
 from tracecal.answers.log_file import numbered, open_rows
 from tracecal.answers.raw_answer import Step, is_same_token
@@ -39,7 +39,7 @@ SHOWN_TOKENS, SHOWN_ALTERNATIVES, SHOWN_FIELDS = 6, 3, 12
 MOST_ROWS_OF_FIELDS = 1000  # rows to search for unread fields
 # Fields of a row that are read whatever its format is.
 ENVELOPE = {
-    *(*IDS, *OTHER_IDS, *TIMES, *LABELS, *QUESTION, *CONTEXT, *REFERENCES),
+    *(*STATED_IDS, *OTHER_IDS, *TIMES, *LABELS, *QUESTION, *CONTEXT, *REFERENCES),
     *("labelled", "wrong_spans", "response", "request", "group_id", "task", "error", "filter"),
     *("distractors", "language", "part", "doc", "metadata", "generation_settings", "epoch"),
 }
