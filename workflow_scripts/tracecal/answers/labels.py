@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from shlex import quote
@@ -18,7 +18,7 @@ from typing import Any
 import polars as pl
 
 from tracecal.answers.reading import Reading
-from tracecal.answers.votes import Vote, id_text, read_votes
+from tracecal.answers.votes import Vote, Votes, id_text, read_votes
 from tracecal.errors import InputError, some_of
 from tracecal.io.log import LOGGER
 
@@ -33,20 +33,14 @@ class Labels:
 
     Attributes
     ----------
-    source
-        The file, for messages.
-    columns
-        The columns of the id and of the verdict; None where the file is an export.
-    rows
-        The rows of a table, to look for other columns of ids.
+    votes
+        The verdicts as the file holds them, one or several on an answer.
     asked_for
         The ids of the answers whose verdicts 'tracecal label --error-rate' asked for.
     """
 
     by_id: Mapping[str, bool | None]
-    source: str
-    columns: tuple[str, str] | None = None
-    rows: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
+    votes: Votes
     asked_for: Set[str] = frozenset()
 
 
@@ -79,7 +73,7 @@ def read_labels(spec: str | Path | Any, reading: Reading | None = None) -> Label
     if not labels:
         raise InputError(f"{votes.source} holds no verdict on which people agree.")
     asked_for = {vote.example_id for vote in votes.votes if vote.is_asked_for}
-    return Labels(labels, votes.source, votes.columns, votes.rows, asked_for)
+    return Labels(labels, votes, asked_for)
 
 
 def _settled(votes: Sequence[Vote], reading: Reading) -> tuple[bool | None, str | None]:
@@ -134,11 +128,11 @@ def _describe_match(answers: pl.DataFrame, labels: Labels) -> str:
     n_unsure = int(labelled["unsure"].sum())
     unsure = f", {n_unsure} of them unsure" if n_unsure else ""
     sentence = (
-        f"{labels.source}: {labelled.height} of {answers.height} answers have a verdict "
+        f"{labels.votes.source}: {labelled.height} of {answers.height} answers have a verdict "
         f"({n_wrong} wrong{unsure})"
     )
-    if labels.columns:
-        sentence += ", by the columns {} and {}".format(*labels.columns)
+    if labels.votes.columns:
+        sentence += ", by the columns {} and {}".format(*labels.votes.columns)
     if unlabelled := answers.filter(pl.col("correct").is_null())["example_id"].to_list():
         sentence += f"; {len(unlabelled)} answers have none ({some_of(unlabelled)})"
     present = set(answers["example_id"])
@@ -192,7 +186,7 @@ def _named_as(labels: Labels, ids: Collection[str]) -> Labels:
         return labels
     LOGGER.info(
         "%s: its ids are the answers' but for case, hyphens, blanks or the Unicode form of letters",
-        labels.source,
+        labels.votes.source,
     )
     names = {id: id_of_plain.get(name, id) for name, id in zip(plain, labels.by_id, strict=True)}
     return replace(
@@ -205,8 +199,9 @@ def _named_as(labels: Labels, ids: Collection[str]) -> Labels:
 def _explain_no_match(
     labels: Labels, ids: Collection[str], n_answers: int, path: str | None
 ) -> str:
+    votes = labels.votes
     sentence = (
-        f"{labels.source}: none of its {len(labels.by_id)} ids ({some_of([*labels.by_id])}) is the "
+        f"{votes.source}: none of its {len(labels.by_id)} ids ({some_of([*labels.by_id])}) is the "
         f"id of one of the {n_answers} answers ({some_of(sorted(ids))})"
     )
     if {*map(_plain, labels.by_id)} & {*map(_plain, ids)}:
@@ -216,16 +211,16 @@ def _explain_no_match(
         )
     if path is not None:
         return f"{sentence}: they stand in the answers' rows as {path}; add --id {quote(path)}."
-    if labels.columns is None:
+    if votes.columns is None:
         return f"{sentence}: give the answers' ids to the labelling tool."
-    id_column, verdict_column = labels.columns
-    for name in labels.rows[0] if labels.rows else ():
-        if any(id_text(row.get(name)) in ids for row in labels.rows):
+    id_column, verdict_column = votes.columns
+    for name in votes.rows[0] if votes.rows else ():
+        if any(id_text(row.get(name)) in ids for row in votes.rows):
             id_column = name
             break
     else:
         id_column = "ID"
-    spec = quote(f"{labels.source}:{id_column}:{verdict_column}")
+    spec = quote(f"{votes.source}:{id_column}:{verdict_column}")
     return (
         f"{sentence}: name the columns, as in --labels {spec}, or the path of the answers' ids "
         "with --id."

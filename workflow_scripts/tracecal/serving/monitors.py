@@ -216,7 +216,7 @@ class Monitors:
         """
         if not isinstance(labels, Mapping):
             verdicts = read_labels(labels, reading or Reading())
-            source, labels = verdicts.source, verdicts.by_id
+            source, labels = verdicts.votes.source, verdicts.by_id
             query = "SELECT 1 FROM answers WHERE id = ?"
             if not any(self._database.query(query, (name,)) for name in labels):
                 raise InputError(
