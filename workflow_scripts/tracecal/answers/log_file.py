@@ -232,8 +232,7 @@ def _rows_of_cells(
 def _cell_value(cell: Any) -> Any:
     """The value of a cell; None where it is empty or missing."""
     if isinstance(cell, str) and cell[:1] in ("[", "{"):
-        value = _parse(cell)
-        return cell if isinstance(value, ValueError) else value
+        return parsed_text(cell)
     return None if cell == "" else cell
 
 
@@ -436,6 +435,16 @@ def _parse(text: str) -> Any:
         return parsed_json(text)
     except ValueError as error:
         return error
+
+
+def parsed_text(text: str) -> Any:
+    """The value of a text of JSON; other texts are returned unchanged.
+
+    >>> parsed_text("[1, 2]"), parsed_text("[1, 2")
+    ([1, 2], '[1, 2')
+    """
+    value = _parse(text)
+    return text if isinstance(value, ValueError) else value
 
 
 def is_event_stream(text: str) -> bool:

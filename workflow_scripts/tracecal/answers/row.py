@@ -28,7 +28,7 @@ from tracecal.answers.formats import columns
 from tracecal.answers.formats.format import STATED_IDS, Format, Row
 from tracecal.answers.formats.layout import Layout
 from tracecal.answers.formats.layouts import FORMATS, is_recognised, recognise
-from tracecal.answers.log_file import read_stream, require_json
+from tracecal.answers.log_file import parsed_text, read_stream, require_json
 from tracecal.answers.raw_answer import Known, NoAnswer, RawAnswer, options_path
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record
@@ -203,7 +203,7 @@ def _with_response(row: Row, reading: Reading) -> Row:
     or a tracer's output.
     """
     if "response" in reading.columns:
-        for name, parse in (("response", _parsed_answer), ("request", _parsed)):
+        for name, parse in (("response", _parsed_answer), ("request", parsed_text)):
             path = reading.columns.get(name, "")
             text = value_at(row, path)
             if isinstance(text, str) and isinstance(value := parse(text), dict):
@@ -228,14 +228,6 @@ def _with_value(row: Row, path: str, value: Any) -> Row:
         return row | {path: value}
     inner = row.get(name)
     return row | {name: _with_value(inner, below, value)} if isinstance(inner, dict) else row
-
-
-def _parsed(text: str) -> Any:
-    """The value of a text of JSON; other texts are returned unchanged."""
-    try:
-        return parsed_json(text)
-    except ValueError:
-        return text
 
 
 def _named_columns(row: Row, reading: Reading) -> Row:
