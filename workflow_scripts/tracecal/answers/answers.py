@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from tracecal.answers.facts import without_values
 from tracecal.answers.labels import MOST_ROWS, read_labels, with_labels
-from tracecal.answers.log_file import numbered, open_rows
+from tracecal.answers.log_file import numbered, open_rows, require_right_rows
 from tracecal.answers.reading import OF_VERDICTS, Reading
 from tracecal.answers.record import RECORDS, Record, as_frame, own_column
 from tracecal.answers.requests import Requests
@@ -413,9 +413,7 @@ def _read(
         records[example_id] = replace(record, reasoning=reasoning) if is_run else record
         if keep_rows:
             rows_of_records.append(row if keep_rows is True else keep_rows(example_id, row))
-    if stopping := wrong_rows if reading.wrong_rows == "stop" else wrong_verdicts:
-        skip = "" if stopping == wrong_verdicts else ", or leave them out with --wrong-rows skip"
-        raise InputError(f"{source}: {describe_wrong_rows(stopping)}. Correct them{skip}.")
+    require_right_rows(source, wrong_rows, wrong_verdicts, reading.wrong_rows == "skip")
     if failed_rows and reading.failed == "stop":
         raise InputError(
             f"{source}: {describe_wrong_rows(failed_rows)}. Ask again, or count them as unlabelled "

@@ -25,7 +25,7 @@ import pyarrow as pa
 from tracecal.answers.column_paths import column_paths
 from tracecal.answers.formats.format import IDS, Joined, Row, Stream
 from tracecal.answers.formats.layouts import LAYOUTS, is_recognised
-from tracecal.errors import InputError, WrongRow
+from tracecal.errors import InputError, WrongRow, describe_wrong_rows
 from tracecal.io.files import read_sealed
 from tracecal.io.input_files import MOST_BYTES, parsed_json, parsed_json_sequence
 from tracecal.io.log import LOGGER
@@ -111,6 +111,20 @@ def require_json(row: Any) -> None:
         raise WrongRow(f"it is not JSON ({row})")
     if isinstance(row, WrongRow):
         raise row
+
+
+def require_right_rows(
+    source: str, wrong_rows: Sequence[str], wrong_verdicts: Sequence[str], skip: bool
+) -> None:
+    """Raise `InputError` for wrong rows; where `skip` leaves them out, for wrong verdicts alone.
+
+    Both are places and reasons, and the verdicts are among the rows.
+
+    >>> require_right_rows("labels.csv", ["line 2: it has no id"], [], skip=True)
+    """
+    if stopping := wrong_verdicts if skip else wrong_rows:
+        remedy = "" if stopping == wrong_verdicts else ", or leave them out with --wrong-rows skip"
+        raise InputError(f"{source}: {describe_wrong_rows(stopping)}. Correct them{remedy}.")
 
 
 def numbered(rows: Iterable[Any]) -> Rows:

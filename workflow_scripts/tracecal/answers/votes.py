@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from tracecal.answers.facts import is_asked_for, value_at, whole_id
 from tracecal.answers.formats.format import wrong_field
-from tracecal.answers.log_file import numbered, open_rows, require_json
+from tracecal.answers.log_file import numbered, open_rows, require_json, require_right_rows
 from tracecal.answers.reading import Reading
 from tracecal.answers.verdict import is_unsure, parse_verdict
 from tracecal.errors import InputError, WrongRow, WrongVerdict, describe_wrong_rows, some_of
@@ -151,9 +151,7 @@ def read_votes(spec: str | Path | Any, reading: Reading) -> Votes:
             errors.append(f"{location}: {error}")
             if isinstance(error, WrongVerdict):
                 wrong_verdicts.append(errors[-1])
-    if stopping := errors if reading.wrong_rows == "stop" else wrong_verdicts:
-        skip = "" if stopping == wrong_verdicts else ", or leave them out with --wrong-rows skip"
-        raise InputError(f"{path}: {describe_wrong_rows(stopping)}. Correct them{skip}.")
+    require_right_rows(path, errors, wrong_verdicts, reading.wrong_rows == "skip")
     if errors and votes:
         LOGGER.warning("%s: left out %s", path, describe_wrong_rows(errors))
     if not votes:
