@@ -15,7 +15,8 @@ from scipy.special import expit, ndtr
 from simulations.claims import Claim
 from simulations.guarantees import MISS, REFERENCE, REPEATS, one_of_each, weights
 from support.labelled_answers import answers
-from tracecal.calibration.guarantees.overall import allowed_errors, overall_threshold
+from tracecal.calibration.guarantees.line import allowed_errors
+from tracecal.calibration.guarantees.overall import overall_threshold
 from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.guarantee import find_guarantees
 from tracecal.calibrator.looks import level_of, with_look

@@ -23,6 +23,7 @@ from scipy.special import bdtr, xlogy
 from tracecal.calibration.guarantees.fixed_score import MIN_UNLABELLED
 from tracecal.calibration.guarantees.line import (
     MAX_LABELS,
+    allowed_errors,
     error_line,
     find_places,
     forecast,
@@ -292,7 +293,7 @@ def _test_in_order(
     n_kept, n_wrong = is_kept.sum(axis=0), (is_kept & wrong[:, None]).sum(axis=0)
     n_passed = int(np.cumprod(bdtr(n_wrong, n_kept, error_rate) <= level).sum())
     n_kept, n_wrong = (int(counts[max(n_passed - 1, 0)]) for counts in (n_kept, n_wrong))
-    allowed = int((bdtr(np.arange(n_kept + 1), n_kept, error_rate) <= level).sum()) - 1
+    allowed = allowed_errors(n_kept, error_rate, level)
     test = replace(test, kept=n_kept, wrong=n_wrong, allowed=allowed)
     if n_passed:
         return replace(test, guaranteed=tuple(thresholds[:n_passed].tolist()))

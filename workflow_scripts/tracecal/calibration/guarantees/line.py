@@ -245,3 +245,12 @@ def significance_level(confidence: float) -> float:
 def min_groups(error_rate: float, level: float) -> int:
     """How many groups guarantee an error rate if no answer is wrong."""
     return math.ceil(math.log(level) / math.log1p(-error_rate))
+
+
+def allowed_errors(n: int, error_rate: float, level: float) -> int:
+    """The largest k with P(Bin(n, `error_rate`) <= k) <= `level`; -1 where `n` is too small.
+
+    >>> allowed_errors(21, 0.1, 0.1), allowed_errors(22, 0.1, 0.1), allowed_errors(100, 0.1, 0.1)
+    (-1, 0, 5)
+    """
+    return int((bdtr(np.arange(n + 1), n, error_rate) <= level).sum()) - 1

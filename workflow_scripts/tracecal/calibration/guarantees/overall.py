@@ -12,22 +12,13 @@ import numpy as np
 from scipy.special import bdtr
 
 from tracecal.calibration.guarantees.error_rate import raised, rounded
-from tracecal.calibration.guarantees.line import min_groups
+from tracecal.calibration.guarantees.line import allowed_errors, min_groups
 
 NOT_OF_PARTS = "--overall-error is for whole answers: nobody has measured it for parts."
 KEEP_ALL = 0.0  # a threshold that every score reaches
 # The ranking does not help where the share of wrong ones among the kept exceeds this times all's.
 LOTTERY = 0.8
 NEGLIGIBLE = 1e-15  # probability of a number of errors
-
-
-def allowed_errors(n: int, error_rate: float, level: float) -> int:
-    """The largest k with P(Bin(n, `error_rate`) <= k) <= `level`; -1 where `n` is too small.
-
-    >>> allowed_errors(21, 0.1, 0.1), allowed_errors(22, 0.1, 0.1), allowed_errors(100, 0.1, 0.1)
-    (-1, 0, 5)
-    """
-    return int((bdtr(np.arange(n + 1), n, error_rate) <= level).sum()) - 1
 
 
 def overall_threshold(
