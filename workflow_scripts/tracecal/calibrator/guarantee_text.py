@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 
+from tracecal.calibration.guarantees.line import significance_level
 from tracecal.calibration.guarantees.parts import PARTS_NEED
 from tracecal.calibrator.catalogue import FIXED_SCORE, LABELS
 from tracecal.calibrator.decision import (
@@ -72,7 +73,7 @@ def describe_terms(control: ErrorRateControl) -> str:
 
 def describe_chance(control: ErrorRateControl) -> str:
     """Say what the confidence of a guarantee is about."""
-    level = round(1 - control.confidence, 12)
+    level = significance_level(control.confidence)
     share = "one sample of labels in ten" if level == 0.1 else f"{percent(level)} of all samples"
     verb = "leads" if level == 0.1 else "lead"
     return f"At most {share} {verb} to a false guarantee."

@@ -17,6 +17,7 @@ import polars as pl
 from tracecal.answers.answers import Source, answers_in
 from tracecal.answers.reading import Reading
 from tracecal.calibration.groups import KNOWN_ANSWER, group_answers, place_answers
+from tracecal.calibration.guarantees.line import significance_level
 from tracecal.calibration.rate_test import KeptAnswers, enough_answers
 from tracecal.calibration.settings import require_shares
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in
@@ -308,7 +309,7 @@ def check(
     is_all_kept = labelled.height > 0 and labelled["keep"].all()
     only_kept = is_overall and is_all_kept and not decided["keep"].all()
     kept = KeptAnswers(counted.height, counted.filter(is_kept_wrong).height)
-    level = round(1 - confidence, 12)
+    level = significance_level(confidence)
     tested = rate, excess_rate(rate), level / 2, level
     verdict: Verdict = "too few"
     if not only_kept and kept.contradicts(rate, level / 2):
