@@ -113,7 +113,7 @@ def describe_recall(control: ErrorRateControl) -> str | None:
         return None
     target = f"At least {percent(recall.recall)} of the right answers are kept"
     if recall.threshold is None:
-        return f"{target}: not with these labels ({recall.reason})."
+        return f"{target}: {WITHOUT} ({recall.reason})."
     return f"{target} where {percent(recall.coverage)} of all are (--recall {recall.recall:g})."
 
 
