@@ -92,7 +92,7 @@ def earlier_look(output: str, calibrator: "tracecal.Calibrator") -> str | None:
 
     try:
         earlier = CalibratorFile.read(output).fitted_on
-    except (InputError, OSError):
+    except InputError:
         return None
     data = calibrator.fitted_on
     is_same = data.looks[-1].digest in [look.digest for look in earlier.looks]
