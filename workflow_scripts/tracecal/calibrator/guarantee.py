@@ -260,14 +260,13 @@ def population_of(
 
 
 def forecast_labels(
-    held_out: HeldOut, error_rate: float, confidence: float, of_parts: bool = False
+    population: LabelledPopulation, error_rate: float, confidence: float
 ) -> int | None:
     """Forecast the number of labelled questions that guarantee an error rate with POWER.
 
     Simulates like `tracecal plan`, with fewer draws; None if MOST questions are not enough. As
     those at hand are not, it is larger than their number.
     """
-    population = population_of(held_out, of_parts, lacks_guarantee=True)
     sizes = doubling_sizes(MIN_QUESTIONS, MOST)
     simulated = simulate_draws(population, sizes, DRAWS, error_rate, confidence, SEED)
     needed = questions_needed(POWER, summarise_draws(simulated), population.at_hand)
@@ -279,10 +278,16 @@ def with_forecasts(control: ErrorRateControl, held_out: HeldOut) -> ErrorRateCon
 
     There is no forecast if unlabelled answers are too few, or no answer has a probability.
     """
-    thresholds = [
+    lacking = [
         entry
-        if entry.threshold is not None or not held_out.probability or _needs_answers(entry)
-        else _with_forecast(entry, held_out, control)
+        for entry in control.thresholds
+        if entry.threshold is None and not _needs_answers(entry)
+    ]
+    if not lacking or not held_out.probability:
+        return control
+    population = population_of(held_out, control.most_parts is not None, lacks_guarantee=True)
+    thresholds = [
+        _with_forecast(entry, population, control.confidence) if entry in lacking else entry
         for entry in control.thresholds
     ]
     return control.model_copy(update={"thresholds": tuple(thresholds)})
@@ -293,10 +298,9 @@ def _needs_answers(entry: ErrorRateThreshold) -> bool:
 
 
 def _with_forecast(
-    entry: ErrorRateThreshold, held_out: HeldOut, control: ErrorRateControl
+    entry: ErrorRateThreshold, population: LabelledPopulation, confidence: float
 ) -> ErrorRateThreshold:
-    terms = entry.error_rate, control.confidence, control.most_parts is not None
-    enough = forecast_labels(held_out, *terms)
+    enough = forecast_labels(population, entry.error_rate, confidence)
     what = (
         f"{MOST:,} labelled questions like these would not be enough"
         if enough is None
