@@ -324,11 +324,9 @@ def score_record(predictor: Predictor, record: Record, target: Target | None = N
 
     `keep` is None if a fact about the calibrator's traces or the answer is unknown.
     """
-    confidence, doubts = (
-        trace_confidence(predictor, record, target),
-        compare_record(record, predictor.fitted_on),
-    )
-    return confidence if record.no_answer else doubted(confidence, doubts.unknown)
+    confidence = trace_confidence(predictor, record, target)
+    unknown = compare_record(record, predictor.fitted_on).unknown
+    return confidence if record.no_answer else doubted(confidence, unknown)
 
 
 def trace_confidence(
