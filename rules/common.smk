@@ -21,6 +21,7 @@
 #   results_of_finished_pairs  the results of the target `available`
 
 import re
+from functools import cache
 from functools import partial
 
 from trace_workflow.config.job_resources import job_requests
@@ -86,9 +87,12 @@ def task_settings(kind):
     return lambda wildcards: TASKS[wildcards.task].part(kind)
 
 
+computed = cache(SELECTION.computed)  # which every parameter of a job asks for
+
+
 def estimators_of(wildcards):
     """The estimators that are computed for a model on a task."""
-    return SELECTION.computed(wildcards.model, wildcards.task)
+    return computed(wildcards.model, wildcards.task)
 
 
 # Files of a job.
