@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
@@ -243,6 +244,7 @@ def _columns_by_plain_name(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return {_plain_name(name): name for row in rows[:100] for name in row if name}
 
 
+@lru_cache(maxsize=1000)  # each row of a table has the same names
 def _plain_name(name: str) -> str:
     """A column's name without case, blanks, hyphens and question marks.
 
