@@ -265,12 +265,8 @@ def _table_text(path: Path) -> str:
     return text
 
 
-def _read_text(path: Path) -> str:
-    """The text of a file, unpacked and decoded. Raises `InputError` for one that is too large."""
-    return _decoded(_content(path))
-
-
 def _content(path: Path) -> bytes:
+    """The content of a file, unpacked. Raises `InputError` for one that is too large."""
     content = read_regular(path, MOST_BYTES)
     return _unpacked(content, path) if path.suffix in PACKED else content
 
@@ -296,7 +292,7 @@ def _unpacked(packed: bytes, path: Path) -> bytes:
 
 def _read_json(path: Path) -> tuple[Rows, Metadata]:
     """Read JSON Lines, a JSON document with a list of rows, or a stream."""
-    return _rows_of_text(path, _read_text(path)), {}
+    return _rows_of_text(path, _decoded(_content(path))), {}
 
 
 def _rows_of_text(path: Path, text: str) -> Rows:
