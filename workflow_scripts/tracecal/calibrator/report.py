@@ -366,6 +366,7 @@ def make_report(
     predictions = predictions.filter(pl.col("estimator").is_in([*measured.estimators]))
     control = file.estimators[estimator].risk_control
     guarantees = guarantee_table(control)
+    rate, held_out = decided_rate(guarantees, asked), predictions.filter(estimator=estimator)
     return Report(
         file=file,
         estimator=estimator,
@@ -377,18 +378,18 @@ def make_report(
             predictions,
             estimator,
             control,
-            decided_rate(guarantees, asked),
+            rate,
             chosen_overall(control, asked_overall),
         ),
         examples=choose_examples(
             training,
-            predictions.filter(estimator=estimator).select("example_id", "probability"),
+            held_out.select("example_id", "probability"),
             control,
-            decided_rate(guarantees, asked),
+            rate,
         ),
         level=settings.bootstrap.level,
         default=choose_default(training),
-        n_reordered=count_reordered(training, predictions.filter(estimator=estimator), control),
+        n_reordered=count_reordered(training, held_out, control),
         n_answers=training.n_answers,
         asked=asked,
         asked_overall=asked_overall,
