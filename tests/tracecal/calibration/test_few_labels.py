@@ -132,7 +132,9 @@ def test_weights_maximise_the_posterior(n, k, seed):
 
 
 @settings(deadline=None, max_examples=30)
-@given(n=st.integers(1, 3000), k=st.integers(2, 9), power=st.integers(1, 30), seed=st.integers(0, 99))
+@given(
+    n=st.integers(1, 3000), k=st.integers(2, 9), power=st.integers(1, 30), seed=st.integers(0, 99)
+)
 def test_weights_settle_however_uneven_the_likelihoods_are(n, k, power, seed):
     rng = np.random.default_rng(seed)
     likelihood = rng.uniform(size=(n, k)) ** (power * rng.uniform(size=k))

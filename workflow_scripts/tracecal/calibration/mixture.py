@@ -95,7 +95,7 @@ def _fit_member(member: Member, parts: Sequence[tuple[np.ndarray, np.ndarray]]) 
 def mixture_weights(likelihood: np.ndarray) -> np.ndarray:
     """The weights [k] of fits that gave the labels of n answers the probabilities [n, k].
 
-    They maximise the posterior of the labels under a prior of `PSEUDO_ANSWERS`, which is concave, by
+    They maximise the labels' posterior under a prior of `PSEUDO_ANSWERS`, which is concave, by
     Newton's method. Raises `ArithmeticError` where it does not converge.
     """
     k = likelihood.shape[1]
