@@ -82,8 +82,8 @@ def line(cuts, true, rows, fitted, k, vocabulary):
     numbers = [(high - low).mean(), np.quantile(high - low, 0.95), *errors]
     numbers += [np.mean(spread), np.quantile(spread, 0.95)]
     told = [f"{number:.4f}" for number in numbers]
-    held = f"{((low <= true) & (true <= high)).mean():.1%}"
-    cells = [str(k), f"{vocabulary:,}", held, *told, f"{inside / len(rows):.1%}"]
+    held = f"{100 * ((low <= true) & (true <= high)).mean():.1f} %"
+    cells = [str(k), f"{vocabulary:,}", held, *told, f"{100 * inside / len(rows):.1f} %"]
     print(f"| {' | '.join(cells)} |", flush=True)
 
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 from inspect_ai import log, model, scorer
 
 import tracecal
+from tracecal.calibration.percentages import rate_text
 from tracecal.calibrator.scoring import DIGITS
 from tracecal.serving.inspect_scorer import MEASURES, VALUE
 
@@ -145,7 +146,7 @@ def decide(proba: float | None, entry: Mapping[str, Any]) -> Decision:
     return Decision(
         keep,
         f"{entry['ranked_by']} held out: {proba:.3f}, {'at least' if keep else 'below'} the "
-        f"threshold {entry['threshold']:.3f} for at most {entry['error_rate']:.0%} wrong",
+        f"threshold {entry['threshold']:.3f} for at most {rate_text(entry['error_rate'])} wrong",
     )
 
 

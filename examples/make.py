@@ -25,6 +25,7 @@ from trace_workflow.config.tasks import TaskSpec
 from trace_workflow.models.prompts import messages
 from tracecal.answers.answers import read_file
 from tracecal.answers.reading import Reading
+from tracecal.calibration.percentages import percent, rate_text
 from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.fitting import fit_calibrator
 from tracecal.calibrator.training_set import make_training_set
@@ -56,8 +57,8 @@ def tune() -> None:
         forms.write_lines(path, map(forms.columns, rows))
         rate, coverage = strictest(path)
         guaranteed[task] = (rate, -coverage)
-        right = mean(row["correct"] for row in rows)
-        print(f"{task}: {right:.0%} right; at most {rate:.0%} wrong of the {coverage:.0%} kept")
+        right, kept = percent(mean(row["correct"] for row in rows)), percent(coverage)
+        print(f"{task}: {right} right; at most {rate_text(rate)} wrong of the {kept} kept")
     if min(guaranteed, key=guaranteed.__getitem__) != CHOSEN:
         sys.exit(f"Not {CHOSEN} has the best guarantee: ask the best (config/examples.yaml).")
 

@@ -180,5 +180,5 @@ def claims(
 def _claim(
     name: str, population: PopulationKind, runs: int, n_guaranteed: int, n_broken: int
 ) -> Claim:
-    claim = f"labels asked for, {population}: {name} ({n_guaranteed / runs:.0%} guaranteed)"
+    claim = f"labels asked for, {population}: {name} ({100 * n_guaranteed / runs:.0f} % guaranteed)"
     return Claim(claim, runs, n_broken, 1 - CONFIDENCE)

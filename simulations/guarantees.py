@@ -295,7 +295,7 @@ def claims(
 ) -> Iterator[Claim]:
     for seed, (name, population) in enumerate(populations.items()):
         n_guaranteed, n_broken = count_broken(population, runs, seed)
-        claim = f"error rate ≤ {population.rate:g}: {name} ({n_guaranteed / runs:.0%} guaranteed)"
+        claim = f"error rate ≤ {population.rate:g}: {name} ({100 * n_guaranteed / runs:.0f} % guaranteed)"
         yield Claim(claim, runs, n_broken, 1 - CONFIDENCE)
 
 
@@ -304,7 +304,7 @@ def unit_claims(runs: int) -> Iterator[Claim]:
     for seed, (name, population) in enumerate(REPEATS.items()):
         for unit in get_args(Unit):
             n_guaranteed, n_broken = count_broken_by_unit(population, unit, runs, seed)
-            claim = f"by {unit}, just missed: {name} ({n_guaranteed / runs:.0%} guaranteed)"
+            claim = f"by {unit}, just missed: {name} ({100 * n_guaranteed / runs:.0f} % guaranteed)"
             yield Claim(claim, runs, n_broken, 1 - CONFIDENCE, cells=2 * len(REPEATS))
 
 

@@ -192,7 +192,7 @@ def claims(runs: int) -> Iterator[Claim]:
     for seed, (n, rate, name, few) in enumerate(cells):
         said, broken = count_broken(hostile(rate)[name], n, rate, runs, seed, few)
         way = "values" if few else "line"
-        claim = f"error rate ≤ {rate:g}, {n} labels, {way}: {name} ({said / runs:.0%} guaranteed)"
+        claim = f"error rate ≤ {rate:g}, {n} labels, {way}: {name} ({100 * said / runs:.0f} % guaranteed)"
         yield Claim(claim, runs, broken, LEVEL, cells=len(cells))
 
 
@@ -217,7 +217,7 @@ def count_broken_groups(population: GroupPopulation, runs: int, seed: int) -> tu
 def group_claims(runs: int) -> Iterator[Claim]:
     for seed, (name, population) in enumerate(REPEATS.items()):
         said, broken = count_broken_groups(population, runs, seed)
-        claim = f"by questions, just missed, line: {name} ({said / runs:.0%} guaranteed)"
+        claim = f"by questions, just missed, line: {name} ({100 * said / runs:.0f} % guaranteed)"
         yield Claim(claim, runs, broken, LEVEL, cells=len(REPEATS))
 
 

@@ -123,6 +123,6 @@ def count_broken(population: PartPopulation, runs: int, seed: int) -> tuple[int,
 def claims(runs: int) -> Iterator[Claim]:
     for seed, (name, population) in enumerate(POPULATIONS.items()):
         n_guaranteed, n_broken = count_broken(population, runs, seed)
-        share = f"{n_guaranteed / runs:.0%} guaranteed"
+        share = f"{100 * n_guaranteed / runs:.0f} % guaranteed"
         claim = f"error rate of parts ≤ {population.rate:g}: {name} ({share})"
         yield Claim(claim, runs, n_broken, 1 - CONFIDENCE)

@@ -1,4 +1,4 @@
-"""A percentage is written in one way, `20 %`, on pages and in tables and figures."""
+"""A percentage is written in one way, `20 %`, on pages, in tables and in what programs print."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ PAGES = [
 ]
 CODE = [
     path
-    for folder in ("workflow_scripts/trace_workflow", "rules")
+    for folder in ("workflow_scripts", "rules", "examples", "simulations", "benchmarks")
     for path in sorted((ROOT / folder).rglob("*"))
     if path.suffix in (".py", ".smk") and path.name != "robustness.py"  # has the paper's rows
 ]
@@ -29,7 +29,7 @@ def test_a_page_writes_a_space_before_the_sign(page):
     assert not TOGETHER.findall(re.sub(r"`[^`]*`", "", text))
 
 
-def test_a_table_or_figure_has_a_space_before_the_sign():
+def test_a_program_writes_a_space_before_the_sign():
     written = {
         path.relative_to(ROOT).as_posix(): found
         for path in CODE

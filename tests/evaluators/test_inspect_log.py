@@ -194,7 +194,7 @@ def test_answers_of_the_split_that_tests_are_kept_from_the_threshold_on(
     assert sum(each.keep is True for each in decisions.values()) == entry["kept"] > 0
     kept = next(each for each in decisions.values() if each.keep)
     assert "at least the threshold" in kept.reason
-    assert "for at most 30% wrong" in kept.reason
+    assert "for at most 30 % wrong" in kept.reason
 
 
 def test_what_is_not_decided_says_why(decided, thresholds):

@@ -179,6 +179,6 @@ def test_people_of_one_table_are_compared(votes, capsys):
     assert main(["agree", str(votes), "--who", "annotator"]) == 0
     printed = capsys.readouterr().out
     assert "6 answers judged by two or more" in printed
-    assert "equal verdicts: 52.6% [" in printed  # 10 of 19 pairs
+    assert "equal verdicts: 52.6 % [" in printed  # 10 of 19 pairs
     assert "q5: right by 0, wrong by 1" in printed
     assert main(["agree", str(votes)]) == 1

@@ -141,7 +141,7 @@ def test_where_no_number_suffices_the_labels_at_hand_do_not_tell():
     )
     assert questions_needed(forecast.POWER, table) is None
     sentence = forecast.describe_forecast(population, table, 0.1)
-    assert "With 80 labelled questions" in sentence and "in 0% of the simulated draws" in sentence
+    assert "With 80 labelled questions" in sentence and "in 0 % of the simulated draws" in sentence
     assert "the labels at hand do not tell how many are needed" in sentence
 
 
@@ -156,8 +156,8 @@ def test_the_number_is_interpolated_along_the_running_maximum():
     assert questions_needed(0.5, table) == questions_needed(0.3, table) == pytest.approx(50)
     assert questions_needed(0.95, table) is None
     sentence = forecast.describe_forecast(BinormalPopulation(0.8, 0.8), table, 0.1)
-    assert "About 340 labelled questions are needed for an error rate of at most 10%" in sentence
-    assert "in 50% with 50, in 95% with more than 400." in sentence
+    assert "About 340 labelled questions are needed for an error rate of at most 10 %" in sentence
+    assert "in 50 % with 50, in 95 % with more than 400." in sentence
 
 
 def test_labels_at_hand_that_guarantee_nothing_need_a_larger_number():
@@ -172,7 +172,7 @@ def test_labels_at_hand_that_guarantee_nothing_need_a_larger_number():
     ]
     population = replace(certain(40, True), at_hand=273)
     sentence = forecast.describe_forecast(population, table, 0.1)
-    assert sentence.startswith("A fresh draw of your 273 has a guarantee in 80% or more")
+    assert sentence.startswith("A fresh draw of your 273 has a guarantee in 80 % or more")
     assert "About 400 labelled questions are needed" in sentence
 
 

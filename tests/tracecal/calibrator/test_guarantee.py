@@ -301,7 +301,7 @@ def test_errors_are_counted_by_the_values_of_a_column(tmp_path):
     assert [row.value for row in control.by.values] == ["fr", "de"]
     text = " ".join(calibrator.report().text.split())
     assert "about all language values together; more are wrong in 1 of 2: de: " in text
-    assert "by language, at most 50% wrong: de: " in str(calibrator.card())
+    assert "by language, at most 50 % wrong: de: " in str(calibrator.card())
     with pytest.raises(InputError, match="by='nothing': no row has a value there"):
         tracecal.calibrate(path, "t", by="nothing")
     with pytest.raises(InputError, match="by='example_id': the labelled answers have .* values"):

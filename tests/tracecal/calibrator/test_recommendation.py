@@ -6,6 +6,7 @@ import pytest
 
 import tracecal
 from support.labelled_answers import answers, fitted_file
+from tracecal.calibration.percentages import percent
 from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.recommendation import (
     choose_default,
@@ -95,7 +96,7 @@ def test_labels_that_cannot_tell_estimators_apart_recommend_none(correct, senten
     if sentence and "All 80" in sentence:
         fits = file.estimators["mean_of_three"]
         (share,) = fits.final.predict(np.zeros((1, len(fits.features))))
-        assert said.endswith(f"{share:.1%}.")
+        assert said.endswith(f"{percent(share, 1)}.")
         assert share == pytest.approx(81 / 82 if correct[0] else 1 / 82)
 
 

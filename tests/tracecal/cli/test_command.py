@@ -247,8 +247,8 @@ def test_a_rate_is_guaranteed_where_it_has_a_threshold():
     terms |= {"ranked_by": "x", "features": ["x"], "fit": {"kind": "constant", "probability": 0.5}}
     control = ErrorRateControl.model_validate({**terms, "thresholds": thresholds})
     assert guarantee_lines(guarantee_table(control)) == [
-        "at most 10% wrong: cannot be guaranteed",
-        "at most 30% wrong: keeps 50% of the answers (20.0% observed)",
+        "at most 10 % wrong: cannot be guaranteed",
+        "at most 30 % wrong: keeps 50 % of the answers (20 % observed)",
     ]
 
 

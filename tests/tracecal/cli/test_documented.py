@@ -16,6 +16,7 @@ import tracecal
 from support import invoices
 from support.log_rows import write
 from support.tiny import initialise_model, train_tokenizer
+from tracecal.calibration.percentages import percent
 from tracecal.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -63,7 +64,7 @@ def test_the_readme_runs_and_says_what_comes_out(tmp_path, monkeypatch, capsys):
     assert f"keeps the most confident {coverage} %" in flowing
     scored = pl.read_ndjson("scored.jsonl").filter(pl.col("keep"))
     n_wrong = len(scored) - sum(map(new_answers_right().get, scored["example_id"]))
-    share = f"{n_wrong / len(scored):.0%}".replace("%", " %")
+    share = percent(n_wrong / len(scored))
     assert f"It keeps {len(scored)}, of which {n_wrong} are wrong ({share})" in flowing
 
 

@@ -56,10 +56,6 @@ def scored(calibrator, name, tmp_path, *more):
     return pl.read_ndjson(output)
 
 
-def percent(share):
-    return f"{share:.0%}".replace("%", " %")
-
-
 def test_the_page_shows_what_is_printed(calibrated):
     (shown,) = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
     assert shown.strip() in calibrated[1]

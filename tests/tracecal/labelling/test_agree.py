@@ -76,5 +76,5 @@ def test_the_command_lists_the_disagreements(tmp_path, capsys):
     assert main(["agree", str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl")]) == 0
     printed = capsys.readouterr().out
     assert "3 answers judged by both" in printed
-    assert "equal verdicts: 66.7%" in printed
+    assert "equal verdicts: 66.7 %" in printed
     assert "a0001: right, wrong" in printed

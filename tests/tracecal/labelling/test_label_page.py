@@ -329,7 +329,7 @@ def test_of_parts_those_are_asked_for_that_a_promise_needs(browser, tmp_path):
             labelled += 1
             press(browser, "w" if int(asked) % 2 else "r", f"{labelled} labelled")
         options = progress(browser)
-    kept = float(re.search(r"at most 20% are wrong among the ([\d.]+)%", options)[1])
+    kept = float(re.search(r"at most 20 % are wrong among the ([\d.]+) %", options)[1])
     assert kept == pytest.approx(50, abs=10)
     named = [item["example_id"] for item in verdict_file(tmp_path)]
     assert len(named) == len({*named}) == labelled < 80

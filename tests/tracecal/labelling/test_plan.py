@@ -30,7 +30,7 @@ def test_a_plan_is_a_table_a_picture_and_a_sentence(tmp_path, calibrator_file, c
     options = ["--calibrator", str(calibrator_file), "--error-rate", "0.3", "--picture", str(path)]
     assert main(["plan", *options, *QUICK]) == 0
     output = capsys.readouterr().out
-    rows = re.findall(r"^ +(\d+) +\d+%", output, re.MULTILINE)
+    rows = re.findall(r"^ +(\d+) +\d+ %", output, re.MULTILINE)
     assert rows == ["50", "100", "200"]
     assert "labelled questions" in output.splitlines()[-1]
     drawing = ElementTree.fromstring(path.read_text(encoding="utf-8"))
@@ -56,11 +56,11 @@ def read_picture(shares, high):
 
 def test_the_picture_marks_the_number_that_suffices_and_its_axis_fits():
     needed, texts, dots = read_picture([0.5, 0.8, 1.0], 0.16)
-    assert needed == [dots[1][0]] and "100 suffice in 80% of the draws" in texts
+    assert needed == [dots[1][0]] and "100 suffice in 80 % of the draws" in texts
     assert "20 %" in texts and "100 %" not in texts
     assert 120 < dots[0][1] < 180, "half of 16 % is well above the ground of an axis to 20 %"
     needed, texts, _ = read_picture([0.0, 0.1, 0.3], 0.9)
-    assert needed == [] and "not even 200 suffice in 80% of the draws" in texts
+    assert needed == [] and "not even 200 suffice in 80 % of the draws" in texts
     assert "100 %" in texts
 
 

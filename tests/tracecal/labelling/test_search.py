@@ -10,6 +10,7 @@ import pytest
 from support.labelled_answers import answers
 from support.upstream import Background
 from tracecal.answers.answers import read_file
+from tracecal.calibration.percentages import percent
 from tracecal.calibrator.schema import CalibratorFile
 from tracecal.cli.main import main
 from tracecal.errors import InputError
@@ -63,7 +64,7 @@ def test_labels_are_asked_for_until_the_guarantee_stands_or_cannot(population):
     if population == "finite":
         assert 1 - FRAME["correct"].to_numpy()[kept].mean() <= 0.3
     sentence = describe_record(state)
-    assert f"guaranteed: at most 30% are wrong among the {kept.mean():.1%} of" in sentence
+    assert f"guaranteed: at most 30 % are wrong among the {percent(kept.mean(), 1)} of" in sentence
 
 
 def test_the_next_label_depends_on_the_labels_and_not_on_their_order():
@@ -134,7 +135,7 @@ def test_the_record_is_written_before_the_next_question_and_lists_earlier_search
     tried = [(search["seed"], search["error_rate"]) for search in record["tried"]]
     assert tried == [(1, 0.3), (2, 0.3)]
     assert record["joint_confidence"] == 0.7
-    chooser = "whoever chooses among them has at least 70% confidence"
+    chooser = "whoever chooses among them has at least 70 % confidence"
     assert f"search 3 on these labels: {chooser}" in sentence
     # Other scores under the same name are another search.
     negated = [-score for score in SCORES]

@@ -23,6 +23,7 @@ from tracecal.calibration.guarantees.line import significance_level
 from tracecal.calibration.guarantees.overall import overall_threshold
 from tracecal.calibration.guarantees.parts import PartScores, RankedParts, most_parts
 from tracecal.calibration.guarantees.ranked_answers import RankedAnswers
+from tracecal.calibration.percentages import percent, rate_text
 from tracecal.calibration.settings import require_shares
 from tracecal.errors import InputError
 from tracecal.io.randomness import seeded
@@ -399,25 +400,26 @@ def describe_forecast(population: Population, table: pl.DataFrame, error_rate: f
     """Say in sentences how many labelled questions are needed, by a table of `summarise_draws`."""
     sentences = []
     needed, largest = _interpolated(POWER, table), table["questions"].max()
+    rate, (power, *other_powers) = rate_text(error_rate), map(percent, (POWER, *OTHER_POWERS))
     at_hand = population.at_hand
     if needed is not None and needed <= at_hand:
         sentences.append(
-            f"A fresh draw of your {at_hand:,} has a guarantee in {POWER:.0%} or more of the "
-            "simulated draws; yours has none."
+            f"A fresh draw of your {at_hand:,} has a guarantee in {power} or more of the simulated "
+            "draws; yours has none."
         )
     needed = questions_needed(POWER, table, at_hand)
     if needed is None:
         sentences.append(
-            f"With {largest:,} labelled questions an error rate of at most {error_rate:.0%} can be "
-            f"guaranteed in {table['guaranteed'].max():.0%} of the simulated draws, fewer than "
-            f"{POWER:.0%}: {population.advice}."
+            f"With {largest:,} labelled questions an error rate of at most {rate} can be "
+            f"guaranteed in {percent(table['guaranteed'].max())} of the simulated draws, fewer "
+            f"than {power}: {population.advice}."
         )
         return " ".join(sentences)
     fewer, more = (questions_needed(share, table, at_hand) for share in OTHER_POWERS)
     sentences.append(
         f"About {format_count(needed)} labelled questions are needed for an error rate of at most "
-        f"{error_rate:.0%}: something can be guaranteed in {POWER:.0%} of the simulated draws "
-        f"then, in {OTHER_POWERS[0]:.0%} with {format_count(fewer)}, in {OTHER_POWERS[1]:.0%} with "
+        f"{rate}: something can be guaranteed in {power} of the simulated draws then, in "
+        f"{other_powers[0]} with {format_count(fewer)}, in {other_powers[1]} with "
         f"{f'more than {largest:,}' if more is None else format_count(more)}."
     )
     return " ".join(sentences)
@@ -430,7 +432,8 @@ def describe_few(table: pl.DataFrame, error_rate: float) -> str | None:
         return None
     return (
         f"With {few['questions']} labelled questions people need not check about "
-        f"{few['unchecked']:.0%} of the answers if at most {error_rate:.0%} of all may leave wrong."
+        f"{percent(few['unchecked'])} of the answers if at most {rate_text(error_rate)} of all may "
+        "leave wrong."
     )
 
 

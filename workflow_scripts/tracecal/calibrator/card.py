@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from tracecal.calibration.percentages import percent, rate_text
 from tracecal.calibrator.catalogue import LABELS
 from tracecal.calibrator.guarantee_text import (
     describe_chance,
@@ -103,7 +104,7 @@ def _data_lines(fitted_on: CalibrationData) -> list[str]:
     revision = fitted_on.revision
     known_as = f", also known as {', '.join(fitted_on.known_as)}" if fitted_on.known_as else ""
     lines = [
-        f"{fitted_on.n} labelled answers{groups}, {fitted_on.base_rate:.1%} right",
+        f"{fitted_on.n} labelled answers{groups}, {percent(fitted_on.base_rate, 1)} right",
         f"model: {fitted_on.model or 'not known'}{known_as}"
         + (f", revision {revision}" if revision else ", revision not known"),
         f"kind of traces: {', '.join(fitted_on.trace_kinds())}",
@@ -133,12 +134,12 @@ def _control_sections(control: ErrorRateControl | None, data: CalibrationData) -
         lines.append(f"about {control.about}")
     if control.by is not None:
         lines += [
-            f"by {control.by.column}, at most {row.error_rate:.0%} wrong: {row.value}: "
+            f"by {control.by.column}, at most {rate_text(row.error_rate)} wrong: {row.value}: "
             f"{row.wrong} wrong of {row.kept} kept, of {row.n} that tested"
             for row in control.by.values
         ]
     curve = [
-        f"keeping {coverage:.0%}: {wrong:.1%} of the kept are wrong"
+        f"keeping {percent(coverage)}: {percent(wrong, 1)} of the kept are wrong"
         for coverage, wrong in control.risk_coverage
     ]
     heading = "Risk against coverage, on answers that the fit had not seen"

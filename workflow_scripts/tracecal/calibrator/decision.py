@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from tracecal.calibration.percentages import confidence_text, percent, rate_text
 from tracecal.calibrator.catalogue import LABELS, group_of
 from tracecal.calibrator.schema import CalibrationData
 
@@ -19,46 +20,6 @@ USUAL_RATE = 0.2  # the error rate of the decision by default
 NO_BREAK = "\N{NO-BREAK SPACE}"
 REST = "  For the rest, see the calibrator's card: tracecal card --help"
 WITHOUT = "not with these labels"
-
-
-def percent(share: float) -> str:
-    """Format a share in whole percent; below 1 % with two digits, and above 99 % with one decimal.
-
-    >>> percent(0.534), percent(0.0012), percent(0.9964), percent(1)
-    ('53 %', '0.12 %', '99.6 %', '100 %')
-    """
-    if 0 < share < 0.01:
-        return f"{100 * share:.2g} %"
-    if 0.99 < share < 1:
-        return f"{min(100 * share, 99.9):.1f} %"
-    return f"{100 * share:.0f} %"
-
-
-def rate_text(error_rate: float) -> str:
-    """Format an error rate in percent, with all digits that the user gave.
-
-    >>> rate_text(0.2), rate_text(0.025)
-    ('20 %', '2.5 %')
-    """
-    return f"{100 * error_rate:.6g} %"
-
-
-def chance_text(confidence: float) -> str:
-    """A confidence in percent with three digits, and never all of it.
-
-    >>> chance_text(0.9), chance_text(1 - 0.1 / 3), chance_text(0.99999)
-    ('90 %', '96.7 %', '99.9 %')
-    """
-    return f"{min(100 * confidence, 99.9):.3g} %"
-
-
-def confidence_text(confidence: float) -> str:
-    """The short form of a confidence, in brackets.
-
-    >>> confidence_text(0.9), confidence_text(1 - 0.4 / 3)
-    ('(90 % confidence)', '(86.7 % confidence)')
-    """
-    return f"({chance_text(confidence)} confidence)"
 
 
 def decided_rate(guarantees: pl.DataFrame, asked: Sequence[float]) -> float | None:

@@ -7,14 +7,9 @@ import polars as pl
 
 from tracecal.calibration.guarantees.line import significance_level
 from tracecal.calibration.guarantees.parts import PARTS_NEED
+from tracecal.calibration.percentages import confidence_text, percent, rate_text
 from tracecal.calibrator.catalogue import FIXED_SCORE, LABELS
-from tracecal.calibrator.decision import (
-    WITHOUT,
-    chance_text,
-    confidence_text,
-    percent,
-    rate_text,
-)
+from tracecal.calibrator.decision import WITHOUT
 from tracecal.calibrator.predictor import Target
 from tracecal.calibrator.schema import CalibrationData, ErrorRateControl, OverallThreshold
 
@@ -54,10 +49,11 @@ def guarantee_lines(guarantees: pl.DataFrame) -> list[str]:
 
 
 def _line(row: Mapping[str, Any]) -> str:
-    target = f"at most {row['error_rate']:.0%} wrong:"
+    target = f"at most {rate_text(row['error_rate'])} wrong:"
     if row["threshold"] is None:
         return f"{target} cannot be guaranteed"
-    return f"{target} keeps {row['coverage']:.0%} of the answers ({row['error']:.1%} observed)"
+    coverage, observed = percent(row["coverage"]), percent(row["error"], 1)
+    return f"{target} keeps {coverage} of the answers ({observed} observed)"
 
 
 def describe_terms(control: ErrorRateControl) -> str:
@@ -85,10 +81,10 @@ def describe_looks(control: ErrorRateControl, data: CalibrationData) -> str | No
     if number == 1 and planned in (None, 1):
         return None
     of_planned = f" of {planned} planned" if planned else ""
-    sentence = f"Look {number}{of_planned}: {chance_text(control.confidence)} for this look alone"
+    sentence = f"Look {number}{of_planned}: {percent(control.confidence, 1)} for this look alone"
     if number > 1:
         sentence += (
-            f"; at least {chance_text(control.stated_confidence)} that no guarantee of the "
+            f"; at least {percent(control.stated_confidence, 1)} that no guarantee of the "
             f"{number} looks is false"
         )
     return f"{sentence}."

@@ -14,6 +14,7 @@ import polars as pl
 from scipy.special import expit, logit, ndtri, stdtrit
 
 from tracecal.calibration.fits import EstimatorFits
+from tracecal.calibration.percentages import percent
 from tracecal.calibration.probability_metrics import bin_index, weighted_brier
 from tracecal.calibration.ranking import auroc_within
 from tracecal.calibration.resampling import draw_counts, interval
@@ -116,7 +117,7 @@ def describe_labels(training: TrainingSet, fits: Mapping[str, EstimatorFits]) ->
         return (
             f"All {n} labelled answers are {'right' if n_right else 'wrong'}, so nothing tells "
             "estimators apart: none is recommended, and the probability of each answer is "
-            f"{(n_right + 1) / (n + 2):.1%}."
+            f"{percent((n_right + 1) / (n + 2), 1)}."
         )
     if (count := count_smaller_class(training.frame)) < MIN_CLASS:
         verb = "is" if count == 1 else "are"

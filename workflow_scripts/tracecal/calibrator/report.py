@@ -13,6 +13,7 @@ from typing import Any, Self
 import polars as pl
 
 from tracecal.answers.reading import Reading
+from tracecal.calibration.percentages import percent, rate_text
 from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.catalogue import LABELS, describe_dependence
 from tracecal.calibrator.decision import (
@@ -23,8 +24,6 @@ from tracecal.calibrator.decision import (
     estimator_table,
     headline,
     other_rates,
-    percent,
-    rate_text,
 )
 from tracecal.calibrator.example_answers import SHADES, ExampleAnswers, choose_examples
 from tracecal.calibrator.guarantee_text import (

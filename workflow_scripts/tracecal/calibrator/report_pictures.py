@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 from scipy.special import betaincinv
 
+from tracecal.calibration.percentages import percent, rate_text
 from tracecal.calibration.probability_metrics import bin_index
-from tracecal.calibrator.decision import percent, rate_text
 from tracecal.calibrator.schema import ErrorRateControl, OverallThreshold
 from tracecal.calibrator.training_set import TrainingSet
 

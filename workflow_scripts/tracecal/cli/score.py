@@ -11,6 +11,7 @@ import typer
 
 import tracecal
 from tracecal.answers.reading import Reading
+from tracecal.calibration.percentages import percent
 from tracecal.cli.command import command
 from tracecal.cli.options import reading_options
 from tracecal.errors import InputError, some_of
@@ -58,7 +59,6 @@ def score(
         JSON Lines of the same answers, whose rows are written with a confidence added.
     """
     from tracecal.answers.answers import answers_in
-    from tracecal.calibrator.decision import percent
     from tracecal.calibrator.guarantee_text import describe_target
     from tracecal.calibrator.predictor import TARGETS, target_of
 

@@ -17,6 +17,7 @@ from tracecal.answers.answers import Answers, Source, answers_in, name_of
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.reading import Reading
 from tracecal.calibration.part_answers import part_answers
+from tracecal.calibration.percentages import rate_text
 from tracecal.calibration.settings import SEED
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in, parts_in
 from tracecal.calibrator.decision import USUAL_RATE
@@ -186,7 +187,7 @@ def decide(
     return {
         "rate": error_rate,
         "threshold": kept_answers["probability"].min(),
-        "about": f"At an error rate of {100 * error_rate:.6g} % {kept_answers.height} of "
+        "about": f"At an error rate of {rate_text(error_rate)} {kept_answers.height} of "
         f"{scored.height} are kept{undecided}.",
         "kept": scored["keep"].to_list(),
         "reasons": scored["reason"].to_list(),

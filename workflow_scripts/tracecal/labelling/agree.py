@@ -1,6 +1,6 @@
 """The agreement of people's labels of the same answers: share of equal verdicts and kappa."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from tracecal.answers.answers import Source, answers_in
 from tracecal.answers.reading import Reading
 from tracecal.answers.votes import read_votes
 from tracecal.calibration import resampling
+from tracecal.calibration.percentages import percent
 from tracecal.calibration.settings import SEED
 from tracecal.errors import InputError
 
@@ -51,8 +52,8 @@ class Agreement:
         judges = "two or more" if has_names else "both"
         lines = [
             f"{self.n} answers judged by {judges} ({self.n_unpaired} others by one or none)",
-            f"equal verdicts: {_format_interval(self.share, '.1%')}",
-            f"Cohen's kappa: {_format_interval(self.kappa, '.3f')}",
+            f"equal verdicts: {_format_interval(self.share, lambda share: percent(share, 1))}",
+            f"Cohen's kappa: {_format_interval(self.kappa, '{:.3f}'.format)}",
         ]
         for row in self.disagreements.rows(named=True):
             by = (f" by {row['who']}", f" by {row['who_second']}") if has_names else ("", "")
@@ -214,8 +215,8 @@ def _share_and_kappa(
     return share, kappa
 
 
-def _format_interval(interval: Interval, form: str) -> str:
+def _format_interval(interval: Interval, form: Callable[[float], str]) -> str:
     value, low, high = interval
     if value is None:
         return "undefined: all verdicts are equal"
-    return f"{value:{form}} [{low:{form}}, {high:{form}}]"
+    return f"{form(value)} [{form(low)}, {form(high)}]"

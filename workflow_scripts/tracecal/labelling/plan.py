@@ -22,9 +22,9 @@ from tracecal.calibration.forecast import (
     format_count,
     questions_needed,
 )
+from tracecal.calibration.percentages import confidence_text, percent, rate_text
 from tracecal.calibration.settings import SEED
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in
-from tracecal.calibrator.decision import confidence_text
 from tracecal.calibrator.guarantee import labelled_population
 from tracecal.errors import InputError
 from tracecal.pages.page import render_page
@@ -150,16 +150,16 @@ def format_plan(
     few = describe_few(table, error_rate)
     lines = [
         *([few, ""] if few else []),
-        f"At most {error_rate:.0%} wrong {confidence_text(confidence)}:",
+        f"At most {rate_text(error_rate)} wrong {confidence_text(confidence)}:",
         f"{'labelled questions':>18}{'guaranteed in':>15}{'share kept, median':>20}"
         f"{'80 % of draws':>16}{'unchecked':>11}",
     ]
     for row in table.iter_rows(named=True):
-        draws = f"{row['low']:.0%} to {row['high']:.0%}"
-        unchecked = "-" if row["unchecked"] is None else f"{row['unchecked']:.0%}"
+        draws = f"{percent(row['low'])} to {percent(row['high'])}"
+        unchecked = "-" if row["unchecked"] is None else percent(row["unchecked"])
         lines.append(
-            f"{row['questions']:>18,}{row['guaranteed']:>15.0%}{row['median']:>20.0%}{draws:>16}"
-            f"{unchecked:>11}"
+            f"{row['questions']:>18,}{percent(row['guaranteed']):>15}"
+            f"{percent(row['median']):>20}{draws:>16}{unchecked:>11}"
         )
     return "\n".join([*lines, "", describe_forecast(population, table, error_rate)])
 
@@ -183,7 +183,7 @@ def draw_plan(table: pl.DataFrame, error_rate: float, confidence: float, at_hand
     def points(column: str) -> list[str]:
         return [f"{x(row['questions'])},{y(row[column])}" for row in rows]
 
-    title = f"Answers kept with at most {error_rate:.0%} wrong ({confidence:.0%} confidence)"
+    title = f"Answers kept with at most {rate_text(error_rate)} wrong {confidence_text(confidence)}"
     subject, label_x = f"not even {rows[-1]['questions']:,}", 257.0
     if needed is not None:
         subject, label_x = format_count(needed), x(needed)
@@ -191,12 +191,12 @@ def draw_plan(table: pl.DataFrame, error_rate: float, confidence: float, at_hand
     return render_page(
         TEMPLATE,
         title,
-        label=f"{subject} suffice in {POWER:.0%} of the draws",
+        label=f"{subject} suffice in {percent(POWER)} of the draws",
         label_x=label_x,
         anchor="start" if label_x < 170 else "end" if label_x > 350 else "middle",
         needed=needed,
         rows=rows,
-        ticks=[(y(share), f"{100 * share:g} %") for share in quarters],
+        ticks=[(y(share), percent(share, 1)) for share in quarters],
         x=x,
         y=y,
         line=" ".join(points("median")),

@@ -20,6 +20,7 @@ from tracecal.answers.answers import Source
 from tracecal.answers.reading import Reading
 from tracecal.calibration.groups import group_answers
 from tracecal.calibration.guarantees.line import significance_level
+from tracecal.calibration.percentages import confidence_text, percent, rate_text
 from tracecal.calibration.settings import SEED, require_shares
 from tracecal.calibrator.calibrator import Calibrator
 from tracecal.errors import InputError
@@ -333,14 +334,14 @@ def describe_record(record: Mapping[str, Any]) -> str:
         answers = "further answers like this file's, a question counting once,"
     if record["threshold"] is not None:
         clauses = [
-            f"guaranteed: at most {record['error_rate']:.0%} are wrong among the "
-            f"{record['coverage']:.1%} of {answers} from {record['threshold']:.4g} on "
-            f"({record['confidence']:.0%} confidence)"
+            f"guaranteed: at most {rate_text(record['error_rate'])} are wrong among the "
+            f"{percent(record['coverage'], 1)} of {answers} from {record['threshold']:.4g} on "
+            f"{confidence_text(record['confidence'])}"
         ]
     if earlier := record.get("tried"):
         clauses.append(
             f"search {len(earlier) + 1} on these labels: whoever chooses among them has at "
-            f"least {record['joint_confidence']:.0%} confidence"
+            f"least {percent(record['joint_confidence'], 1)} confidence"
         )
     if record["next"] is not None:
         clauses.append(f"now tested: from {record['tested']:.4g} on")

@@ -18,10 +18,10 @@ from tracecal.answers.answers import Source, answers_in
 from tracecal.answers.reading import Reading
 from tracecal.calibration.groups import KNOWN_ANSWER, group_answers, place_answers
 from tracecal.calibration.guarantees.line import significance_level
+from tracecal.calibration.percentages import percent, rate_text
 from tracecal.calibration.rate_test import KeptAnswers, enough_answers
 from tracecal.calibration.settings import require_shares
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in
-from tracecal.calibrator.decision import percent, rate_text
 from tracecal.calibrator.guarantee_text import describe_target
 from tracecal.calibrator.predictor import target_of
 from tracecal.calibrator.schema import Reference

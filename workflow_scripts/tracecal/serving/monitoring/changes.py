@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from scipy.stats import rankdata
 
-from tracecal.calibrator.decision import percent
+from tracecal.calibration.percentages import percent
 from tracecal.calibrator.schema import Reference
 from tracecal.serving.monitoring.batch import Batch
 from tracecal.serving.monitoring.database import USED, StateDatabase
