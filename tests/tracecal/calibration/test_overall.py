@@ -119,6 +119,28 @@ def test_several_rates_hold_at_once_with_the_exact_confidence(n, rates, level):
     assert confidence_at_once(n, rates[::-1], LEVEL) == joint
 
 
+@pytest.mark.parametrize("rates", [(0.05, 0.1, 0.2), (0.001, 0.5, 0.9), (1e-6, 0.02, 0.98)])
+@pytest.mark.parametrize("n", [1, 5, 100, 1500])
+def test_the_joint_confidence_leaves_out_only_what_is_negligible(n, rates):
+    """Against all numbers of errors of binomial distributions."""
+    probability, before = np.eye(1, n + 1)[0], 0.0
+    for rate in rates:
+        following = np.zeros(n + 1)
+        for count in np.flatnonzero(probability > 1e-30):
+            further = binom.pmf(np.arange(n - count + 1), n - count, (rate - before) / (1 - before))
+            following[count:] += probability[count] * further
+        following[: allowed_errors(n, rate, LEVEL) + 1] = 0
+        probability, before = following, rate
+    assert confidence_at_once(n, rates, LEVEL) == pytest.approx(probability.sum(), abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 21, 22, 99, 2000])
+@pytest.mark.parametrize("rate", [1e-6, 0.1, 0.5, 0.999])
+def test_the_errors_that_are_allowed_are_those_of_all_tests(n, rate):
+    passes = binom.cdf(np.arange(n), n, rate) <= LEVEL
+    assert allowed_errors(n, rate, LEVEL) == passes.sum() - 1
+
+
 def test_one_rate_has_the_level_of_its_own_test():
     for n in (22, 60, 100):
         alone = binom.cdf(allowed_errors(n, 0.1, LEVEL), n, 0.1)

@@ -15,7 +15,7 @@ Ranks count from 1.
 """
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -253,4 +253,4 @@ def allowed_errors(n: int, error_rate: float, level: float) -> int:
     >>> allowed_errors(21, 0.1, 0.1), allowed_errors(22, 0.1, 0.1), allowed_errors(100, 0.1, 0.1)
     (-1, 0, 5)
     """
-    return int((bdtr(np.arange(n + 1), n, error_rate) <= level).sum()) - 1
+    return bisect_right(range(n), level, key=lambda wrong: bdtr(wrong, n, error_rate)) - 1

@@ -5,6 +5,7 @@ lowest one above which at most a share of all answers is wrong, `confidence_at_o
 confidence with which several rates hold together.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ KEEP_ALL = 0.0  # a threshold that every score reaches
 # The ranking does not help where the share of wrong ones among the kept exceeds this times all's.
 LOTTERY = 0.8
 NEGLIGIBLE = 1e-15  # probability of a number of errors
+DEVIATIONS = 8.5  # from its mean, beyond which a number of errors is negligible
 
 
 def overall_threshold(
@@ -94,10 +96,15 @@ def confidence_at_once(n: int, error_rates: Sequence[float], level: float) -> fl
     probability, before = np.eye(1, n + 1)[0], 0.0
     for rate in sorted(error_rates):
         further = (rate - before) / (1 - before)
-        following = np.zeros(n + 1)
-        for count in np.flatnonzero(probability > NEGLIGIBLE):
-            cumulative = bdtr(np.arange(n - count + 1), n - count, further)
-            following[count:] += probability[count] * np.diff(cumulative, prepend=0.0)
+        reach = DEVIATIONS * (math.sqrt(n * further * (1 - further)) + DEVIATIONS)
+        counts = np.flatnonzero(probability > NEGLIGIBLE)
+        first = max(0, math.floor((n - counts[-1]) * further - reach))
+        numbers = np.arange(first, min(n, math.ceil((n - counts[0]) * further + reach)) + 1)
+        left = n - counts[:, None]
+        mass = np.diff(bdtr(np.minimum(numbers, left), left, further), prepend=0.0)
+        following = np.zeros(n + len(numbers) + first)
+        for count, row in zip(counts, mass, strict=True):
+            following[count + numbers] += probability[count] * row
         following[: allowed_errors(n, rate, level) + 1] = 0.0
-        probability, before = following, rate
+        probability, before = following[: n + 1], rate
     return float(probability.sum())
