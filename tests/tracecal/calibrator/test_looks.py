@@ -140,29 +140,56 @@ def test_where_nothing_is_guaranteed_it_says_what_a_second_look_is_and_asks_for_
     if entry.enough is not None:
         assert entry.enough > 220
         assert entry.reason.endswith("is a second look (--looks 2 from the first)")
-        assert "Calibrating on more is a second look (--after C.json)" in str(report)
+        assert "Calibrating on more is a second look" in str(report)
     command = report.with_commands("a.jsonl", "C.json", tracecal.Reading()).commands[0][1]
     assert command.startswith("tracecal label ") and "--error-rate 0.1" in command
 
 
-def test_labels_that_a_search_asked_for_do_not_calibrate(tmp_path):
+@pytest.fixture
+def mixed(tmp_path):
+    """A file of 60 labels, five of which a search asked for."""
     frame = FRAME.head(60).with_columns(
         labelled=pl.struct("example_id", "correct", asked_for=pl.int_range(60) < 5)
     )
     rows = frame.select("example_id", "surprisal", "entropy", "model", "labelled")
     rows.write_ndjson(tmp_path / "labelled.jsonl")
-    sentence = "'tracecal label --error-rate' asked for 5 of the 60 labels"
+    rows.drop("labelled").write_ndjson(tmp_path / "answers.jsonl")
+    return tmp_path / "labelled.jsonl"
+
+
+def test_of_mixed_labels_those_that_a_search_asked_for_neither_fit_nor_test(mixed, caplog):
+    """The calibrator is that of the random ones, whatever the way in."""
+    read = tracecal.read_answers(mixed)
+    without = read.with_columns(
+        asked_for=None, correct=pl.when(~pl.col("asked_for").fill_null(False)).then("correct")
+    )
+    expected = control_of(tracecal.calibrate(without, "t"))
+    answers_file, imported = mixed.with_name("answers.jsonl"), mixed.with_name("imported.jsonl")
+    command = ["label", str(answers_file), "--output", str(imported)]
+    assert main([*command, "--labels", str(mixed)]) == 0
+    ways = [(mixed, None), (answers_file, tracecal.Reading(labels=str(mixed))), (imported, None)]
+    for path, reading in ways:
+        caplog.clear()
+        calibrator = tracecal.calibrate(path, "t", reading=reading)
+        assert calibrator.fitted_on.n == 55 and control_of(calibrator) == expected
+        assert "5 of the 60 labels are not used: 'tracecal label --error-rate' asked" in caplog.text
+        assert calibrator.report(path, reading=reading).n_answers == 60
+
+
+def test_labels_that_a_search_asked_for_alone_calibrate_nothing():
+    asked = FRAME.head(60).with_columns(asked_for=pl.int_range(60) < 50)
+    sentence = "10 of 60 answers have a verdict beside the 50 that 'tracecal label --error-rate'"
     with pytest.raises(InputError, match=sentence):
-        tracecal.calibrate(tmp_path / "labelled.jsonl", "t")
-    FRAME.head(60).drop("correct").write_ndjson(tmp_path / "answers.jsonl")
-    reading = tracecal.Reading(labels=str(tmp_path / "labelled.jsonl"))
-    with pytest.raises(InputError, match=sentence):
-        tracecal.calibrate(tmp_path / "answers.jsonl", "t", reading=reading)
-    imported = tmp_path / "imported.jsonl"
-    command = ["label", str(tmp_path / "answers.jsonl"), "--output", str(imported)]
-    assert main([*command, "--labels", str(tmp_path / "labelled.jsonl")]) == 0
-    with pytest.raises(InputError, match=sentence):
-        tracecal.calibrate(imported, "t")
+        tracecal.calibrate(asked, "t")
+
+
+def test_a_check_counts_no_label_that_a_search_asked_for(caplog):
+    calibrator = tracecal.calibrate(FRAME, "t", error_rates=[0.5])
+    new = answers(120, seed=9)
+    asked = new.with_columns(asked_for=pl.int_range(120) < 70)
+    rest = new.with_columns(correct=pl.when(pl.int_range(120) >= 70).then("correct"))
+    assert tracecal.check(asked, calibrator, 0.5) == tracecal.check(rest, calibrator, 0.5)
+    assert "70 of the 120 labels are not used" in caplog.text
 
 
 def test_no_number_of_looks_makes_certain():

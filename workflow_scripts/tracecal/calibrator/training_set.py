@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from tracecal.answers.labels import random_labels
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.record import ALSO, ENTROPY_KIND, own_column_paths
 from tracecal.answers.trace import vocabulary_used
@@ -320,21 +321,19 @@ def _choose_answers(
     answers: pl.DataFrame, task: str, unlabelled: pl.DataFrame | None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the labelled answers to a task, and the unlabelled ones beside them."""
-    answers = answers.with_columns(fingerprint=fingerprints(answers))
+    answers = random_labels(answers).with_columns(fingerprint=fingerprints(answers))
     if unlabelled is not None:
         answers = with_unlabelled(answers, unlabelled)
     labelled = answers_of_task(answers.filter(pl.col("correct").is_not_null()), task)
     if labelled.height < MIN_LABELS:
-        raise InputError(
-            f"{labelled.height} of {answers.height} answers have a verdict; at least {MIN_LABELS} "
-            "are needed. Give a file of verdicts with --labels, their path in a row with --label, "
-            "or a column 'correct'."
+        n_asked = int(answers["asked_for"].sum())
+        asked = f" beside the {n_asked} that 'tracecal label --error-rate' asked for" * bool(
+            n_asked
         )
-    if n_asked := int(labelled["asked_for"].sum()):
         raise InputError(
-            f"'tracecal label --error-rate' asked for {n_asked} of the {labelled.height} labels, "
-            "since these decide: they are no random sample. Calibrate on labels of answers that "
-            "'tracecal pick' draws at random."
+            f"{labelled.height} of {answers.height} answers have a verdict{asked}; at least "
+            f"{MIN_LABELS} are needed. Give a file of verdicts with --labels, their path in a row "
+            "with --label, or a column 'correct'."
         )
     if labelled["model"].null_count() == labelled.height:
         LOGGER.warning(

@@ -15,10 +15,11 @@ from xml.etree import ElementTree
 import polars as pl
 
 from tracecal.answers.answers import Source, answers_in
+from tracecal.answers.labels import random_labels
 from tracecal.answers.reading import Reading
 from tracecal.calibration.groups import KNOWN_ANSWER, group_answers, place_answers
 from tracecal.calibration.guarantees.line import significance_level
-from tracecal.calibration.percentages import percent, rate_text
+from tracecal.calibration.percentages import confidence_text, percent, rate_text
 from tracecal.calibration.rate_test import KeptAnswers, enough_answers
 from tracecal.calibration.settings import require_shares
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in
@@ -136,12 +137,12 @@ class Check:
         if self.verdict == "fits":
             return (
                 f"The guarantee fits the labels: they rule out {excess} wrong "
-                f"({rate_text(self.confidence)} confidence)."
+                f"{confidence_text(self.confidence)}."
             )
         if self.verdict == "contradicted":
             return (
                 f"The labels contradict the guarantee: more than {rate} of {what} "
-                f"({rate_text(self._half_confidence)} confidence)."
+                f"{confidence_text(self._half_confidence)}."
             )
         number = "far more" if self.enough is None else f"about {self.enough:,}"
         return (
@@ -155,7 +156,7 @@ class Check:
         if self.unlike:
             return (
                 f"ALARM: unlike the calibration's answers in {', '.join(self.unlike)} "
-                f"({rate_text(self._half_confidence)} confidence)."
+                f"{confidence_text(self._half_confidence)}."
             )
         if not self.n_compared:
             return "The calibrator holds no answers to compare these with: calibrate again."
@@ -278,13 +279,14 @@ def check(
     >>> result.verdict, result.exit_code
     ('too few', 4)
     """
-    calibrator = calibrator_in(calibrator)
-    target, rate = target_of(error_rate, overall_error), error_rate or overall_error
+    rate = overall_error if error_rate is None else error_rate
+    target = target_of(error_rate, overall_error)
     if target is None or rate is None:
         raise InputError("name the guarantee to check: --error-rate or --overall-error.")
-    require_shares({"--error-rate": rate, "--confidence": confidence})
+    require_shares({"--confidence": confidence})
+    calibrator = calibrator_in(calibrator)
     source = answers_in(answers, calibrator.reading(reading))
-    frame = source.frame
+    frame = random_labels(source.frame)
     predictor = calibrator.predictor(estimator)
     require_parts(predictor.fitted_on, False)
     if (reason := predictor.why_not(target)) is not None:
