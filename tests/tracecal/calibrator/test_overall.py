@@ -209,3 +209,45 @@ def test_answers_on_which_the_calibrator_was_fitted_count_nowhere_in_a_check(cit
     grown, new = (tracecal.check(each, half, overall_error=0.1) for each in (frame, frame[200:]))
     assert (grown.n_undecided, grown.n_labelled) == (200, 200)
     assert (grown.verdict, grown.n_counted, grown.n_wrong) == (new.verdict, 200, new.n_wrong)
+
+
+def test_a_rate_may_be_a_number_by_itself():
+    frame = answers(60)
+    several, single = (
+        tracecal.calibrate(frame, "t", error_rates=rate, overall_errors=overall)
+        for rate, overall in (([0.3], [0.15]), (0.3, 0.15))
+    )
+    assert single.file.text() == several.file.text()
+    assert str(single.report()) == str(several.report())
+
+
+@pytest.mark.parametrize(
+    "option, value, expected",
+    [
+        ("error_rates", "0.1", "error_rate='0.1': expected a number from 1e-06 to below 1."),
+        ("overall_errors", ["a"], "overall_error='a': expected a number"),
+        ("overall_errors", 1.5, "overall_error=1.5: expected a number"),
+        ("recall", "0.9", "recall='0.9': expected a number"),
+        ("looks", "3", "looks='3': expected a whole number from 1 on."),
+        ("looks", 0, "looks=0: expected a whole number"),
+    ],
+)
+def test_what_is_no_rate_or_no_number_of_looks_is_refused_in_a_sentence(option, value, expected):
+    with pytest.raises(InputError) as refusal:
+        tracecal.calibrate("missing.jsonl", "t", **{option: value})
+    assert str(refusal.value).startswith(expected)
+
+
+@pytest.mark.parametrize(
+    "options, expected",
+    [
+        ("--overall-error 1.5", "--overall-error 1.5: expected a number"),
+        ("--error-rate 0", "--error-rate 0: expected a number"),
+        ("--error-rate 0.2 --overall-error 0.1", "give one of --error-rate, --overall-error"),
+    ],
+)
+@pytest.mark.parametrize("command", ["check", "score"])
+def test_targets_are_refused_before_a_file_is_read(command, options, expected, caplog):
+    files = ["--answers", "missing.jsonl", "--calibrator", "missing.json"]
+    assert main([command, *files, *options.split()]) == 1
+    assert expected in caplog.text

@@ -44,7 +44,7 @@ def read_picture(shares, high):
         {"questions": 50 * 2**n, "guaranteed": item, "low": 0.0, "median": high / 2, "high": high}
         for n, item in enumerate(shares)
     ]
-    root = ElementTree.fromstring(plan.draw_plan(pl.DataFrame(rows), 0.2, 0.9))
+    root = ElementTree.fromstring(plan.draw_plan(pl.DataFrame(rows), 0.2, 0.9999))
     elements = {
         item: [e for e in root.iter() if e.tag.endswith(item)]
         for item in ("line", "text", "circle")
@@ -58,6 +58,7 @@ def test_the_picture_marks_the_number_that_suffices_and_its_axis_fits():
     needed, texts, dots = read_picture([0.5, 0.8, 1.0], 0.16)
     assert needed == [dots[1][0]] and "100 suffice in 80 % of the draws" in texts
     assert "20 %" in texts and "100 %" not in texts
+    assert "Answers kept with at most 20 % wrong (99.9 % confidence)" in texts
     assert 120 < dots[0][1] < 180, "half of 16 % is well above the ground of an axis to 20 %"
     needed, texts, _ = read_picture([0.0, 0.1, 0.3], 0.9)
     assert needed == [] and "not even 200 suffice in 80 % of the draws" in texts

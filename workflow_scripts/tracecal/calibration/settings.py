@@ -4,6 +4,7 @@ Each start of a command reads this file: it loads little.
 """
 
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -44,10 +45,23 @@ Share = Annotated[float, Field(ge=SMALLEST_RATE, lt=1)]
 def require_shares(options: Mapping[str, float]) -> None:
     """Raise `InputError` where an option, by its name, is not a `Share`."""
     for option, value in options.items():
-        if not SMALLEST_RATE <= value < 1:
+        if not (isinstance(value, Real) and SMALLEST_RATE <= value < 1):
+            text = f"{value:g}" if isinstance(value, Real) else repr(value)
             raise InputError(
-                f"{option} {value:g}: expected a number from {SMALLEST_RATE:g} to below 1."
+                f"{option} {text}: expected a number from {SMALLEST_RATE:g} to below 1."
             )
+
+
+def stated_shares(option: str, values: float | Sequence[float]) -> tuple[float, ...]:
+    """One share or several, as a tuple; raises `InputError` where one is not a `Share`.
+
+    >>> stated_shares("--error-rate", 0.1), stated_shares("--error-rate", [0.2, 0.1])
+    ((0.1,), (0.2, 0.1))
+    """
+    shares = (values,) if isinstance(values, Real | str) else tuple(values)
+    for share in shares:
+        require_shares({option: share})
+    return shares
 
 
 class RiskControl(Strict):
@@ -97,10 +111,6 @@ class FitSettings(Strict):
         self, error_rates: Sequence[float], overall_errors: Sequence[float] = ()
     ) -> Self:
         """The settings with these target rates, where they are given."""
-        options = {"--error-rate": error_rates, "--overall-error": overall_errors}
-        for option, rates in options.items():
-            for rate in rates:
-                require_shares({option: rate})
         targets = {"error_rates": error_rates, "overall_errors": overall_errors}
         stated = {name: tuple(sorted({*rates})) for name, rates in targets.items() if rates}
         control = self.risk_control.model_copy(update=stated)

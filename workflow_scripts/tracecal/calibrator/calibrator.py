@@ -7,6 +7,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -19,7 +20,13 @@ from tracecal.answers.parts.parts import Parts, read_parts
 from tracecal.answers.reading import Reading
 from tracecal.calibration.guarantees.overall import NOT_OF_PARTS
 from tracecal.calibration.part_answers import labelled_parts, part_answers
-from tracecal.calibration.settings import FitSettings, Unit, read_fit_settings, require_shares
+from tracecal.calibration.settings import (
+    FitSettings,
+    Unit,
+    read_fit_settings,
+    require_shares,
+    stated_shares,
+)
 from tracecal.calibrator.card import Card
 from tracecal.calibrator.fitting import fit_calibrator, require_no_label
 from tracecal.calibrator.guarantee import AnswerColumn
@@ -473,8 +480,8 @@ def calibrate(
     config: str | Path | Mapping[str, Any] | None = None,
     parts: str | Path | Mapping[str, Any] | None = None,
     estimators: CustomSource = None,
-    error_rates: Sequence[float] = (),
-    overall_errors: Sequence[float] = (),
+    error_rates: float | Sequence[float] = (),
+    overall_errors: float | Sequence[float] = (),
     estimator: str | None = None,
     unlabelled: Source | None = None,
     unit: Unit = "questions",
@@ -501,10 +508,10 @@ def calibrate(
     estimators : path or mapping, optional
         Your own estimators: a Python file, or the content of its ``ESTIMATORS``. See
         docs/guides/extend.md.
-    error_rates : sequence of float
+    error_rates : float or sequence of float
         Target error rates of the answers to keep; the decision is about the first one. By default
         the settings' rates, with the decision at 20 %.
-    overall_errors : sequence of float
+    overall_errors : float or sequence of float
         Target shares of all answers that leave wrong, where people check those that are not kept
         and mend what is wrong (default: 0.05, 0.1, 0.2). Not for parts.
     estimator : str, optional
@@ -552,10 +559,12 @@ def calibrate(
     <Calibrator of m for t: 120 labelled answers, ... estimators, mean_of_three recommended>
     >>> calibrator.save("C.json")
     """
+    error_rates = stated_shares("--error-rate", error_rates)
+    overall_errors = stated_shares("--overall-error", overall_errors)
     settings = read_fit_settings(config).with_targets(error_rates, overall_errors)
     require_shares({"--recall": recall} if recall is not None else {})
-    if looks is not None and looks < 1:
-        raise InputError(f"--looks {looks}: expected 1 or more.")
+    if looks is not None and not (isinstance(looks, Integral) and looks >= 1):
+        raise InputError(f"--looks {looks!r}: expected a whole number from 1 on.")
     earlier = None if after is None else calibrator_in(after).fitted_on
     if not task.strip():
         raise InputError("--task is empty: name the task of the answers, such as --task math.")

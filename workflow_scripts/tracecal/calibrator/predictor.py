@@ -12,6 +12,7 @@ from tracecal.calibration.fits import Fit
 from tracecal.calibration.guarantees.fixed_score import AMOUNTS
 from tracecal.calibration.guarantees.overall import NOT_OF_PARTS
 from tracecal.calibration.pooled import PART_FEATURE
+from tracecal.calibration.settings import require_shares
 from tracecal.calibrator.catalogue import FIXED_SCORE, INPUTS, LOG_RIDGE, inputs_with_columns
 from tracecal.calibrator.schema import (
     CalibratedEstimator,
@@ -41,13 +42,16 @@ def target_of(
     >>> target_of(0.2), target_of(None, recall=0.9)
     (0.2, 'recall:0.9')
     """
-    named = {"overall_error": overall_error, "recall": recall}
-    targets = [f"{name}:{value:g}" for name, value in named.items() if value is not None]
-    if len(targets) + (error_rate is not None) > 1:
+    shares = {"error_rate": error_rate, "overall_error": overall_error, "recall": recall}
+    stated = [(name, share) for name, share in shares.items() if share is not None]
+    if len(stated) > 1:
         raise InputError(
             "give one of --error-rate, --overall-error and --recall: each is a guarantee by itself."
         )
-    return targets[0] if targets else error_rate
+    for name, share in stated:
+        require_shares({f"--{name.replace('_', '-')}": share})
+        return share if name == "error_rate" else f"{name}:{share:g}"
+    return None
 
 
 def stated_target(target: Target | None) -> dict[str, float | None]:

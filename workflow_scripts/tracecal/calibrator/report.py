@@ -63,7 +63,9 @@ ABOUT_KEEPING = (
     "A guarantee is about the share of wrong answers among all that are kept, not about each of "
     "them: an answer is kept from a threshold on, also where its own probability is below 50 %."
 )
-SECOND_LOOK = "Calibrating on more is a second look (--after C.json); plan it with --looks 2."
+SECOND_LOOK = (
+    "Calibrating on more is a second look: continue this file with --after, or plan with --looks 2."
+)
 TEMPLATE = Path(__file__).with_name("report.html")
 
 

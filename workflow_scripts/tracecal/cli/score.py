@@ -62,6 +62,7 @@ def score(
     from tracecal.calibrator.guarantee_text import describe_target
     from tracecal.calibrator.predictor import TARGETS, target_of
 
+    target = target_of(*(options.get(name) for name in TARGETS))
     loaded = tracecal.Calibrator.load(calibrator, estimators=estimators)
     if beside and (parts or loaded.fitted_on.parts):
         raise InputError("--beside writes the confidence of whole answers, not of parts.")
@@ -92,7 +93,6 @@ def score(
                 "whether the guarantee holds for them, with verdicts on some",
                 percent(asked),
             )
-    target = target_of(*(options.get(name) for name in TARGETS))
     predictor = loaded.predictor(options.get("estimator"))
     if (sentence := describe_target(predictor.control, target)) is not None:
         LOGGER.info("%s", sentence)
