@@ -59,7 +59,7 @@ ESTIMATORS = (
     Estimator("entropy_sentinel", "Entropy Sentinel", "entropy", "broader", "buffa2026sentinel", ("traces", "labels"), ENTROPY_STATISTICS),
     Estimator("trace_profile", "Trace profile, after Grünefeld et al.", "trajectory", "broader", "gruenefeld2026tracing", ("traces", "labels"), ("surprisal_slope", "surprisal_r_squared")),
     Estimator("length_alone", "Length alone, after Devic et al.", "trajectory", "broader", "devic2025length"),
-    # Paper, tables 3 to 5 and appendix E.4: ablations of TRACE.
+    # Paper, tables 3 and 4 and appendix E.4: ablations of TRACE.
     Estimator("operator_d", "Position-decayed entropy D", "trace", "variant", "xu2026trace", ("features",)),
     Estimator("operator_m", "Local-window entropy M", "trace", "variant", "xu2026trace", ("features",)),
     Estimator("operator_l", "Length-normalized surprisal L", "trace", "variant", "xu2026trace", ("features",)),
@@ -70,7 +70,7 @@ ESTIMATORS = (
     variant("trace_plus_without_local_surprisal", "TRACE+ w/o local surprisal", *without(*LOCAL_SURPRISAL)),
     variant("trace_plus_without_slope", "TRACE+ w/o trajectory slope", *without("entropy_slope")),
     variant("trace_plus_without_length", "TRACE+ w/o length", *without("log_length")),
-    # Paper, table 6: semantic estimators with TRACE's operators, and TRACE+ with them.
+    # Paper, table 5: semantic estimators with TRACE's operators, and TRACE+ with them.
     variant("mars_with_trace", "MARS + TRACE", "scores.mars", *OPERATORS),
     variant("token_sar_with_trace", "TokenSAR + TRACE", "scores.token_sar", *OPERATORS),
     variant("trace_plus_with_mars", "TRACE+ + MARS", *TRACE_PLUS_FEATURES, "scores.mars"),
