@@ -82,7 +82,8 @@ def test_the_first_line_counts_answers_and_labels(n_answers, base_rate, sentence
     data = CalibrationData(model="m", task="cities", n=400, base_rate=base_rate)
     assert describe_counts(data, n_answers) == sentence
     missing = data.model_copy(update={"without_probability": (("it was cut", 80), ("no", 3))})
-    assert describe_counts(missing, n_answers) == f"{sentence[:-1]}; 83 have no probability."
+    reasons = "83 have no probability: it was cut (80); no (3)."
+    assert describe_counts(missing, n_answers) == f"{sentence[:-1]}; {reasons}"
 
 
 def test_a_dozen_lines_of_80_columns_whatever_is_said():

@@ -92,8 +92,10 @@ def describe_counts(data: CalibrationData, n_answers: int) -> str:
         wrong = "none wrong" if data.base_rate else "all wrong"
     labelled = f"all labelled, {wrong}" if n_answers <= data.n else f"{data.n:,} labelled, {wrong}"
     model = data.model or "an unnamed model"
-    missing = f"; {data.n_missing:,} have no probability" if data.n_missing else ""
-    return f'{max(n_answers, data.n):,} answers by {model} to "{data.task}"; {labelled}{missing}.'
+    counts = f'{max(n_answers, data.n):,} answers by {model} to "{data.task}"; {labelled}'
+    if not data.n_missing:
+        return f"{counts}."
+    return f"{counts}; {data.n_missing:,} have no probability: {data.missing_reasons}."
 
 
 def describe_reading(data: CalibrationData) -> str:

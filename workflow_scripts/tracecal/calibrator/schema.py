@@ -147,14 +147,18 @@ class CalibrationData(Strict):
         """How many labelled answers have no probability."""
         return sum(n for _, n in self.without_probability)
 
+    @property
+    def missing_reasons(self) -> str:
+        """Why labelled answers have no probability, each reason with their number."""
+        return "; ".join(f"{reason} ({n:,})" for reason, n in self.without_probability)
+
     def describe_missing(self) -> str | None:
         """How many labelled answers have no probability, and why; None where all have one."""
         if not self.n_missing:
             return None
-        reasons = "; ".join(f"{reason} ({n:,})" for reason, n in self.without_probability)
         return (
             f"{self.n_missing:,} of {self.n:,} labelled answers have no "
-            f"probability, and so enter no fit and no test: {reasons}"
+            f"probability, and so enter no fit and no test: {self.missing_reasons}"
         )
 
     def describe_repeats(self) -> str | None:
