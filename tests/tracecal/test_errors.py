@@ -1,5 +1,6 @@
 """Errors speak the language of whoever made the mistake: of Python here, of the shell there."""
 
+import json
 import pydoc
 import re
 
@@ -15,6 +16,15 @@ from tracecal.cli.main import COMMANDS, main
 from tracecal.errors import ARGUMENTS, OF_READING, InputError, in_python
 
 ROW = {"id": "a", "answer": "5", "logprobs": [-0.2]}
+LISTED = {
+    "content": [
+        {
+            "token": "5",
+            "logprob": -0.2,
+            "top_logprobs": [{"token": "5", "logprob": -0.2}, {"token": "7", "logprob": -2}],
+        }
+    ]
+}
 
 
 @pytest.mark.parametrize(
@@ -66,6 +76,21 @@ def test_a_command_names_its_options(tmp_path, capsys, caplog):
     assert main(["pick", "--answers", str(path), "--number", "1", "--output", "o.jsonl"]) == 1
     assert "leave them out with --wrong-rows skip" in caplog.text
     assert "Reading(" not in caplog.text
+
+
+def test_warnings_speak_as_errors_do(tmp_path, caplog):
+    row = {"id": "a", "choices": [{"message": {"content": "5"}, "logprobs": LISTED}]}
+    tracecal.read_answers([row])
+    assert "give the model's with Reading(vocabulary=...)" in caplog.text
+    caplog.clear()
+    path = tmp_path / "a.jsonl"
+    path.write_text(f"{json.dumps(row)}\n")
+    output = str(tmp_path / "o.jsonl")
+    assert main(["pick", "--answers", str(path), "--number", "1", "--output", output]) == 0
+    assert "give the model's with --vocabulary" in caplog.text and "Reading(" not in caplog.text
+    caplog.clear()
+    tracecal.read_answers([row])
+    assert "Reading(vocabulary=...)" in caplog.text
 
 
 @pytest.mark.parametrize("source", [[{"id": "a", "logprobs": [5.0]}], None])

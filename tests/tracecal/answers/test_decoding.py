@@ -85,6 +85,6 @@ def test_what_is_assumed_is_said_once_with_the_option_that_settles_it(content, c
     predictor = fitted_with(content, "no", "")
     score_answers(answers(5, seed=1, processed="unknown"), predictor)
     assert caplog.text.count("of the labelled ones are assumed") == 1
-    assert "--processed no" in caplog.text
+    assert "say Reading(processed='no')" in caplog.text
     for settled in ({"processed": "no"}, {"processed": "unknown", "decoding": "top_p 0.7"}):
         assert assumed_decoding(answers(5, **settled), predictor.fitted_on) is None

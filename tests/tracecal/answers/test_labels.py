@@ -251,7 +251,7 @@ def test_ids_that_look_alike_match_where_that_is_clear(tmp_path, others):
 
 def test_a_label_path_that_no_row_has_is_named(caplog):
     tracecal.read_answers(ANSWERS, reading=tracecal.Reading(label="judged.ok"))
-    assert "no row has a verdict at --label judged.ok" in caplog.text
+    assert "no row has a verdict at Reading(label='judged.ok')" in caplog.text
 
 
 def test_a_named_path_is_the_only_source_of_verdicts():

@@ -21,7 +21,7 @@ from tracecal.cli.label import label
 from tracecal.cli.score import score
 from tracecal.cli.serve import serve
 from tracecal.errors import InputError
-from tracecal.io.log import LOGGER, Printable
+from tracecal.io.log import LOGGER, Printable, name_arguments
 
 # In the order of their use.
 PANELS: dict[str, tuple[Command, ...]] = {
@@ -65,6 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     handler.setFormatter(Printable("tracecal: %(message)s"))
     logging.basicConfig(handlers=[handler])
     LOGGER.setLevel(logging.INFO)
+    LOGGER.removeFilter(name_arguments)
     try:
         _require_text(sys.argv[1:] if arguments is None else arguments)
         status = _run_and_flush(arguments)
@@ -87,6 +88,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         LOGGER.error("error: a file that is read cannot be unpacked (%s).", error)
         return 1
+    finally:
+        LOGGER.addFilter(name_arguments)
     if status is not None:
         raise SystemExit(status)
     return 0

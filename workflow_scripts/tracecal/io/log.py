@@ -2,7 +2,17 @@
 
 import logging
 
+from tracecal.errors import in_python
+
+
+def name_arguments(record: logging.LogRecord) -> bool:
+    """Filter of `LOGGER`: options in a record are the arguments of Python. Commands take it off."""
+    record.msg, record.args = in_python(record.getMessage()), ()
+    return True
+
+
 LOGGER = logging.getLogger("tracecal")
+LOGGER.addFilter(name_arguments)
 # Names of models and ids of answers come from elsewhere: they must not move a terminal's cursor,
 # recolour or reverse what it shows.
 _UNSEEN = [
