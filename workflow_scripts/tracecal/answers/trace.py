@@ -98,25 +98,11 @@ def make_record(example_id: str, raw: RawAnswer, reading: Reading) -> Record:
     raw = with_no_answer(raw)
     if raw.no_answer is None:
         raw = with_traced_tokens(raw, reading.reasoning)
-    logprobs = listed_logprobs(raw.steps)
-    surprisal, reason = surprisals(logprobs)
-    _require_possible(raw.exact, reading.vocabulary)
-    exact = {name: values for name, values in raw.exact.items() if None not in values}
-    if reading.vocabulary is None and not exact.get("entropy"):  # which no assumption contradicts
-        n_listed = (logprobs > -np.inf).sum(1).max(initial=1)
-        vocabulary = vocabulary_of(reading.model or raw.model) or ASSUMED
-        reading = reading.model_copy(update={"vocabulary": max(vocabulary, int(n_listed))})
-    trace, entropy_reason = _entropies(raw.steps, logprobs, exact, reading)
-    partial = None
-    if surprisal is None or "entropy" not in trace:
-        partial, top_k = _partial_trace(raw, logprobs, reading)
-        trace["top_k"] = trace.get("top_k", top_k)
-    vocabulary = None if trace.get("top_k") is None else reading.vocabulary
-    if not ((raw.answer or "").strip() or surprisal or raw.token_ids or raw.no_answer):
-        raw, trace, partial = without_text(raw, raw.thoughts is not None), {}, None
-    tokens, texts = raw.tokens, [step.text for step in raw.steps]
-    if tokens is None and texts and None not in texts:
-        tokens = texts
+    trace, tokens, reason = _trace(raw, reading)
+    if not ((raw.answer or "").strip() or trace.get("surprisal") or raw.token_ids or raw.no_answer):
+        raw, trace = without_text(raw, raw.thoughts is not None), {}
+    if raw.lacks:
+        trace, tokens = {}, None
     finish_reason = FINISHES.get(raw.finish_reason or "", raw.finish_reason)
     if not is_finish(finish_reason):
         finish_reason = None
@@ -130,11 +116,59 @@ def make_record(example_id: str, raw: RawAnswer, reading: Reading) -> Record:
         "processed": raw.processed if reading.processed == "auto" else reading.processed,
         "model": reading.model or raw.model,
     }
-    if raw.lacks:
-        surprisal, trace, partial, details["tokens"], vocabulary = None, {}, None, None, None
-    lacks = raw.lacks or raw.no_answer or reason or entropy_reason
-    trace |= {"vocabulary": vocabulary, "lacks": lacks, "partial": partial}
-    return Record(example_id, surprisal, **trace, **details)
+    return Record(example_id, **trace, lacks=raw.lacks or raw.no_answer or reason, **details)
+
+
+def _trace(
+    raw: RawAnswer, reading: Reading
+) -> tuple[dict[str, Any], Sequence[str] | None, str | None]:
+    """Compute the trace of an answer as fields of `Record`, and say why it is incomplete.
+
+    Returns also the texts of its tokens. Lists with missing values are `partial`. Entropies that
+    the row states count, or else the bounds from `listed_logprobs`.
+    """
+    logprobs = listed_logprobs(raw.steps)
+    listed = logprobs > -np.inf
+    _require_possible(raw.exact, reading.vocabulary)
+    lists: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
+    reason, entropy_reason = None, None
+    if not len(logprobs):
+        reason = "no log-probabilities are given"
+    else:
+        lists["surprisal"] = _with_gaps(0.0 - logprobs[:, 0], listed[:, 0])
+        if not listed[:, 0].all():
+            reason = f"the log-probability of token {listed[:, 0].argmin() + 1} is not given"
+    exact = {name: values for name, values in raw.exact.items() if None not in values}
+    if "entropy" in exact:
+        lists |= exact
+    else:
+        if reading.vocabulary is None:
+            vocabulary = vocabulary_of(reading.model or raw.model) or ASSUMED
+            n_listed = int(listed.sum(1).max(initial=1))
+            reading = reading.model_copy(update={"vocabulary": max(vocabulary, n_listed)})
+        bounds, entropy_reason = bound_entropies(raw.steps, logprobs, reading)
+        lists |= raw.exact
+        if bounds is not None:
+            ends = {"entropy_lower": bounds.lower, "entropy": bounds.middle}
+            ends["entropy_upper"] = bounds.upper
+            lists |= {name: _with_gaps(ends[name], listed.any(1)) for name in ends}
+            top_k = largest_top_k(raw.steps, logprobs)
+            fields |= {"top_k": top_k, "vocabulary": reading.vocabulary}
+    complete = {name: values for name, values in lists.items() if None not in values}
+    if not {"surprisal", "entropy"} <= complete.keys() and listed[:, :1].any():
+        fields["partial"] = dict.fromkeys(TRACE) | lists
+    texts = [step.text for step in raw.steps]
+    tokens = texts if raw.tokens is None and texts and None not in texts else raw.tokens
+    return fields | complete, tokens, reason or entropy_reason
+
+
+def _with_gaps(values: np.ndarray, present: np.ndarray) -> list[float | None]:
+    """The values as a list, None where they are not present."""
+    if present.all():
+        return values.tolist()  # type: ignore[no-any-return]
+    pairs = zip(values.tolist(), present.tolist(), strict=True)
+    return [value if is_present else None for value, is_present in pairs]
 
 
 def _require_possible(exact: Mapping[str, Sequence[float | None]], vocabulary: int | None) -> None:
@@ -147,48 +181,6 @@ def _require_possible(exact: Mapping[str, Sequence[float | None]], vocabulary: i
                 f"it has the {name} {stated:g}, above {highest:.4g}, the most that "
                 f"{'the' if vocabulary else 'any'} vocabulary allows: entropies must be in nats"
             )
-
-
-def _entropies(
-    steps: Sequence[Step], logprobs: np.ndarray, exact: Mapping[str, Any], reading: Reading
-) -> tuple[dict[str, Any], str | None]:
-    """Compute the entropies and their bounds as fields of `Record`, or say why there are none.
-
-    Entropies that the row states (`exact`) count, or else the bounds from `listed_logprobs`.
-    """
-    trace = dict(exact)
-    if "entropy" in trace:
-        return trace, None
-    bounds, reason = bound_entropies(steps, logprobs, reading)
-    if bounds is None:
-        return trace, reason
-    trace["entropy_lower"] = bounds.lower.tolist()
-    trace["entropy"] = bounds.middle.tolist()
-    trace["top_k"] = largest_top_k(steps, logprobs)
-    trace["entropy_upper"] = bounds.upper.tolist()
-    return trace, None
-
-
-def _partial_trace(
-    raw: RawAnswer, logprobs: np.ndarray, reading: Reading
-) -> tuple[dict[str, Any] | None, int | None]:
-    """Compute the lists of an incomplete trace, with None for missing values, and its `top_k`.
-
-    None if no token has a log-probability.
-    """
-    listed = logprobs > -np.inf
-    if not len(logprobs) or not listed[:, 0].any():
-        return None, None
-    surprisal = [None if value == -np.inf else 0.0 - value for value in logprobs[:, 0].tolist()]
-    lists: dict[str, Any] = dict.fromkeys(TRACE) | {"surprisal": surprisal}
-    if "entropy" in raw.exact:
-        return lists | raw.exact, None
-    rows = np.flatnonzero(listed.any(axis=1)).tolist()
-    trace, _ = _entropies([raw.steps[row] for row in rows], logprobs[rows], {}, reading)
-    for name in {*trace} & {*TRACE}:
-        value_of_row = dict(zip(rows, trace[name], strict=True))
-        lists[name] = [value_of_row.get(row) for row in range(len(logprobs))]
-    return lists, trace.get("top_k")
 
 
 def listed_logprobs(steps: Sequence[Step]) -> np.ndarray:
@@ -228,15 +220,6 @@ def _distinct_logprobs(step: Step) -> list[float | None]:
     return [step.logprob, *[logprob for _, logprob in alternatives]]
 
 
-def surprisals(logprobs: np.ndarray) -> tuple[list[float] | None, str | None]:
-    """Compute -ln p of each generated token (nats), or return None and the reason."""
-    if not len(logprobs):
-        return None, "no log-probabilities are given"
-    if len(missing := np.flatnonzero(logprobs[:, 0] == -np.inf)):
-        return None, f"the log-probability of token {missing[0] + 1} is not given"
-    return (0.0 - logprobs[:, 0]).tolist(), None
-
-
 @dataclass(frozen=True)
 class Rounding:
     """The largest error of a log-probability: the larger of `absolute` (nats) and `relative`
@@ -266,7 +249,8 @@ class EntropyBounds:
 def bound_entropies(
     steps: Sequence[Step], logprobs: np.ndarray, reading: Reading
 ) -> tuple[EntropyBounds | None, str | None]:
-    """Bound the entropy of each step; or return None and the reason. Raises `WrongRow`.
+    """Bound the entropy of each step, and say why there is none, of any or of a step that lists
+    no token. Raises `WrongRow`.
 
     `reading` says how many tokens the vocabulary has, whether decoding was greedy, so that the
     generated token is the likeliest one, and how log-probabilities were rounded (else detected).
@@ -292,15 +276,16 @@ def bound_entropies(
     for t, step in enumerate(steps, 1):
         if reason := _contradiction(step):
             return None, f"token {t} {reason}"
+    reason = None
     if not n_listed.all():
-        return None, f"no top log-probabilities are given for token {n_listed.argmin() + 1}"
+        reason = f"no top log-probabilities are given for token {n_listed.argmin() + 1}"
     smallest, generated = finite.min(1), logprobs[:, 0]
     if not reading.greedy:  # the generated token may be listed only because it was generated
         smallest_alternative = finite[:, 1:].min(1, initial=0.0)
         alone = listed[:, 0] & (generated <= smallest)
         smallest = np.where(alone, smallest_alternative, smallest)
     cap = np.where([step.merged for step in steps], 1.0, np.exp(smallest))
-    return entropy_bounds(logprobs, vocabulary, cap, rounding), None
+    return entropy_bounds(logprobs, vocabulary, cap, rounding), reason
 
 
 def _contradiction(step: Step) -> str | None:
