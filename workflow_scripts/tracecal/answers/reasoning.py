@@ -202,29 +202,33 @@ def with_traced_tokens(raw: RawAnswer, reasoning: Reasoning) -> RawAnswer:
     if reasoning == "alone" and not first:
         raise WrongRow("the tokens of its reasoning are not listed")
     traced = slice(first, None) if reasoning == "apart" else slice(0, first)
-    steps, token_ids = raw.steps[traced], raw.token_ids
+    raw = replace(_with_tokens(raw, traced), answer=answer, reasoning=reasoning)
     ending = raw.stop_token
     if ending == "unknown":
-        ending = infer_stop_token(answer, steps)
+        ending = infer_stop_token(answer, raw.steps)
+    return replace(raw, stop_token=ending if reasoning == "apart" else "none")
+
+
+def _with_tokens(raw: RawAnswer, tokens: slice) -> RawAnswer:
+    """An answer with some of its tokens alone."""
+    token_ids = raw.token_ids
+    has_ids = token_ids is not None and len(token_ids) == len(raw.tokens or raw.steps)
     return replace(
         raw,
-        answer=answer,
-        steps=steps,
-        exact={name: values[traced] for name, values in raw.exact.items()},
-        tokens=raw.tokens and raw.tokens[traced],
-        token_ids=token_ids[traced] if token_ids and len(token_ids) == len(texts) else None,
-        stop_token=ending if reasoning == "apart" else "none",
-        reasoning=reasoning,
+        steps=raw.steps[tokens],
+        exact={name: values[tokens] for name, values in raw.exact.items()},
+        tokens=raw.tokens and raw.tokens[tokens],
+        token_ids=token_ids[tokens] if token_ids and has_ids else None,
     )
 
 
 def _with_own_tokens(raw: RawAnswer, texts: Sequence[str | None]) -> RawAnswer:
     """An answer with its own tokens alone, where those before it are of something that is left out.
 
-    Without tokens where they spell another text. Those of own columns may not be decoded.
+    Without a trace where they spell another text.
     """
     answer = (raw.answer or "").strip()
-    if not answer or not texts or None in texts or raw.tokens or raw.exact:
+    if not answer or not texts or None in texts:
         return raw
     tokens = [str(text) for text in texts]
     spelled = "".join(tokens)
@@ -234,22 +238,15 @@ def _with_own_tokens(raw: RawAnswer, texts: Sequence[str | None]) -> RawAnswer:
     is_own = is_spelled(answer, [text or UNDECODED for text in tokens])
     if is_own or visible.startswith(_INVISIBLE.sub("", answer)):
         return raw
-    if any(text.startswith(ID_PREFIX) for text in tokens) or (
-        visible != _INVISIBLE.sub("", spelled) and not answer.isascii()
-    ):
-        return raw  # the tokens have no text
+    has_marks = bool(raw.tokens) or visible != _INVISIBLE.sub("", spelled)
+    if any(text.startswith(ID_PREFIX) for text in tokens) or (has_marks and not answer.isascii()):
+        return raw  # the tokens have no text, or one that writes the bytes of letters
     begin = spelled.rfind(answer)
     starts = [0, *accumulate(map(len, tokens))]
     if begin in starts and spelled[begin + len(answer) :].strip() in ("", tokens[-1].strip()):
-        first = starts.index(begin)
-        steps, token_ids = raw.steps[first:], raw.token_ids
-        return replace(
-            raw,
-            steps=steps,
-            token_ids=token_ids[first:] if token_ids and len(token_ids) == len(texts) else None,
-            stop_token=infer_stop_token(answer, steps),
-            reasoning="apart",
-        )
+        kept = _with_tokens(raw, slice(starts.index(begin), None))
+        ending = infer_stop_token(answer, kept.steps)
+        return replace(kept, stop_token=ending, reasoning="apart")
     return replace(raw, token_ids=None, lacks=OTHER_TEXT)
 
 
