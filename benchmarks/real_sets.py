@@ -29,7 +29,6 @@ FILES = {
     "JSON answers": ("json_answers.parquet", ["model", "task"]),
 }
 CITIES, DEMO = "cities", "demo"
-LETTER = "A"  # of one-letter answers whose texts the file lacks
 
 
 @dataclass(frozen=True)
@@ -83,18 +82,8 @@ def read_real_sets(folder: Path | None) -> list[AnswerSet]:
     sets = [_answer_set("cities", CITIES, ROOT / "examples" / "labelled.jsonl"), *_demo_sets()]
     for kind, (file, columns) in FILES.items() if folder else ():
         for names, rows in sorted(pl.read_parquet(folder / file).group_by(columns)):
-            sets.append(_answer_set(" ".join(names), kind, with_texts(rows)))
+            sets.append(_answer_set(" ".join(names), kind, rows))
     return sets
-
-
-def with_texts(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows of which answers without a text have a letter: an empty one counts as not given."""
-    is_empty = pl.col("answer") == ""
-    letters = pl.col("tokens").list.eval(pl.element().struct.with_fields(token=pl.lit(LETTER)))
-    return rows.with_columns(
-        answer=pl.when(is_empty).then(pl.lit(LETTER)).otherwise("answer"),
-        tokens=pl.when(is_empty).then(letters).otherwise("tokens"),
-    )
 
 
 def named_folder() -> Path | None:

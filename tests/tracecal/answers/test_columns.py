@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import tracecal
 from support.log_rows import write
 from tracecal.answers.answers import read_file
 from tracecal.answers.reading import Reading
@@ -331,6 +332,58 @@ def test_a_table_whose_cells_have_no_column_of_their_own_is_refused(tmp_path, te
     path.write_text(text)
     with pytest.raises(InputError, match=sentence):
         read_file(path)
+
+
+LISTED = [{"token": "", "logprob": -0.5, "top_logprobs": None}]
+
+
+@pytest.mark.parametrize("text", [{"answer": ""}, {"answer": " "}, {"answer": None}, {}])
+@pytest.mark.parametrize(
+    "trace",
+    [{"logprobs": [-0.5]}, {"tokens": LISTED}, {"tokens": [""], "logprobs": [-0.5]}],
+)
+def test_a_log_may_leave_all_texts_out(read, text, trace):
+    rows = [{"id": name, **text, **trace, "correct": True} for name in "ab"]
+    frame = read(*rows).frame
+    assert frame["surprisal"].to_list() == [[0.5], [0.5]]
+    assert frame["no_answer"].null_count() == 2 and set(frame["stop_token"]) == {"unknown"}
+    assert tracecal.explain_reading(rows).answers.equals(frame)
+
+
+@pytest.mark.parametrize("trace", [{"logprobs": [-0.5]}, {"tokens": LISTED}])
+def test_an_empty_text_among_others_is_an_answer_that_was_not_given(read, trace):
+    frame = read({"id": "a", "answer": "", **trace}, {"id": "b", "answer": "5", **trace}).frame
+    assert frame["no_answer"].to_list() == ["empty", None] and frame["lacks"][0] == "empty"
+    assert frame.row(0, named=True)["surprisal"] is frame.row(0, named=True)["tokens"] is None
+    ended = {"id": "a", "answer": "", "tokens": ["</s>"], "logprobs": [-0.5]}
+    assert read(ended, wrong_rows="skip").frame["no_answer"].to_list() == ["empty"]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "answer", "kept"),
+    [
+        (["Os", "lo"], "Rome", None),
+        (["Let", " me", " see", "Os", "lo"], "Oslo", ["Os", "lo"]),
+        (["Os", "lo", "</s>"], "Oslo", ["Os", "lo", "</s>"]),
+        (["▁Os", "lo"], "Oslo", ["▁Os", "lo"]),
+        (["MÃ¼n", "chen"], "München", ["MÃ¼n", "chen"]),
+        (["Os", None], "Rome", None),
+    ],
+)
+def test_tokens_of_own_columns_that_spell_another_text_are_none_of_the_answers(
+    read, tokens, answer, kept
+):
+    logprobs = [-0.25 * n for n in range(len(tokens))]
+    row = {"id": "a", "answer": answer, "tokens": tokens, "logprobs": logprobs, "entropy": logprobs}
+    record = read(row | {"entropy": [-value for value in logprobs]}).frame.row(0, named=True)
+    assert record["tokens"] == kept
+    if kept:
+        assert (
+            record["surprisal"] == record["entropy"] == [-value for value in logprobs[-len(kept) :]]
+        )
+    else:
+        is_known = None not in tokens
+        assert (record["lacks"] == "the tokens spell another text") == is_known
 
 
 @pytest.mark.parametrize("name", ["surprisal", "logprobs", "probabilities", "entropy"])

@@ -543,6 +543,8 @@ class RawAnswer(Details):
         The verdicts beside the answer, by name, as they are written; they must agree.
     lacks
         Why there is no trace, where tokens are listed that are not the answer's.
+    holds_text
+        Whether an empty answer is one that the model gave; a log may leave all texts out.
     """
 
     steps: Sequence[Step] = ()
@@ -553,6 +555,7 @@ class RawAnswer(Details):
     verdicts: Mapping[str, Any] = field(default_factory=dict)
     stated: Mapping[str, Any] = field(default_factory=dict)
     lacks: str | None = None
+    holds_text: bool = True
 
 
 def infer_stop_token(
@@ -600,7 +603,7 @@ def with_no_answer(raw: RawAnswer) -> RawAnswer:
             )
         reason = "called a tool" if n_tokens is None else None
     elif reason is None and is_blank and text is not None and raw.thoughts is None:
-        reason = "empty"
+        reason = "empty" if raw.holds_text else None
     return raw if reason is None else _unanswered(raw, reason, text)
 
 

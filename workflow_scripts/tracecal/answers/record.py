@@ -6,7 +6,8 @@ The column `also` holds the user's own columns, which a calibrator calls `also.<
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import polars as pl
 
@@ -124,10 +125,29 @@ def own_column_paths(answers: pl.DataFrame) -> dict[str, str]:
 def as_frame(records: Iterable[Record]) -> pl.DataFrame:
     """Make a frame with the columns of `RECORDS`, a row per record, in their order.
 
+    An empty text is an answer that was not given, unless no record has a text: then the log leaves
+    texts out, and traces count.
+
     >>> as_frame([Record("sum", surprisal=[0.25, 0.5])])["surprisal"].to_list()
     [[0.25, 0.5]]
     """
+    records = list(records)
+    if any(record.answer and record.answer.strip() for record in records):
+        records = [_without_trace(record) if _is_blank(record) else record for record in records]
     return pl.DataFrame([vars(record) for record in records], schema=RECORDS)
+
+
+def _is_blank(record: Record) -> bool:
+    """Whether a record has an empty text beside its trace, which is not of reasoning."""
+    is_blank = record.answer is not None and not record.answer.strip()
+    return is_blank and record.surprisal is not None and record.reasoning == "none"
+
+
+def _without_trace(record: Record) -> Record:
+    """The record of an empty answer, which has no tokens."""
+    names = (*TRACE, "top_k", "vocabulary", "partial", "tokens", "token_ids")
+    nothing: dict[str, Any] = dict.fromkeys(names)
+    return replace(record, **nothing, stop_token="none", no_answer="empty", lacks="empty")
 
 
 BLANKS = re.compile(r"[^\S\n]+(?=\n)")  # before the ends of lines
