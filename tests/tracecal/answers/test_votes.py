@@ -114,7 +114,7 @@ def test_ids_match_but_for_case_and_hyphens(tmp_path, caplog):
     (tmp_path / "l.csv").write_text("id,ok\n3f2504e04f8911d39a0c0305e82c3301,1\n")
     spec = f"{tmp_path / 'l.csv'}:id:ok"
     assert tracecal.read_answers(rows, reading=Reading(labels=spec))["correct"].to_list() == [True]
-    assert "are the answers' but for case, hyphens" in caplog.text
+    assert "match the answers' but for case, hyphens" in caplog.text
 
 
 def test_exports_that_are_damaged_are_refused_in_a_sentence(tmp_path):

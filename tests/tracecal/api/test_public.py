@@ -220,8 +220,8 @@ def test_long_work_shows_a_bar_where_it_is_wanted(files, capsys):
 
 
 CHANGES = {
-    "an id twice": (pl.lit("a").alias("example_id"), "example_id does not name each row"),
-    "no id": (pl.lit(None, pl.String).alias("example_id"), "example_id does not name each row"),
+    "an id twice": (pl.lit("a").alias("example_id"), "a row has no example_id, or two have"),
+    "no id": (pl.lit(None, pl.String).alias("example_id"), "a row has no example_id"),
     "half right": (pl.lit(0.5).alias("correct"), "correct holds another number than 0 and 1"),
     "a word": (pl.lit("yes").alias("correct"), "read the answers again"),
     "a text": (pl.lit("x").alias("surprisal"), "read the answers again"),

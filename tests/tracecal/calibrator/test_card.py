@@ -179,7 +179,7 @@ def test_it_holds_the_first_and_the_last_day_of_its_answers(tmp_path, content, c
     assert file.fitted_on.dates == ("2026-03-01", "2026-03-05")
     capsys.readouterr()
     assert main(["card", str(tmp_path / "C.json")]) == 0
-    assert "  given: from 2026-03-01 to 2026-03-05 (UTC)\n" in capsys.readouterr().out
+    assert "  answered: from 2026-03-01 to 2026-03-05 (UTC)\n" in capsys.readouterr().out
     assert "dates" not in fitted_file(answers(90)).content()["fitted_on"]
     some = frame.with_columns(created=pl.when(pl.int_range(pl.len()) > 0).then("created"))
     assert fitted_file(some).fitted_on.dates is None

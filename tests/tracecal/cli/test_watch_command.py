@@ -127,7 +127,8 @@ def test_a_file_that_is_read_again_changes_nothing(folder, capsys):
     assert main([*WATCH, "--answers", "same.jsonl"]) == 0
     assert content_of() == before
     assert (
-        "left out: 400 answers of known ids, 0 of known ids with other" in capsys.readouterr().out
+        "left out: 400 answers whose id came before, 0 whose id came with other"
+        in capsys.readouterr().out
     )
 
 

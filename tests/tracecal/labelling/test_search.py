@@ -110,7 +110,7 @@ def test_of_this_file_single_answers_are_asked_for_and_of_further_ones_one_of_a_
     assert len({group[example_id] for example_id in labels}) == len(labels)
     state = further.state(labels)
     sentence = describe_record(state | {"threshold": 1})
-    assert "further answers like this file's, a question counting once," in sentence
+    assert "further answers like this file's (each question counts once)" in sentence
 
 
 def test_the_record_is_written_before_the_next_question_and_lists_earlier_searches(tmp_path):
@@ -135,7 +135,7 @@ def test_the_record_is_written_before_the_next_question_and_lists_earlier_search
     tried = [(search["seed"], search["error_rate"]) for search in record["tried"]]
     assert tried == [(1, 0.3), (2, 0.3)]
     assert record["joint_confidence"] == 0.7
-    chooser = "whoever chooses among them has at least 70 % confidence"
+    chooser = "the guarantees of all hold together with at least 70 % confidence"
     assert f"search 3 on these labels: {chooser}" in sentence
     # Other scores under the same name are another search.
     negated = [-score for score in SCORES]

@@ -304,7 +304,7 @@ def _records_of_frame(frame: pl.DataFrame) -> pl.DataFrame:
         raise _changed(str(error).splitlines()[0]) from error
     ids = records["example_id"]
     if ids.null_count() or ids.n_unique() < len(ids):
-        raise _changed("example_id does not name each row by itself")
+        raise _changed("a row has no example_id, or two have the same")
     correct = frame["correct"].drop_nulls()
     if correct.dtype.is_numeric() and not ((correct == 0) | (correct == 1)).all():
         raise _changed("correct holds another number than 0 and 1")
@@ -467,7 +467,10 @@ def located_answers(
         LOGGER.warning("%s: the first of several choices is read in %d rows", source, n_split)
     elif n_split:
         LOGGER.info(
-            "%s: %d rows hold %d answers; those of a row are a group", source, n_split, n_answers
+            "%s: %d rows hold %d answers; those of a row count as one question",
+            source,
+            n_split,
+            n_answers,
         )
 
 

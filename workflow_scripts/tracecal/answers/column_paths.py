@@ -66,7 +66,7 @@ def describe_unknown(row: Mapping[str, Any]) -> str:
         for place in sorted(places):
             if isinstance(several := value_at(row, place), list) and len(several) > 1:
                 note = f" (the first of {len(several)} at {place})"
-        return f"its format is unknown; where it seems to hold an answer{note}: --columns {options}"
+        return f"its format is unknown, but it seems to hold an answer{note}: --columns {options}"
     for place in _objects(row):
         for name, value in place[-1][1].items():
             if _LOGPROBS.search(name) and value not in (None, "", [], {}):

@@ -202,7 +202,7 @@ def _named_as(labels: Labels, ids: Collection[str]) -> Labels:
     ):
         return labels
     LOGGER.info(
-        "%s: its ids are the answers' but for case, hyphens, blanks or the Unicode form of letters",
+        "%s: its ids match the answers' but for case, hyphens, blanks or a letter's Unicode form",
         labels.votes.source,
     )
     names = {id: id_of_plain.get(name, id) for name, id in zip(plain, labels.by_id, strict=True)}

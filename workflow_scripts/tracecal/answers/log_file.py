@@ -261,7 +261,7 @@ def _table_text(path: Path) -> str:
         text = content.decode(encoding, errors="replace")
         if not set(text).isdisjoint(_CONTROLS):
             raise
-        LOGGER.warning("%s: it is no UTF-8, and is read as %s", path, encoding)
+        LOGGER.warning("%s is not UTF-8, and is read as %s", path, encoding)
     return text
 
 

@@ -118,7 +118,11 @@ def with_unlabelled(answers: pl.DataFrame, unlabelled: pl.DataFrame) -> pl.DataF
     """
     is_known = are_among(unlabelled, answers["fingerprint"].drop_nulls())
     if n_known := int(is_known.sum()):
-        LOGGER.info("%d of %d unlabelled answers are among the others", n_known, unlabelled.height)
+        LOGGER.info(
+            "left out %d of %d unlabelled answers, which are among the labelled",
+            n_known,
+            unlabelled.height,
+        )
     is_taken = pl.col("example_id").is_in(answers["example_id"].implode())
     renamed = pl.when(is_taken).then(pl.col("example_id") + "+").otherwise("example_id")
     rows = unlabelled.filter(~is_known).with_columns(

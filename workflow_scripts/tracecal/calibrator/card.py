@@ -111,7 +111,7 @@ def _data_lines(fitted_on: CalibrationData) -> list[str]:
     ]
     lines[1:1] = filter(None, [fitted_on.describe_repeats(), fitted_on.describe_missing()])
     if fitted_on.dates:
-        lines.append("given: from {} to {} (UTC)".format(*fitted_on.dates))
+        lines.append("answered: from {} to {} (UTC)".format(*fitted_on.dates))
     lines += [
         f"further column: {name} (at {path} in a row), larger: more trustworthy"
         for name, path in fitted_on.columns.items()

@@ -176,7 +176,8 @@ def describe_unchecked(entry: OverallThreshold) -> str:
 
 def describe_overlooked(base_rate: float) -> str:
     """Say what it costs if people do not mend all that they check."""
-    return f"Who overlooks a tenth of the errors adds up to {percent(0.1 * (1 - base_rate))}."
+    further = percent(0.1 * (1 - base_rate))
+    return f"If people overlook a tenth of the errors, up to {further} come on top."
 
 
 def _other_overall(control: ErrorRateControl, chosen: OverallThreshold) -> list[str]:

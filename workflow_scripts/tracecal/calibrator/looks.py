@@ -47,7 +47,9 @@ def with_look(
             )
         planned = earlier.planned_looks
     elif earlier is not None:
-        LOGGER.warning("--after: no labelled answer is among its own, so this is a first look")
+        LOGGER.warning(
+            "--after: its file has none of these labelled answers, so this is a first look"
+        )
     digest = digest_of(labelled)
     if all(look.digest != digest for look in looks):
         level = significance_level(confidence) / (planned or 1)

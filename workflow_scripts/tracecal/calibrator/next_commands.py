@@ -52,7 +52,7 @@ def next_commands(
     if not fitted_on.parts:
         state = f"{Path(calibrator).stem}.db"
         watch = ["watch", "--answers", new, *read_new, *by, *name_task, *keep, "--state", state]
-        rows.append(("be alerted when new answers are no longer like these", watch))
+        rows.append(("be alerted when new answers drift", watch))
         if estimator != LOG_RIDGE_ALSO.id:  # servers give no columns of a user's own
             options = flags(Reading(**{name: getattr(reading, name) for name in SERVED}))
             serve = ["serve", "--upstream", "http://localhost:8000", *by, *keep, *options]

@@ -208,8 +208,8 @@ def other_decoding(decoding: str | None, fitted_on: CalibrationData) -> str | No
         return None
     states = f"states {decoding}, which changes" if decoding else "states nothing that changes"
     return (
-        f"its request {states} probabilities, and {_labelled_decoding(fitted_on)}: say --processed "
-        "no where the server's are the model's raw ones whatever the request"
+        f"its request {states} probabilities, and {_labelled_decoding(fitted_on)}: if the server "
+        "always gives the model's raw probabilities, say --processed no"
     )
 
 

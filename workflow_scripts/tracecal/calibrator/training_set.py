@@ -266,9 +266,9 @@ def make_training_set(
     )
     if frame["rank"].n_unique() == 1:
         raise InputError(
-            f"all {frame.height} labelled answers are of one group, so that none can be predicted "
-            "by the labels of others. Give answers that are not variants of each other group ids "
-            "of their own."
+            f"all {frame.height} labelled answers belong to one question, so that none can be "
+            "predicted by the labels of others. Give answers that are not variants of each other "
+            "group ids of their own."
         )
     inputs = compute_inputs(others, names, custom).drop("example_id")
     others = others.with_columns(*places.drop("example_id"), *inputs)
@@ -448,7 +448,7 @@ def _known_value(answers: pl.DataFrame, column: str, default: str) -> str:
     known_answers = answers.filter(~is_unknown)
     if known_answers.height and (count := answers.filter(is_unknown).height):
         LOGGER.warning(
-            "%d of %d labelled answers do not say %s: they count as the others (%s)",
+            "%d of %d labelled answers do not say %s: they are taken to be like the others (%s)",
             *(count, answers.height, QUESTIONS[column]["what"], QUESTIONS[column]["option"]),
         )
     rows = known_answers if known_answers.height else answers
@@ -492,7 +492,7 @@ def answers_of_task(answers: pl.DataFrame, task: str) -> pl.DataFrame:
     if task not in counts:
         LOGGER.warning(
             "the labelled answers are to %d tasks, which are pooled: %s. What is guaranteed holds "
-            "for a like mix of them, and for none alone; name one to calibrate on it (--task %s)",
+            "for the same mix of them, and for none alone; name one to calibrate on it (--task %s)",
             *(len(counts), listed, next(iter(counts))),
         )
         return answers

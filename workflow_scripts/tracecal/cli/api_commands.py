@@ -160,7 +160,7 @@ def card(
 
 
 @command(
-    "know when traffic is no longer like the calibration's",
+    "be alerted when new answers drift",
     "tracecal watch --answers log.jsonl --calibrator C.json --state state.db",
     options_of="Monitors",
     texts_of=["Monitors.watch", "Monitors.judge"],
@@ -179,7 +179,7 @@ def watch(
     task: str | None = None,
     **options: Any,
 ) -> None:
-    """Say when traffic is no longer like the calibration's.
+    """Raise an alarm when new answers drift away from the calibration's.
 
     You may look after every answer; with the same state the next call goes on where this one
     ended. Alarms hold for answers that are independent of one another: where neighbours are alike,

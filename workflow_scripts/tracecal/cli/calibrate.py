@@ -99,6 +99,6 @@ def earlier_look(output: str, calibrator: "tracecal.Calibrator") -> str | None:
     if is_same or not share_answers(data, earlier):
         return None
     return (
-        f"{output} held a look at {earlier.n:,} labels, some of them these, and is replaced: to "
+        f"{output} held a look at {earlier.n:,} labels, some of them the same, and is replaced: to "
         "count both looks, calibrate on those again into another file, and give it with --after"
     )

@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         LOGGER.error("error: %s: %s.", error.filename or "the output", error.strerror or error)
         return 1
     except MemoryError:
-        LOGGER.error("error: the files that are read do not fit in memory: give fewer rows.")
+        LOGGER.error("error: the files do not fit into memory: give fewer rows.")
         return 1
     except BaseException as error:
         if type(error).__name__ != "PanicException":  # polars', which is no `Exception`

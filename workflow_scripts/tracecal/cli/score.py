@@ -78,7 +78,7 @@ def score(
     if (expected := expected_error_rate(scores)) is not None:
         n_kept = scores["keep"].sum()
         LOGGER.info(
-            "%d of %d answers are kept; their probabilities expect %s of these to be wrong",
+            "%d of %d answers are kept; by their probabilities %s of these are wrong",
             *(n_kept, scores.height, percent(expected)),
         )
         if "parts" not in scores.columns and (repeats := count_questions(new.frame, scores)):

@@ -331,17 +331,17 @@ def describe_record(record: Mapping[str, Any]) -> str:
     """Say in a sentence how a search stands, from its record."""
     clauses, answers = ["nothing is guaranteed"], "this file's answers"
     if record["population"] != "finite":
-        answers = "further answers like this file's, a question counting once,"
+        answers = "further answers like this file's (each question counts once)"
     if record["threshold"] is not None:
         clauses = [
             f"guaranteed: at most {rate_text(record['error_rate'])} are wrong among the "
-            f"{percent(record['coverage'], 1)} of {answers} from {record['threshold']:.4g} on "
-            f"{confidence_text(record['confidence'])}"
+            f"{percent(record['coverage'], 1)} of {answers} that score {record['threshold']:.4g} "
+            f"or more {confidence_text(record['confidence'])}"
         ]
     if earlier := record.get("tried"):
         clauses.append(
-            f"search {len(earlier) + 1} on these labels: whoever chooses among them has at "
-            f"least {percent(record['joint_confidence'], 1)} confidence"
+            f"search {len(earlier) + 1} on these labels: the guarantees of all hold together with "
+            f"at least {percent(record['joint_confidence'], 1)} confidence"
         )
     if record["next"] is not None:
         clauses.append(f"now tested: from {record['tested']:.4g} on")

@@ -29,7 +29,7 @@ from tracecal.serving.monitoring.settings import (
 
 
 class Monitors:
-    """Raise an alarm when answers are no longer like the calibration's.
+    """Raise an alarm when answers drift away from the calibration's.
 
     You may look after every answer: the rate of false alarms holds however often you look. The
     state is a file, and with the same file the next call goes on where this one ended. Alarms hold

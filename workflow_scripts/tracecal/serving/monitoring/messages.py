@@ -56,11 +56,11 @@ def dependence_warning(database: StateDatabase) -> str | None:
     warning = (
         f"neighbouring {answers} are alike in the {long_name(signal)}, noticed at answer {alarm:,} "
         f"(a chance of at most {chance:g} where they are not), so that false alarms come more "
-        "often than stated: begin a new --state with --one-per what they share"
+        "often than stated: begin a new --state with --one-per and the path of what they share"
     )
     length = database.block_length()
     if length is None:
-        return f"{warning}; they are alike too long for blocks, as in a drift or a daily cycle"
+        return f"{warning}; blocks do not help, as in a drift or a daily cycle"
     length = max(length, 2 * settings.block)
     needs_more = length > settings.answers_per_alarm // MIN_BLOCKS_PER_ALARM
     more = f" and --answers-per-alarm {MIN_BLOCKS_PER_ALARM * length}" if needs_more else ""
@@ -131,8 +131,8 @@ def _count_lines(
     )
     if answers.repeated or answers.contradicting:
         yield (
-            f"left out: {answers.repeated:,} answers of known ids, {answers.contradicting:,} of "
-            "known ids with other values"
+            f"left out: {answers.repeated:,} answers whose id came before, "
+            f"{answers.contradicting:,} whose id came with other values"
         )
     if any((counts[USED], counts[WAITING], counts[NOT_KEPT], labels.repeated)):
         yield (

@@ -160,8 +160,8 @@ class Watcher:
         n_repeated = database.add_served(ids, batch, keys, choices)
         if n_repeated and not self.n_repeated:
             LOGGER.warning(
-                "the server repeats ids of answers, so that a label by such an id is of its first "
-                "answer: others are named by their place, too (id@place)"
+                "the server repeats ids of answers, so that a label by such an id counts for its "
+                "first answer: others are named by their place, too (id@place)"
             )
         self.n_repeated += n_repeated
         for _ in queued:
