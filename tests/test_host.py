@@ -31,7 +31,9 @@ after = state()
 for what in before:
     assert before[what] == after[what], (what, before[what], after[what])
 """
-LIBRARIES = "import numpy, polars, pyarrow, pydantic, scipy.stats, sklearn.linear_model, yaml, tqdm"
+LIBRARIES = (
+    "import numpy, polars, pyarrow, orjson, pydantic, scipy.stats, sklearn.linear_model, yaml, tqdm"
+)
 # What needs Torch, and what evaluators load beside their packages
 ELSEWHERE = (
     "tracecal.capture.",
@@ -49,7 +51,7 @@ MODULES = [
 @pytest.mark.parametrize(
     ("libraries", "modules"),
     [
-        (LIBRARIES + ", aiohttp.web, orjson", MODULES),
+        (LIBRARIES + ", aiohttp.web", MODULES),
         (
             LIBRARIES + ", torch, transformers.modeling_utils",
             ["tracecal.capture.attach", "tracecal.capture.capture"],

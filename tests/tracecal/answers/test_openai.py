@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from scipy.stats import entropy as shannon
 
 from support.log_rows import END, TWO, batch, chat, token, write
+from tracecal.answers import answers
 from tracecal.answers.answers import read_file
 from tracecal.answers.reading import Reading
+from tracecal.answers.record import as_frame
 from tracecal.answers.row import read_row
 from tracecal.answers.trace import entropy_bounds
 from tracecal.errors import InputError
@@ -341,3 +343,27 @@ def test_lists_of_unequal_lengths_bound_each_tokens_own_entropy(seed, greedy, sh
         assert found.entropy_lower[t] <= exact <= found.entropy_upper[t]
         if len(content[t]["top_logprobs"]) > 1:
             assert found.entropy[t] == pytest.approx(float(alone[t].middle), abs=1e-12)
+
+
+@pytest.mark.parametrize("places", [None, 3, 5])
+def test_an_answer_has_the_same_bits_alone_and_among_many(monkeypatch, tmp_path, places):
+    """Answers of one width and rounding are bounded at once."""
+    generator = np.random.default_rng(places or 1)
+    monkeypatch.setattr(answers, "CHUNK", 40)
+    rows = []
+    for number in range(100):
+        content = []
+        for _ in range(generator.integers(1, 12)):
+            proba = np.sort(generator.dirichlet(np.ones(generator.integers(3, 8))))[::-1][:-1]
+            logprobs = np.log(proba) if places is None else np.log(proba).round(places)
+            top = [(f"t{place}", value) for place, value in enumerate(logprobs.tolist())]
+            text, logprob = top[generator.integers(len(top))]
+            listed = generator.permutation(len(top))[: generator.integers(1, len(top) + 1)]
+            content.append(token(text, logprob, [top[place] for place in sorted(listed)]))
+        text = "".join(step["token"] for step in content)
+        request = {"temperature": float(generator.integers(2))}
+        rows.append(batch(chat(content, text), f"q{number}") | {"request": request})
+    frame = read_file(write(tmp_path / "answers.jsonl", rows)).frame
+    alone = as_frame([read_row(row, Reading()) for row in rows])
+    assert frame.equals(alone, null_equal=True)
+    assert frame["entropy"].count() > 10 and frame["lacks"].count() > 10

@@ -16,8 +16,10 @@ import pytest
 from support.log_rows import token
 from tracecal.answers.answers import read_file
 from tracecal.answers.labels import read_labels
+from tracecal.answers.log_file import parsed_text
 from tracecal.answers.reading import Reading
 from tracecal.errors import InputError
+from tracecal.io.input_files import parsed_json
 
 ROOT = Path(__file__).resolve().parents[3]
 ROWS = [{"id": name, "answer": "Lima", "token_logprobs": [-0.5, -0.25]} for name in "ab"]
@@ -350,3 +352,27 @@ def cell(value, place):
         return f'<c r="{place}" t="inlineStr"><is><t>{value}</t></is></c>'
     kind = "b" if isinstance(value, bool) else "n"
     return "" if value is None else f'<c r="{place}" t="{kind}"><v>{value + 0}</v></c>'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": 1, "a": 2}',
+        '{"a" : {"b": 1, "b": 2}, "c\t:": 3}',
+        '[5, {"a": 1, "a": 2}]',
+        '{"a": "\\":", "b": [[{"c": -0}]]}',
+        '{"text": "\\ud800", "other": NaN}',
+        "[18446744073709551616, 0.12345678901234567890123, 1234567890123456789]",
+        "[1e400, 5e-324, 1E5, -1.0]",
+        "[" * 700 + "]" * 700,
+        "\ufeff{}",
+        "{} {}",
+        "01",
+    ],
+)
+def test_the_quick_parser_reads_what_the_strict_one_reads(text):
+    try:
+        expected = repr(parsed_json(text))
+    except ValueError:
+        expected = repr(text)
+    assert repr(parsed_text(text)) == expected

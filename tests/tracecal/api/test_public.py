@@ -85,7 +85,7 @@ def test_it_is_inspected_where_no_extra_is_installed():
     """`hasattr`, `inspect.getmembers` and `help` look every name up, that of `replay` included."""
     program = """
 import inspect, pydoc, sys
-EXTRAS = "torch transformers safetensors sklearn matplotlib aiohttp orjson prometheus_client"
+EXTRAS = "torch transformers safetensors sklearn matplotlib aiohttp prometheus_client"
 class NotInstalled:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in EXTRAS.split():

@@ -9,9 +9,12 @@ A path names a file in any format of docs/reference/formats.md, rows are the map
 holds, and a frame comes from Polars, pandas or any library with Arrow's C stream.
 """
 
+import gc
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +25,15 @@ from tracecal.answers.facts import without_values
 from tracecal.answers.labels import MOST_ROWS, read_labels, with_labels
 from tracecal.answers.log_file import numbered, open_rows, require_right_rows
 from tracecal.answers.reading import OF_VERDICTS, Reading
-from tracecal.answers.record import RECORDS, Record, as_frame, own_column
+from tracecal.answers.record import (
+    RECORDS,
+    Record,
+    as_frame,
+    own_column,
+    with_empty_answers,
+)
 from tracecal.answers.requests import Requests
-from tracecal.answers.row import FAILED, OneAnswer, answers_of, read_answer
+from tracecal.answers.row import FAILED, OneAnswer, answers_of, read_records
 from tracecal.answers.trace import warn_of_assumed
 from tracecal.answers.verdict import PartLabels
 from tracecal.errors import (
@@ -61,6 +70,7 @@ NO_ANSWER_VERBS = {
     "cut while reasoning": ("is cut while reasoning", "are cut while reasoning"),
     FAILED: ("is of a failed request", "are of failed requests"),
 }
+CHUNK = 500  # answers whose entropies are bounded at once
 # Whether to keep the row of each answer, or what to keep of an id and its row.
 KeepRows = bool | Callable[[str, dict[str, Any]], Any]
 
@@ -389,7 +399,7 @@ def _read(
         reading = _traces_reading(reading, metadata)
     if ids is not None:  # examples of a task have one answer each
         reading = reading.model_copy(update={"choices": "first"})
-    records: dict[str, Record] = {}
+    records, frames = list[Record](), [as_frame([])]
     part_labels: dict[str, PartLabels] = {}
     wrong_rows: list[str] = []
     wrong_verdicts: list[str] = []  # for which no row is skipped
@@ -410,7 +420,10 @@ def _read(
             continue
         has_label = has_label or answer.has_verdict_at(reading.label)
         example_id = record.example_id
-        records[example_id] = replace(record, reasoning=reasoning) if is_run else record
+        records.append(replace(record, reasoning=reasoning) if is_run else record)
+        if len(records) == CHUNK:
+            frames.append(as_frame(records))
+            records.clear()
         if keep_rows:
             rows_of_records.append(row if keep_rows is True else keep_rows(example_id, row))
     require_right_rows(source, wrong_rows, wrong_verdicts, reading.wrong_rows == "skip")
@@ -426,9 +439,10 @@ def _read(
             "or leave the column out."
         )
     wrong_rows += failed_rows
-    if not records:
+    answers = with_empty_answers(pl.concat([*frames, as_frame(records)], rechunk=True))
+    if answers.is_empty():
         raise InputError(f"{source} holds no usable answer. {describe_wrong_rows(wrong_rows)}")
-    frame = with_failed_labels(as_frame(records.values()), reading)
+    frame = with_failed_labels(answers, reading)
     if reading.label is not None and not has_label:
         LOGGER.warning("%s: no row has a verdict at --label %s", source, reading.label)
     if requests is not None:
@@ -474,6 +488,18 @@ def located_answers(
         )
 
 
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without the collection of garbage, which walks all objects of a chunk again and again."""
+    is_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if is_enabled:
+            gc.enable()
+
+
 def records_of(
     rows: Iterable[tuple[str, Any]],
     reading: Reading,
@@ -487,28 +513,37 @@ def records_of(
     are the valid ids; None: any.
     """
     read_ids = set[str]()
-    for location, answer in located_answers(rows, reading, source):
-        labels = answer.part_labels
-        try:
-            record = read_answer(answer, reading)
+    located = located_answers(rows, reading, source)
+    while True:
+        with _uncollected():
+            chunk = [*islice(located, CHUNK)]
+            records = read_records([answer for _, answer in chunk], reading)
+        if not chunk:
+            return
+        for (location, answer), record in zip(chunk, records, strict=True):
+            labels = answer.part_labels
+            if isinstance(record, WrongRow):
+                yield location, answer, record
+                continue
             name = record.example_id
             earlier = part_labels.get(name)
-            if labels and earlier and (merged := earlier.merge(labels)):
-                part_labels[name] = merged
+            try:
+                if labels and earlier and (merged := earlier.merge(labels)):
+                    part_labels[name] = merged
+                    continue
+                if name in read_ids:
+                    has_filter = "filter" in answer.row
+                    hint = ", under another filter: name one as 'filter'" if has_filter else ""
+                    raise WrongRow(f"duplicate id {name!r}{hint}")
+                if ids is not None and name not in ids:
+                    raise WrongRow(f"no example of the task has the id {name!r}")
+            except WrongRow as error:
+                yield location, answer, error
                 continue
-            if name in read_ids:
-                has_filter = "filter" in answer.row
-                hint = ", under another filter: name one as 'filter'" if has_filter else ""
-                raise WrongRow(f"duplicate id {name!r}{hint}")
-            if ids is not None and name not in ids:
-                raise WrongRow(f"no example of the task has the id {name!r}")
-        except WrongRow as error:
-            yield location, answer, error
-            continue
-        read_ids.add(name)
-        if labels is not None:
-            part_labels[name] = labels
-        yield location, answer, record
+            read_ids.add(name)
+            if labels is not None:
+                part_labels[name] = labels
+            yield location, answer, record
 
 
 def _traces_reading(reading: Reading, metadata: dict[str, str]) -> Reading:

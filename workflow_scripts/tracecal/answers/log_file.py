@@ -19,6 +19,7 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
+import orjson
 import polars as pl
 import pyarrow as pa
 
@@ -64,6 +65,8 @@ Metadata = dict[str, str]
 DONE = "[DONE]"  # the event that ends an answer
 STREAMS = [layout.stream for layout in LAYOUTS.values() if layout.stream is not None]
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?(?:\r\n|\n|\r)', re.I)  # Excel's, above the head
+_DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
+_LONG = b"0" * 19
 _CONTROLS = {chr(code) for code in range(9)}  # which no text has
 _EVENT_END = re.compile(r"(?:\r\n|\n|\r(?!\n)){2,}")
 _LINE_END = re.compile(r"\r\n|\n|\r")
@@ -439,12 +442,38 @@ def _unpack(log: zipfile.ZipFile, file: zipfile.ZipInfo) -> str:
     return content.decode()
 
 
-def _parse(text: str) -> Any:
+def _parse(text: str | bytes) -> Any:
     """The value of JSON text, or the error that says why it is none."""
+    try:
+        content = text.encode() if isinstance(text, str) else text
+        value = orjson.loads(content)
+        if _is_plain(content, value):
+            return value
+    except (orjson.JSONDecodeError, UnicodeEncodeError):
+        pass
+    text = text.decode() if isinstance(text, bytes) else text
     try:
         return parsed_json(text)
     except ValueError as error:
         return error
+
+
+def _is_plain(content: bytes, value: Any) -> bool:
+    """Whether orjson's value is that of JSON: no key is repeated, and no number is long.
+
+    orjson takes the last value of a repeated key, and makes a float of a number of 20 digits.
+    """
+    squeezed = content.translate(_DIGITS, b" \t\r\n")
+    if _LONG in squeezed:
+        return False
+    n_keys, values = 0, [value]
+    for inner in values:  # which grow
+        if type(inner) is dict:
+            n_keys += len(inner)
+            values.extend(inner.values())
+        elif type(inner) is list and inner and type(inner[0]) in (dict, list):
+            values.extend(inner)
+    return n_keys == squeezed.count(b'":')
 
 
 def parsed_text(text: str) -> Any:

@@ -1,11 +1,13 @@
 """One row of a file of answers: its answers, each recognised once, and their records.
 
 1. `answers_of(row, reading)` unwraps the answer, recognises its format, and splits it into choices.
-2. `read_answer(answer, reading)` reads each into a record, with the facts that the row states.
+2. `read_records(answers, reading)` reads each into a record, with the facts that its row states.
 3. `read_row(row, reading)` does both for a row of one answer.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from tracecal.answers.column_paths import describe_unknown
@@ -32,7 +34,7 @@ from tracecal.answers.log_file import parsed_text, read_stream, require_json
 from tracecal.answers.raw_answer import Known, NoAnswer, RawAnswer, options_path
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record
-from tracecal.answers.trace import make_record
+from tracecal.answers.trace import Draft, each_right, make_records
 from tracecal.answers.verdict import PartLabels, agreed_verdict, is_unsure, split_part_labels
 from tracecal.errors import Unanswered, WrongRow
 from tracecal.io.input_files import parsed_json
@@ -90,14 +92,16 @@ def answers_of(row: Any, reading: Reading) -> list[OneAnswer]:
         return [OneAnswer(row, row if isinstance(row, dict) else {}, error=error)]
 
 
-def read_answer(answer: OneAnswer, reading: Reading) -> Record:
-    """Read an answer into a record, also one that the model did not give. Raises `WrongRow`."""
+def read_records(answers: Sequence[OneAnswer], reading: Reading) -> list[Record | WrongRow]:
+    """Read answers into records, also those that the model did not give; or say what is wrong."""
+    return make_records([*each_right(partial(_draft, reading), answers)])
+
+
+def _draft(reading: Reading, answer: OneAnswer) -> Draft:
     row, body = answer.row, answer.body
     if isinstance(answer.error, WrongRow):
         raise answer.error
     request = read_request(row, body)
-    if request.is_greedy:
-        reading = reading.model_copy(update={"greedy": True})
     raw = _raw_answer(answer)
     values = verdicts(row, body, reading, raw)
     stated: dict[str, Any] = {
@@ -121,11 +125,11 @@ def read_answer(answer: OneAnswer, reading: Reading) -> Record:
         stated["group_id"] = stated_group(row, reading.group)
     elif isinstance(row.get("group_id"), str | int):
         stated["group_id"] = str(row["group_id"])
-    record = make_record(example_id(row, body, reading), replace(raw, **stated), reading)
-    if also := reading.also | options_path(reading.options):
-        record = replace(record, also=own_columns(row, body, also, raw.steps))
-    _require_encodable(record)
-    return record
+    name = example_id(row, body, reading)
+    also = reading.also | options_path(reading.options)
+    columns = own_columns(row, body, also, raw.steps) if also else None
+    is_greedy = reading.greedy or request.is_greedy
+    return Draft(name, replace(raw, **stated), reading, is_greedy, columns)
 
 
 def _raw_answer(answer: OneAnswer) -> RawAnswer:
@@ -145,7 +149,10 @@ def read_row(row: Any, reading: Reading) -> Record:
     [0.25, 0.5]
     """
     first = reading.model_copy(update={"choices": "first"})
-    return read_answer(answers_of(row, first)[0], reading)
+    (record,) = read_records(answers_of(row, first)[:1], reading)
+    if isinstance(record, WrongRow):
+        raise record
+    return record
 
 
 def _answers(row: Any, reading: Reading) -> list[OneAnswer]:
@@ -343,11 +350,3 @@ def _parsed_answer(value: Any) -> Any:
         return value if recognise(parsed) is columns.FORMAT else parsed
     except (ValueError, WrongRow):
         return value
-
-
-def _require_encodable(record: Record) -> None:
-    texts = [text for text in vars(record).values() if isinstance(text, str)]
-    try:
-        "".join([*texts, *(record.tokens or ())]).encode()
-    except UnicodeEncodeError as error:
-        raise WrongRow("one of its texts holds an unpaired surrogate") from error

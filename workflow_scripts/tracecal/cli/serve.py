@@ -56,7 +56,7 @@ def serve(
     recall : float, optional
         Instead: the share of right answers to keep.
     """
-    require_installed("'tracecal serve'", "serve", "aiohttp", "orjson", "prometheus_client")
+    require_installed("'tracecal serve'", "serve", "aiohttp", "prometheus_client")
     from tracecal.calibrator.predictor import target_of
     from tracecal.serving.proxy.server import ProxyOptions, run
 
