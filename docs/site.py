@@ -50,6 +50,19 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     return re.sub(r"(?<!!)\[([^\]]+)\]\((?!\w+:)([^)#\s]+)(#[^)]*)?\)", link, markdown)
 
 
+def on_page_content(html: str, **_: object) -> str:
+    """Outside of blocks, let long names break behind dots, and no percentage before its sign."""
+    blocks = re.split(r"(<pre.*?</pre>)", html, flags=re.DOTALL)
+    for place in range(0, len(blocks), 2):
+        text = re.sub(r"(?<=\d) (?=%)", "\N{NO-BREAK SPACE}", blocks[place])
+        blocks[place] = re.sub(r"<code>[^<\s]{20,}</code>", _with_breaks, text)
+    return "".join(blocks)
+
+
+def _with_breaks(code: re.Match[str]) -> str:
+    return re.sub(r"(?<=\w)[._/](?=\w)", r"\g<0><wbr>", code[0])
+
+
 class Examples(Extension):
     """Put what stands after `>>>` in a docstring under the heading that numpydoc gives examples."""
 
