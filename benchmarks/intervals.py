@@ -37,9 +37,9 @@ def broken(rows: pl.DataFrame) -> Interval:
 
 
 def cell(values: Interval, digits: int) -> str:
-    """A value with its interval, `.089 (.07–.11)` on one line."""
+    """A value with its interval, `.089 (.07–.11)`."""
     mean, low, high = (f"{value:.{digits}f}" for value in values)
-    return f"{mean}&nbsp;({low}–{high})".replace("0.", ".").replace("-", "−")
+    return f"{mean} ({low}–{high})".replace("0.", ".").replace("-", "−")
 
 
 def kept_cell(rows: pl.DataFrame) -> str:
