@@ -9,13 +9,15 @@
 """
 
 import csv
+import os
 import re
 import zipfile
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from io import BytesIO, StringIO
-from itertools import islice, zip_longest
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -270,39 +272,84 @@ def _table_text(path: Path) -> str:
 
 def _content(path: Path) -> bytes:
     """The content of a file, unpacked. Raises `InputError` for one that is too large."""
-    content = read_regular(path, MOST_BYTES)
-    return _unpacked(content, path) if path.suffix in PACKED else content
+    return b"".join(_pieces(path))
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    """The content of a file in pieces, unpacked.
+
+    Raises `InputError` for a packed file of more than MOST_UNPACKED and LARGEST_RATIO times its
+    bytes.
+    """
+    with open_regular(path, MOST_BYTES) as file:
+        size = os.fstat(file.fileno()).st_size
+        if path.suffix not in PACKED:
+            # A file of the system has size 0, and may have no end.
+            for begin in range(0, size, PIECE):
+                yield file.read(min(PIECE, size - begin))
+            return
+        n_unpacked, max_bytes = 0, max(MOST_UNPACKED, LARGEST_RATIO * size)
+        with pa.input_stream(file, compression=PACKED[path.suffix]) as stream:
+            while piece := stream.read(PIECE):
+                n_unpacked += len(piece)
+                if n_unpacked > max_bytes:
+                    raise InputError(
+                        f"{path} would unpack to more than {max_bytes:,} bytes; unpack it first."
+                    )
+                yield piece
 
 
 def _decoded(content: bytes) -> str:
-    encoding = next((name for mark, name in ENCODINGS.items() if content.startswith(mark)), None)
-    return content.decode(encoding or "utf-8-sig")
+    return content.decode(_encoding(content) or "utf-8-sig")
 
 
-def _unpacked(packed: bytes, path: Path) -> bytes:
-    """The content of a packed file, of at most MOST_UNPACKED or LARGEST_RATIO times its bytes."""
-    max_bytes = max(MOST_UNPACKED, LARGEST_RATIO * len(packed))
-    content = bytearray()
-    with pa.input_stream(pa.py_buffer(packed), compression=PACKED[path.suffix]) as stream:
-        while piece := stream.read(PIECE):
-            content += piece
-            if len(content) > max_bytes:
-                raise InputError(
-                    f"{path} would unpack to more than {max_bytes:,} bytes; unpack it first."
-                )
-    return bytes(content)
+def _encoding(content: bytes) -> str | None:
+    """The encoding that the mark at the beginning of a text says."""
+    return next((name for mark, name in ENCODINGS.items() if content.startswith(mark)), None)
+
+
+def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
+    """The lines of a text in UTF-8 that are not blank, each with its place.
+
+    Only a line feed ends one: texts may hold other line separators.
+    """
+    number, parts = 0, list[bytes]()
+    for piece in chain(_pieces(path), [b"\n"]):
+        first, *others = piece.split(b"\n")
+        parts.append(first)
+        for following in others:
+            number, line = number + 1, b"".join(parts)
+            if line.strip():
+                yield f"line {number}", line.removeprefix(BOM_UTF8) if number == 1 else line
+            parts = [following]
 
 
 def _read_json(path: Path) -> tuple[Rows, Metadata]:
-    """Read JSON Lines, a JSON document with a list of rows, or a stream."""
+    """Read JSON Lines one by one, or else a JSON document with a list of rows, or a stream."""
+    lines = _lines(path)
+    head = [*islice(lines, 2)]
+    if (
+        len(head) == 2
+        and _encoding(head[0][1]) is None
+        and not isinstance(_parse(head[0][1]), ValueError)
+    ):
+        return join_rows(_parsed_lines(path, chain(head, lines))), {}
     return _rows_of_text(path, _decoded(_content(path))), {}
 
 
+def _parsed_lines(path: Path, lines: Iterable[tuple[str, bytes]]) -> Rows:
+    """The values of lines. Raises `InputError` where the rest of the file cannot be read."""
+    try:
+        for location, line in lines:
+            yield location, _parse(line)
+    except UNREADABLE as error:
+        raise _unreadable(path, error) from error
+
+
 def _rows_of_text(path: Path, text: str) -> Rows:
-    """The rows of a text of JSON."""
+    """The rows of a text of JSON that is no JSON Lines in UTF-8."""
     if is_event_stream(text):
         return numbered(_read_events(path, text))
-    # Only "\n" ends a row: texts may hold other line separators.
     lines = [(f"line {n}", line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not lines:
         return iter(())

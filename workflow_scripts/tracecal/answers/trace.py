@@ -374,27 +374,31 @@ def _bounds_of_width(answers: Sequence[Listed], rounding: Rounding) -> list[Boun
     alone = listed[:, 0] & (generated <= smallest) & ~is_greedy
     smallest = np.where(alone, finite[:, 1:].min(1, initial=0.0), smallest)
     cap = np.where([step.merged for step in steps], 1.0, np.exp(smallest))
-    bounds = vars(entropy_bounds(logprobs, vocabulary, cap, rounding)).values()
-    parts = zip(*(np.split(values, ends[:-1]) for values in bounds), strict=True)
-    outcomes: list[Bounded] = [(EntropyBounds(*part), None) for part in parts]
+    bounds = entropy_bounds(logprobs, vocabulary, cap, rounding)
+    outcomes: list[Bounded] = [
+        (EntropyBounds(bounds.lower[rows], bounds.middle[rows], bounds.upper[rows]), None)
+        for rows in map(slice, ends - lengths, ends)
+    ]
 
-    def first_steps(is_doubtful: np.ndarray) -> Iterator[tuple[int, int, int]]:
-        """The answers with such a step, the first one of each, and its number."""
-        steps = np.flatnonzero(is_doubtful)
-        for step in steps[np.unique(owners[steps], return_index=True)[1]].tolist():
+    def doubtful(is_doubtful: Any) -> Iterator[tuple[int, int, int]]:
+        """The steps of which this holds, each with its answer and its number in it.
+
+        The first one of an answer comes last, so that it counts.
+        """
+        for step in np.flatnonzero(is_doubtful)[::-1].tolist():
             place = int(owners[step])
             yield place, step, step - int(ends[place] - lengths[place]) + 1
 
-    for place, _, t in first_steps(n_listed == 0):
+    for place, _, t in doubtful(n_listed == 0):
         missing = f"no top log-probabilities are given for token {t}"
         outcomes[place] = outcomes[place][0], missing  # type: ignore[index]
-    for place, step, t in first_steps([reason is not None for reason in contradictions]):
+    for place, step, t in doubtful([reason is not None for reason in contradictions]):
         outcomes[place] = None, f"token {t} {contradictions[step]}"
-    for place, step, t in first_steps(total > 1 + slack):
+    for place, step, t in doubtful(total > 1 + slack):
         outcomes[place] = WrongRow(
             f"the probabilities listed for token {t} sum to {total[step]:.4g}, above 1"
         )
-    for place, step, t in first_steps(n_listed > vocabulary):
+    for place, step, t in doubtful(n_listed > vocabulary):
         outcomes[place] = WrongRow(
             f"{n_listed[step]} tokens are listed for token {t}, more than the vocabulary's "
             f"{vocabulary[step]}"
