@@ -216,7 +216,5 @@ def _share_and_kappa(
 
 
 def _format_interval(interval: Interval, form: Callable[[float], str]) -> str:
-    value, low, high = interval
-    if value is None:
-        return "undefined: all verdicts are equal"
-    return f"{form(value)} [{form(low)}, {form(high)}]"
+    ends = [form(number) for number in interval if number is not None]
+    return "{} [{}, {}]".format(*ends) if ends else "undefined: all verdicts are equal"
