@@ -78,7 +78,7 @@ def test_score(files, caplog):
         command = ["score", "--answers", source, "--calibrator", "C.json", "--output", "s.parquet"]
         caplog.clear()
         assert main([*command, *given]) == 0
-        of_command = "ranks the answers", "answers are kept;", "that is more than"
+        of_command = "Answers to keep are ranked by", "answers are kept;", "that is more than"
         told = [one for one in caplog.messages if not any(map(one.__contains__, of_command))]
         caplog.clear()
         scored = calibrator.score(source, **options)

@@ -643,8 +643,8 @@ def test_answers_that_are_kept_in_another_order_or_below_one_half_are_explained(
     proba, keep = [0.9, 0.47, 0.3, 0.6], [True, True, None, False]
     scores = pl.DataFrame({"example_id": list("abcd"), "keep": keep, "probability": proba})
     order, unlikely = explain_keeping(scores, calibrator)
-    assert "TRACE+, fitted on labels outside the tests, ranks the answers" in order
-    assert order.endswith(": 1 of the 2 most probable answers are not kept")
+    assert "Answers to keep are ranked by TRACE+, fitted on labels that test nothing" in order
+    assert order.endswith(", so that 1 of the 2 most probable answers are not kept")
     assert unlikely.startswith(
         "1 of 2 kept answers have a probability below 50 %, the lowest 0.47: the guarantee is about"
     )

@@ -94,13 +94,15 @@ def describe_ranking(control: ErrorRateControl, n_kept: int, n_others: int) -> s
     """Describe the ranking, and how many other answers the probabilities would keep."""
     label = LABELS[control.ranked_by]
     if control.ranked_by == FIXED_SCORE:
-        how = f"{label}, without a fit"
+        how = f"{label}, which no label has fitted"
     else:
-        how = f"{label}, fitted on labels outside the tests"
-    ranking = f"{how}, ranks the answers, and the probabilities are fitted on all labels"
+        how = f"{label}, fitted on labels that test nothing"
+    ranking = (
+        f"Answers to keep are ranked by {how}; the probabilities shown are fitted on all labels"
+    )
     if not n_others:
-        return f"{ranking}; the {n_kept} most probable answers are kept"
-    return f"{ranking}: {n_others} of the {n_kept} most probable answers are not kept"
+        return f"{ranking}, and the {n_kept} most probable answers are kept"
+    return f"{ranking}, so that {n_others} of the {n_kept} most probable answers are not kept"
 
 
 def describe_recall(control: ErrorRateControl) -> str | None:
