@@ -7,10 +7,9 @@ import numpy as np
 import polars as pl
 
 from benchmarks.real_sets import AnswerSet
-from tracecal.calibration.fits import probabilities
 from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.guarantee import find_guarantees
-from tracecal.calibrator.ranking import default_ranking
+from tracecal.calibrator.ranking import choose_ranking, default_ranking, rank_answers
 from tracecal.calibrator.schema import ErrorRateControl
 from tracecal.calibrator.trace_kinds import undecided
 from tracecal.calibrator.training_set import describe_answers, make_training_set
@@ -49,13 +48,13 @@ def guarantee(
     """
     training = make_training_set(labelled, TASK, FitSettings())
     data = describe_answers(training, TASK)
-    ranking = default_ranking(training)
-    fits = training.select(ranking).fit_estimators().estimators if ranking else {}
-    controls = [find_guarantees(training, fits, data, one)[0] for one in settings]
-    columns = [f"features.{name}" for name in controls[0].features]
-    columns = training.estimators.get(controls[0].ranked_by, columns)
-    score = probabilities(new.select(columns), [controls[0].fit])[0]
-    decided = np.array([reason is None for reason in undecided(new, columns, data)])
+    name = default_ranking(training)
+    fits = training.select(name).fit_estimators().estimators if name else {}
+    ranking = choose_ranking(training, fits)
+    answers = rank_answers(training, data, ranking)
+    controls = [find_guarantees(ranking, answers, each.risk_control) for each in settings]
+    score = ranking.score(new)
+    decided = np.array([reason is None for reason in undecided(new, ranking.columns, data)])
     return controls, np.where(decided, score, np.nan)
 
 

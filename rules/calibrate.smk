@@ -133,9 +133,7 @@ rule control_risk:
     params:
         **settings(
             "control_risk.py",
-            error_rates=list(CONFIG.risk_control.error_rates),
-            overall_errors=list(CONFIG.risk_control.overall_errors),
-            confidence=CONFIG.risk_control.confidence,
+            targets=CONFIG.risk_control.model_dump(mode="json"),
             part_names=pooled_parts,
         ),
     script:

@@ -20,7 +20,7 @@ from tracecal.calibration.guarantees.overall import overall_threshold
 from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.guarantee import find_guarantees
 from tracecal.calibrator.looks import level_of, with_look
-from tracecal.calibrator.ranking import default_ranking
+from tracecal.calibrator.ranking import choose_ranking, default_ranking, rank_answers
 from tracecal.calibrator.schema import CalibrationData, ErrorRateControl
 from tracecal.calibrator.training_set import describe_answers, make_training_set
 
@@ -138,9 +138,11 @@ def calibrate_again(
     data = describe_answers(training, "t")
     data = with_look(data, training.records, 1 - LEVEL, looks, earlier)
     settings = settings.with_confidence(1 - level_of(data, training.records))
-    ranking = default_ranking(training) if len(frame) >= 100 else None
-    fits = training.select(ranking).fit_estimators().estimators if ranking else {}
-    return find_guarantees(training, fits, data, settings)[0], data
+    name = default_ranking(training) if len(frame) >= 100 else None
+    fits = training.select(name).fit_estimators().estimators if name else {}
+    ranking = choose_ranking(training, fits)
+    answers = rank_answers(training, data, ranking)
+    return find_guarantees(ranking, answers, settings.risk_control), data
 
 
 def look_repeatedly(looks: int | None, run: int) -> tuple[bool, bool]:

@@ -6,8 +6,10 @@ import polars as pl
 
 from support.task_answers import made_up
 from trace_workflow.analyses.risk_coverage import risk_coverage
-from tracecal.calibration.guarantees.ranked_answers import control_error_rates
 from tracecal.calibration.predictions import calibrate_all
+from tracecal.calibration.settings import RiskControl
+from tracecal.calibrator.guarantee import find_guarantees
+from tracecal.calibrator.ranking import Ranking, rank_split
 from tracecal.io.files import write_parquet
 from tracecal.io.traces import TRACES, provenance, write_table
 
@@ -34,10 +36,10 @@ def _write_pair(folder: Path, model: str, task: str) -> dict[str, pl.DataFrame]:
         answers, splits, {"seq_logp": ["scores.seq_logp"]}, "logistic"
     )
     scores = answers.select("example_id", seq_logp="scores.seq_logp")
-    rated = scores.join(answers.select("example_id", "correct", represents=True), on="example_id")
-    control = control_error_rates(
-        "seq_logp", fits["seq_logp"], rated, splits, [0.01, 0.3, 0.5], 0.9
-    )
+    rated = answers.with_columns(represents=True)
+    ranking = Ranking.of_split("seq_logp", ["scores.seq_logp"], fits["seq_logp"], rated, splits)
+    targets = RiskControl(error_rates=[0.01, 0.3, 0.5], overall_errors=[])
+    control = find_guarantees(ranking, rank_split(ranking), targets).model_dump(mode="json")
     tasks = pl.DataFrame(
         {
             "example_id": ids,

@@ -7,19 +7,28 @@ import polars as pl
 import pytest
 
 from support.grouped_answers import answers, logistic, make_split
-from tracecal.calibration.guarantees.ranked_answers import control_error_rates, risk_coverage
+from tracecal.calibration.guarantees.line import find_places
+from tracecal.calibration.settings import RiskControl
 from tracecal.calibration.splits import make_splits
+from tracecal.calibrator.guarantee import find_guarantees
+from tracecal.calibrator.ranking import Ranking, rank_split
 from tracecal.calibrator.schema import ErrorRateControl
 
 
-def control_frame(frame, seed=0, rates=(0.3,), confidence=0.9):
+def control_of(fits, frame, splits, rates):
+    """The JSON values of what an estimator of the columns a and b guarantees."""
+    columns = {f"features.{name}": name for name in fits.features}
+    ranking = Ranking.of_split("trace_plus", columns, fits, frame.with_columns(**columns), splits)
+    targets = RiskControl(error_rates=rates, overall_errors=(), confidence=0.9)
+    return find_guarantees(ranking, rank_split(ranking), targets).model_dump(mode="json")
+
+
+def control_frame(frame, seed=0, rates=(0.3,)):
     """Of each group the first answer counts, unless the frame says which."""
     if "represents" not in frame.columns:
         first = pl.col("example_id") == pl.col("example_id").min().over("group_id")
         frame = frame.with_columns(represents=first)
-    return control_error_rates(
-        "trace_plus", logistic(), frame, make_split(frame, seed), rates, confidence
-    )
+    return control_of(logistic(), frame, make_split(frame, seed), rates)
 
 
 def test_one_answer_of_each_group_tests():
@@ -59,13 +68,11 @@ def test_the_first_split_has_the_guarantees():
     splits = make_splits(frame.select("example_id", "group_id"), "task", 0, 4, 0.35)
     fits = logistic(n_splits=4)
     controls = [
-        control_error_rates(
-            "trace_plus", fits, frame, splits.filter(pl.col("split") >= number), (0.2,), 0.9
-        )
+        control_of(fits, frame, splits.filter(pl.col("split") >= number), (0.2,))
         for number in range(4)
     ]
     assert [control["split"] for control in controls] == [0, 1, 2, 3]
-    first = control_error_rates("trace_plus", fits, frame, splits.filter(split=0), (0.2,), 0.9)
+    first = control_of(fits, frame, splits.filter(split=0), (0.2,))
     assert controls[0] == first != controls[1] | {"split": 0}
 
 
@@ -114,12 +121,15 @@ def test_risk_against_coverage_is_counted_at_tenths_with_their_ties():
     rng = np.random.default_rng(5)
     probability = rng.random(120).round(2)
     correct = rng.random(120) < probability
-    curve = risk_coverage(probability, ~correct)
+    curve = find_places(probability, ~correct).risk_coverage()
     ranked = sorted(probability, reverse=True)
     kept = [probability >= ranked[12 * tenth - 1] for tenth in range(1, 11)]
     expected = [(mask.sum() / 120, (~correct[mask]).sum() / mask.sum()) for mask in kept]
     assert np.allclose(curve, list(dict.fromkeys(expected)), atol=1e-4)
-    assert curve[-1][0] == 1 and risk_coverage(np.empty(0), np.empty(0, dtype=bool)) == []
+    assert (
+        curve[-1][0] == 1
+        and find_places(np.empty(0), np.empty(0, dtype=bool)).risk_coverage() == []
+    )
 
 
 def test_a_part_without_a_score_counts_in_its_document_as_not_kept():

@@ -19,10 +19,10 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit, ndtri
 
 from tracecal.calibration.groups import FIT_SHARE, MIN_FITTED
+from tracecal.calibration.guarantees.error_rate import RankedAnswers
 from tracecal.calibration.guarantees.line import significance_level
 from tracecal.calibration.guarantees.overall import overall_threshold
 from tracecal.calibration.guarantees.parts import PartScores, RankedParts, most_parts
-from tracecal.calibration.guarantees.ranked_answers import RankedAnswers
 from tracecal.calibration.percentages import percent, rate_text
 from tracecal.calibration.settings import require_shares
 from tracecal.errors import InputError
@@ -313,10 +313,10 @@ def rank_draw(
     if of_parts:
         sizes = np.bincount(answers.group)
         parts = PartScores(score, answers.group, sizes[answers.group])
-        tested, limit = parts.select(~fits), most_parts(sizes[sizes > 0])
-        return RankedParts(tested, wrong[~fits], parts.select(fits), tested, limit)
+        limit = most_parts(sizes[sizes > 0])
+        return RankedParts(parts.select(~fits), wrong[~fits], parts.select(fits), limit)
     fitted = (score[fits], wrong[fits]) if n_fit else None
-    return RankedAnswers(score[~fits], wrong[~fits], score[fits], fitted, score[~fits])
+    return RankedAnswers(score[~fits], wrong[~fits], score[fits], fitted)
 
 
 def coverage(ranked: RankedAnswers | RankedParts, error_rate: float, level: float) -> float:

@@ -14,6 +14,7 @@ from tracecal.calibration.ranking import single_auroc
 from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.guarantee import AnswerColumn, find_guarantees, with_forecasts
 from tracecal.calibrator.looks import level_of, looks_confidence, with_look
+from tracecal.calibrator.ranking import choose_ranking, rank_answers
 from tracecal.calibrator.recommendation import DIGITS, count_smaller_class, recommend
 from tracecal.calibrator.schema import (
     CalibratedEstimator,
@@ -64,9 +65,9 @@ def fit_calibrator(
     settings = settings.with_confidence(1 - level_of(data, training.records))
     if warning := describe_other_kinds(training.records, data):
         LOGGER.warning("%s", warning)
-    control, reference = find_guarantees(
-        training, fits.estimators, data, settings, estimator, recall, by
-    )
+    ranking = choose_ranking(training, fits.estimators, estimator)
+    answers = rank_answers(training, data, ranking)
+    control = find_guarantees(ranking, answers, settings.risk_control, training.unit, recall, by)
     recommendation = recommend(training, fits, settings)
     if estimator is not None:
         recommendation = recommendation._replace(estimator=estimator, gain=None)
@@ -81,7 +82,7 @@ def fit_calibrator(
     return CalibratorFile.of(data, estimators).with_keys(
         data.estimator,
         risk_control=control,
-        reference=reference,
+        reference=ranking.reference(),
         held_out=held_out,
     )
 

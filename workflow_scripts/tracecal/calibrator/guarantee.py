@@ -1,7 +1,7 @@
 """The error rates that a calibrator guarantees.
 
-`find_guarantees(training, fits, data, settings)` chooses what ranks the answers to keep, tests
-thresholds on the labels that have not fitted it, and returns what the calibrator's file holds.
+`find_guarantees(ranking, answers, targets)` tests thresholds on the labels that have not fitted the
+ranking, and returns what the calibrator's file holds.
 `with_forecasts` adds how many labels would be enough where there is no threshold; it simulates the
 labelled answers as a population, as `tracecal plan` does (`labelled_population`).
 """
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betaincinv
 
-from tracecal.calibration.fits import EstimatorFits
+from tracecal.answers.record import ALSO
 from tracecal.calibration.forecast import (
     MIN_QUESTIONS,
     MOST,
@@ -25,31 +25,38 @@ from tracecal.calibration.forecast import (
     simulate_draws,
     summarise_draws,
 )
-from tracecal.calibration.guarantees.error_rate import ErrorRateTest
-from tracecal.calibration.guarantees.line import significance_level
+from tracecal.calibration.guarantees.error_rate import ErrorRateTest, RankedAnswers
+from tracecal.calibration.guarantees.line import find_places, significance_level
+from tracecal.calibration.guarantees.overall import confidence_at_once, overall_rows
 from tracecal.calibration.guarantees.parts import PARTS_NEED, RankedParts
-from tracecal.calibration.guarantees.ranked_answers import RankedAnswers, describe_guarantees
 from tracecal.calibration.guarantees.recall import right_answers_needed
-from tracecal.calibration.settings import SEED, FitSettings
+from tracecal.calibration.settings import SEED, RiskControl, Unit
 from tracecal.calibrator.catalogue import describe_dependence
-from tracecal.calibrator.ranking import Ranking, choose_ranking, rank_answers
+from tracecal.calibrator.ranking import Ranking
 from tracecal.calibrator.schema import (
     CalibratedEstimator,
-    CalibrationData,
     ErrorRateControl,
     ErrorRateThreshold,
     ErrorsByColumn,
     HeldOut,
     RecallThreshold,
-    Reference,
     ValueErrors,
 )
-from tracecal.calibrator.training_set import TrainingSet
 from tracecal.errors import InputError, require_threads
-from tracecal.estimators.registry import LOG_RIDGE_ALSO
 
 MAX_VALUES = 200  # of a column that errors are counted by
 NO_VALUE = "none"  # the value of answers whose rows lack the column
+SCOPES: Mapping[Unit, str] = {
+    "questions": "the share of wrong answers among all that are kept, of new questions drawn as "
+    "the labelled ones were, each counted once; each guarantee holds by itself",
+    "answers": "the share of wrong answers among all that are kept, of new answers drawn one by "
+    "one as the labelled ones were; each guarantee holds by itself",
+}
+SCOPE_OF_PARTS = (
+    "the share of wrong parts among all that are kept, of new answers drawn as the labelled ones "
+    "were; parts of answers with more than {most_parts} parts are never kept; each guarantee holds "
+    "by itself"
+)
 DRAWS = 25  # of each number of labels, for each error rate that a calibrator does not guarantee
 
 
@@ -61,29 +68,25 @@ class AnswerColumn(NamedTuple):
 
 
 def find_guarantees(
-    training: TrainingSet,
-    fits: Mapping[str, EstimatorFits],
-    data: CalibrationData,
-    settings: FitSettings,
-    estimator: str | None = None,
+    ranking: Ranking,
+    answers: RankedAnswers | RankedParts,
+    targets: RiskControl,
+    unit: Unit = "questions",
     recall: float | None = None,
     by: AnswerColumn | None = None,
-) -> tuple[ErrorRateControl, Reference]:
-    """Test thresholds for the error rates of the settings, and for a recall.
+) -> ErrorRateControl:
+    """Test thresholds for error rates, overall error rates and a recall.
 
     Parameters
     ----------
-    training : TrainingSet
-        The labelled and unlabelled answers.
-    fits : mapping
-        The fits of its estimators, of which one may rank.
-    data : CalibrationData
-        Description of the labelled answers. If the ranking takes entropies, answers with unusual
-        entropies neither test nor are kept.
-    settings : FitSettings
-        Error rates and confidence.
-    estimator : str, optional
-        Estimator that ranks, instead of the default (`choose_ranking`).
+    ranking : Ranking
+        What ranks the answers.
+    answers : RankedAnswers or RankedParts
+        The answers with its scores (`rank_answers`, `rank_split`).
+    targets : RiskControl
+        Error rates and confidence. Overall error rates are of whole answers.
+    unit : {"questions", "answers"}
+        What was drawn at random, which each guarantee counts once.
     recall : float, optional
         The share of the right answers to keep.
     by : AnswerColumn, optional
@@ -92,29 +95,44 @@ def find_guarantees(
     Returns
     -------
     ErrorRateControl
-        The ranking, the thresholds, and how they were tested.
-    Reference
-        Scores of the tested answers, for monitors to compare new ones with.
+        The ranking, the thresholds, and how they were tested. Without a threshold a rate has a
+        `reason`; of a run it says how many labels would be `enough` (see `with_forecasts`).
     """
-    targets = settings.risk_control
-    level = significance_level(targets.confidence)
-    ranking = choose_ranking(training, fits, estimator)
-    answers = rank_answers(training, data, ranking)
-    tests, content = describe_guarantees(answers, targets, training.unit)
-    if ranking.ranked_by == LOG_RIDGE_ALSO.id:
-        content["about"] += f"; answers are kept by {describe_dependence(data.columns)}"
-    for row in content["thresholds"]:
-        row["coverage"] = answers.share_kept(row["threshold"])
-    content |= {
-        "ranked_by": ranking.ranked_by,
-        "features": [name.split(".", 1)[1] for name in ranking.columns],
-        "fit": ranking.fit,
-        "joint_confidence": joint_confidence(level, len(targets.error_rates)),
-        "coverage_of": answers.n_counted,
-        "recall": recall and _find_recall(answers, recall, level),
-        "by": by and _errors_by_column(answers, ranking, tests, by, level),
-    }
-    return ErrorRateControl.model_validate(content), ranking.reference()
+    level, is_run = significance_level(targets.confidence), ranking.split is not None
+    tests = answers.test(targets.error_rates, level, with_forecast=is_run)
+    rows = [test.as_row() for test in tests]
+    if not is_run:
+        rows = [row | {"coverage": answers.share_kept(row["threshold"])} for row in rows]
+    most_parts, overall, at_once, about = None, [], None, SCOPES[unit]
+    if isinstance(answers, RankedParts):
+        most_parts = answers.most_parts
+        about = SCOPE_OF_PARTS.format(most_parts=most_parts)
+    elif rates := targets.overall_errors:
+        overall = [
+            row | {"coverage": answers.share_kept(row["threshold"])}
+            for row in overall_rows(answers.score, answers.wrong, rates, level)
+        ]
+        at_once = confidence_at_once(len(answers.score), rates, level)
+    if own := [name.removeprefix(ALSO) for name in ranking.columns if name.startswith(ALSO)]:
+        about += f"; answers are kept by {describe_dependence(own)}"
+    return ErrorRateControl(
+        ranked_by=ranking.ranked_by,
+        features=ranking.features,
+        fit=ranking.fit,
+        split=ranking.split,
+        confidence=targets.confidence,
+        joint_confidence=None if is_run else joint_confidence(level, len(targets.error_rates)),
+        groups=answers.n_tested,
+        most_parts=most_parts,
+        coverage_of=answers.n_counted,
+        about=about,
+        thresholds=rows,
+        recall=recall and _find_recall(answers, recall, level),
+        overall=overall,
+        overall_confidence=at_once,
+        by=by and _errors_by_column(answers, ranking, tests, by, level),
+        risk_coverage=find_places(answers.score, answers.wrong).risk_coverage(),
+    )
 
 
 def _find_recall(

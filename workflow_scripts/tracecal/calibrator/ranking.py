@@ -1,11 +1,13 @@
 """The ranking of answers that thresholds are tested on.
 
-1. `ranking = choose_ranking(training, fits)` fixes it by the kind of log and the number of labels.
-2. `rank_answers(training, data, ranking)` gives all answers of the training set their scores.
+1. `ranking = choose_ranking(training, fits)` fixes it by the kind of log and the number of labels,
+   and `Ranking.of_split` is that of a run.
+2. `rank_answers(training, data, ranking)` gives all answers of the training set their scores, and
+   `rank_split(ranking)` those of a run's split.
 3. `ranking_scores` and `count_reordered` apply the ranking that a calibrator holds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +15,7 @@ import polars as pl
 
 from tracecal.calibration.fits import EstimatorFits, Fit, probabilities
 from tracecal.calibration.groups import MIN_FITTED
+from tracecal.calibration.guarantees.error_rate import RankedAnswers
 from tracecal.calibration.guarantees.fixed_score import (
     AMOUNTS,
     MEAN_SURPRISAL,
@@ -20,7 +23,6 @@ from tracecal.calibration.guarantees.fixed_score import (
     fit_fixed_score,
 )
 from tracecal.calibration.guarantees.parts import PartScores, RankedParts, most_parts
-from tracecal.calibration.guarantees.ranked_answers import RankedAnswers
 from tracecal.calibrator.catalogue import FIXED_SCORE, MEAN_OF_THREE, SURPRISAL_RIDGE
 from tracecal.calibrator.recommendation import count_smaller_class
 from tracecal.calibrator.schema import (
@@ -54,6 +56,8 @@ class Ranking(NamedTuple):
         The other rows: their labels fit the ranking, or they stand for unlabelled answers.
     is_fitted : bool
         Whether the fit uses labels of this training set.
+    split : int, optional
+        Of a run: whose evaluation part tests.
     """
 
     ranked_by: str
@@ -62,6 +66,41 @@ class Ranking(NamedTuple):
     tested: pl.DataFrame
     fitted: pl.DataFrame
     is_fitted: bool
+    split: int | None = None
+
+    @classmethod
+    def of_split(
+        cls,
+        estimator: str,
+        columns: Sequence[str],
+        fits: EstimatorFits,
+        answers: pl.DataFrame,
+        splits: pl.DataFrame,
+    ) -> "Ranking":
+        """The ranking by an estimator of a run, in the split with the lowest number.
+
+        Its calibration part fitted the ranking, and its evaluation part tests.
+
+        Parameters
+        ----------
+        estimator, columns, fits
+            The estimator's id, its inputs and its fits.
+        answers : polars.DataFrame
+            `example_id`, `correct`, the inputs and `represents` (`place_answers`), which says which
+            answers of their questions count. Parts of answers have `parent_id`.
+        splits : polars.DataFrame
+            `example_id`, `split`, `rank` (the random order of groups) and `part`.
+        """
+        number = int(splits["split"].min())
+        rows = splits.filter(split=number).join(answers, on="example_id", validate="1:1")
+        rows = rows.filter("represents").sort("rank", "example_id")
+        tested, fitted = (rows.filter(part=part) for part in ("evaluation", "calibration"))
+        return cls(estimator, [*columns], fits.splits[number], tested, fitted, True, number)
+
+    @property
+    def features(self) -> list[str]:
+        """The names of the inputs, as a calibrator's file holds them."""
+        return [name.split(".", 1)[1] for name in self.columns]
 
     def score(self, rows: pl.DataFrame) -> np.ndarray:
         """Compute the scores [n] of `rows`; NaN where an input is missing."""
@@ -163,7 +202,7 @@ def rank_answers(
             return PartScores(score(rows, records), rows["rank"].to_numpy(), size)
 
         tested = with_documents(ranking.tested)
-        return RankedParts(tested, wrong, with_documents(*chooses), with_documents(*counted), limit)
+        return RankedParts(tested, wrong, with_documents(*chooses), limit, with_documents(*counted))
     return RankedAnswers(
         score=score(ranking.tested),
         wrong=wrong,
@@ -171,6 +210,26 @@ def rank_answers(
         fitted=(score(fitted), ~fitted["correct"].to_numpy()) if ranking.is_fitted else None,
         counted=_among_all(score(*counted), counted[0], training),
     )
+
+
+def rank_split(ranking: Ranking) -> RankedAnswers | RankedParts:
+    """Compute the ranking scores of the answers of a run's split, or of their parts."""
+    tested, fitted = ranking.tested, ranking.fitted
+    scores = [ranking.score(rows) for rows in (tested, fitted)]
+    wrong = ~tested["correct"].to_numpy()
+    if "parent_id" not in tested.columns:
+        return RankedAnswers(scores[0], wrong, scores[1])
+    parents = pl.concat([tested["parent_id"], fitted["parent_id"]])
+    sizes = dict(parents.value_counts().iter_rows())
+    labelled, unlabelled = (
+        PartScores(
+            score,
+            rows["rank"].to_numpy(),
+            np.array([sizes[name] for name in rows["parent_id"]], dtype=int),
+        )
+        for score, rows in zip(scores, (tested, fitted), strict=True)
+    )
+    return RankedParts(labelled, wrong, unlabelled, most_parts(np.array([*sizes.values()])))
 
 
 def _among_all(scores: np.ndarray, rows: pl.DataFrame, training: TrainingSet) -> np.ndarray:

@@ -8,6 +8,7 @@ target error rate:
   (`threshold_by_values`);
 - many answers from a start that the labels of a fit choose (`threshold_by_sequence`).
 
+`RankedAnswers` holds the scores of one ranking and finds these thresholds, and one for a recall.
 What is tested, and in which order, is fixed without the labels that test. Parts of answers have
 tests of their own (`parts`).
 """
@@ -29,16 +30,17 @@ from tracecal.calibration.guarantees.line import (
     forecast,
     free_of_errors,
     labels_needed,
+    lowered,
     min_groups,
+    rounded,
 )
+from tracecal.calibration.guarantees.recall import recall_threshold
 
 # Fewer distinct scores than this, of MIN_UNLABELLED answers or more, are tested value by value.
 FEW_VALUES = 20
 # The first value to test keeps START times the answers that suffice if none is wrong; with fewer
 # labels than FEW_LABELS times these, START_FEW times.
 START, START_FEW, FEW_LABELS = 3.0, 1.5, 10
-# Scores with equal first digits are ties, since their last bits depend on the computation.
-DIGITS = 14
 # Fewest labels for a start that some of them choose, which then keeps more than the line.
 MANY_LABELS = 600
 # The first threshold of a sequence keeps SEQUENCE_START times the answers that suffice without an
@@ -101,6 +103,68 @@ class ErrorRateTest:
             "enough": self.enough,
             "reason": self.reason,
         }
+
+
+@dataclass(frozen=True)
+class RankedAnswers:
+    """Answers, one of each question, with their ranking scores; NaN where no threshold decides.
+
+    Attributes
+    ----------
+    score : array [n]
+        The scores of the labelled answers that test.
+    wrong : array [n] of bool
+        Whether each of them is wrong.
+    unlabelled : array [m]
+        Scores of answers that choose the thresholds to test; their labels are not used.
+    fitted : pair of arrays, optional
+        Scores of the answers that fitted the ranking, and whether each is wrong.
+    counted : array, optional
+        Scores of the answers that the share kept refers to; by default of those that test.
+    """
+
+    score: np.ndarray
+    wrong: np.ndarray
+    unlabelled: np.ndarray
+    fitted: tuple[np.ndarray, np.ndarray] | None = None
+    counted: np.ndarray | None = None
+
+    @property
+    def n_tested(self) -> int:
+        """How many questions test."""
+        return int((~np.isnan(self.score)).sum())
+
+    @property
+    def n_right(self) -> int:
+        """How many right answers test."""
+        return int((~self.wrong).sum())
+
+    def test(
+        self, error_rates: Sequence[float], level: float, with_forecast: bool = False
+    ) -> list[ErrorRateTest]:
+        """Find the thresholds of each error rate, smallest rate first."""
+        answers = self.score, self.wrong, self.unlabelled
+        return find_thresholds(*answers, error_rates, level, with_forecast, self.fitted)
+
+    def find_recall_threshold(self, recall: float, level: float) -> float | None:
+        """The highest threshold that is guaranteed to keep the share `recall` of right answers."""
+        return recall_threshold(self.score, ~self.wrong, recall, level)
+
+    @property
+    def n_counted(self) -> int | None:
+        """Of how many answers the share kept is; None: of those that test."""
+        return None if self.counted is None else len(self.counted)
+
+    def lacks_unlabelled(self) -> str | None:
+        """Why a guarantee needs more unlabelled answers: none does."""
+        return None
+
+    def share_kept(self, threshold: float | None) -> float:
+        """The share of the counted answers that a guaranteed threshold keeps."""
+        counted = self.score if self.counted is None else self.counted
+        if threshold is None or not len(counted):
+            return 0.0
+        return float((counted >= threshold).mean())
 
 
 def find_thresholds(
@@ -181,29 +245,6 @@ def _rounded_answers(score: np.ndarray, wrong: np.ndarray) -> tuple[np.ndarray, 
     """Return the rounded scores of the answers with a score, and whether each is wrong."""
     ranked = ~np.isnan(score)
     return rounded(score[ranked]), wrong[ranked]
-
-
-def rounded(score: np.ndarray) -> np.ndarray:
-    """Round scores to DIGITS digits."""
-    score = np.asarray(score, dtype=float)
-    unit = _last_digit(score)
-    return np.round(score / unit) * unit
-
-
-def lowered(score: np.ndarray) -> np.ndarray:
-    """Return the smallest numbers that round to the scores [n]."""
-    return score - _last_digit(score) / 2
-
-
-def raised(score: np.ndarray) -> np.ndarray:
-    """Return the smallest numbers that round to more than the scores [n]."""
-    return np.nextafter(score + _last_digit(score) / 2, np.inf)
-
-
-def _last_digit(score: np.ndarray) -> np.ndarray:
-    """The unit of the last of DIGITS digits of each score."""
-    size = np.abs(np.where(np.isfinite(score) & (score != 0), score, 1.0))
-    return 10.0 ** (np.floor(np.log10(size)) + 1 - DIGITS)
 
 
 def threshold_by_line(

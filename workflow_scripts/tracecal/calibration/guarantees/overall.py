@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.special import bdtr
 
-from tracecal.calibration.guarantees.error_rate import raised, rounded
-from tracecal.calibration.guarantees.line import allowed_errors, min_groups
+from tracecal.calibration.guarantees.line import allowed_errors, min_groups, raised, rounded
 
 NOT_OF_PARTS = "--overall-error is for whole answers: nobody has measured it for parts."
 KEEP_ALL = 0.0  # a threshold that every score reaches

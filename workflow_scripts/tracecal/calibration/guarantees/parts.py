@@ -17,13 +17,17 @@ from scipy.special import ndtri
 from tracecal.calibration.guarantees.error_rate import (
     START,
     ErrorRateTest,
-    lowered,
-    rounded,
     too_few,
     with_lower_rates,
     without_threshold,
 )
-from tracecal.calibration.guarantees.line import MAX_LABELS, forecast, free_of_errors
+from tracecal.calibration.guarantees.line import (
+    MAX_LABELS,
+    forecast,
+    free_of_errors,
+    lowered,
+    rounded,
+)
 
 LARGER_SHARE = 0.2  # of the parts, which the usual limit leaves in larger documents
 PARTS_NEED = "guarantees for parts need"  # how the reason begins where these are too few
@@ -104,17 +108,17 @@ class RankedParts:
         Whether each of them is wrong.
     unlabelled : PartScores
         Parts that choose the thresholds to test; their labels are not used.
-    counted : PartScores
-        The parts that the share kept refers to.
     most_parts : int
         Parts of larger documents are neither tested nor kept.
+    counted : PartScores, optional
+        The parts that the share kept refers to; by default those that test.
     """
 
     labelled: PartScores
     wrong: np.ndarray
     unlabelled: PartScores
-    counted: PartScores
     most_parts: int
+    counted: PartScores | None = None
 
     @property
     def is_testable(self) -> np.ndarray:
@@ -171,9 +175,9 @@ class RankedParts:
         return float(lowered(rising[n_passed - 1])) if n_passed else None
 
     @property
-    def n_counted(self) -> int:
-        """Of how many answers the share kept is."""
-        return len(self.counted.score)
+    def n_counted(self) -> int | None:
+        """Of how many parts the share kept is; None: of those that test."""
+        return None if self.counted is None else len(self.counted.score)
 
     def lacks_unlabelled(self) -> str | None:
         """Why a guarantee needs more unlabelled parts; None where there are enough."""
@@ -181,10 +185,10 @@ class RankedParts:
 
     def share_kept(self, threshold: float | None) -> float:
         """The share of the counted parts that a guaranteed threshold keeps."""
-        if threshold is None or not len(self.counted.score):
+        counted = self.labelled if self.counted is None else self.counted
+        if threshold is None or not len(counted.score):
             return 0.0
-        is_kept = (self.counted.score >= threshold) & (self.counted.size <= self.most_parts)
-        return float(is_kept.mean())
+        return float(((counted.score >= threshold) & (counted.size <= self.most_parts)).mean())
 
     @property
     def _choosing(self) -> PartScores:
