@@ -11,8 +11,8 @@ from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.guarantee import find_guarantees
 from tracecal.calibrator.ranking import choose_ranking, default_ranking, rank_answers
 from tracecal.calibrator.schema import ErrorRateControl
-from tracecal.calibrator.trace_kinds import undecided
-from tracecal.calibrator.training_set import describe_answers, make_training_set
+from tracecal.calibrator.trace_kinds import has_usual_entropies
+from tracecal.calibrator.training_set import make_training_set, usual_entropies
 
 LABELS, DRAWS = (50, 100, 300, 1000), 5
 LEAST_NEW = 100  # answers that are left to measure on
@@ -47,15 +47,13 @@ def guarantee(
     A score is NaN without a decision.
     """
     training = make_training_set(labelled, TASK, FitSettings())
-    data = describe_answers(training, TASK)
     name = default_ranking(training)
     fits = training.select(name).fit_estimators().estimators if name else {}
     ranking = choose_ranking(training, fits)
-    answers = rank_answers(training, data, ranking)
+    answers = rank_answers(training, ranking)
     controls = [find_guarantees(ranking, answers, each.risk_control) for each in settings]
-    score = ranking.score(new)
-    decided = np.array([reason is None for reason in undecided(new, ranking.columns, data)])
-    return controls, np.where(decided, score, np.nan)
+    is_usual = has_usual_entropies(*usual_entropies(training.records))
+    return controls, ranking.decided_score(new.with_columns(has_usual_entropies=is_usual))
 
 
 def is_broken(wrong: np.ndarray, rate: float) -> bool:

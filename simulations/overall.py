@@ -141,7 +141,7 @@ def calibrate_again(
     name = default_ranking(training) if len(frame) >= 100 else None
     fits = training.select(name).fit_estimators().estimators if name else {}
     ranking = choose_ranking(training, fits)
-    answers = rank_answers(training, data, ranking)
+    answers = rank_answers(training, ranking)
     return find_guarantees(ranking, answers, settings.risk_control), data
 
 

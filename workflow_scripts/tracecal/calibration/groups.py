@@ -17,13 +17,13 @@ The hash is BLAKE2b with a digest of 8 bytes, read as a big-endian number, over
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence, Set
 from typing import Literal
 
 import numpy as np
 import polars as pl
 
-from tracecal.answers.record import FLOATS, QUESTION, without_blanks
+from tracecal.answers.record import FLOATS, QUESTION, Record, as_frame, without_blanks
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 
@@ -131,7 +131,7 @@ def with_unlabelled(answers: pl.DataFrame, unlabelled: pl.DataFrame) -> pl.DataF
     return pl.concat([answers, rows], how="diagonal_relaxed")
 
 
-def _digest(question: str | None, answer: str | None, surprisal: list[float]) -> str:
+def _digest(question: str | None, answer: str | None, surprisal: Sequence[float]) -> str:
     trace = np.asarray(surprisal, dtype=np.float32).tobytes()
     content = b"\0".join([(question or "").encode(), (answer or "").encode(), trace])
     return hashlib.blake2b(content, digest_size=6).hexdigest()
@@ -144,6 +144,16 @@ def are_among(answers: pl.DataFrame, labelled: Iterable[str]) -> pl.Series:
     """
     is_certain = answers.select(QUESTION.is_not_null()).to_series() | has_distinctive_trace(answers)
     return fingerprints(answers).is_in(list(labelled)).fill_null(False) & is_certain
+
+
+def is_among(record: Record, labelled: Set[str]) -> bool:
+    """`are_among` of one answer."""
+    if record.surprisal is None:
+        return False
+    question = record.prompt if record.asked is None else record.asked
+    if _digest(question, record.answer, record.surprisal) not in labelled:
+        return False
+    return are_among(as_frame([record]), labelled).item()
 
 
 def place_answers(answers: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:

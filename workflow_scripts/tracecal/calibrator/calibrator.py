@@ -36,13 +36,12 @@ from tracecal.calibrator.report import Report, make_report
 from tracecal.calibrator.schema import CalibrationData, CalibratorFile
 from tracecal.calibrator.scoring import (
     Confidence,
-    read_response,
     score_answer,
     score_answers,
-    score_record,
+    score_response,
     warn_of_missing,
 )
-from tracecal.calibrator.trace_kinds import describe_run_on, reading_for, require_parts
+from tracecal.calibrator.trace_kinds import describe_run_on, reading_for
 from tracecal.calibrator.training_set import TrainingSet, make_training_set
 from tracecal.errors import InputError
 from tracecal.estimators.custom import CustomSource, custom_scores
@@ -184,7 +183,7 @@ class Calibrator:
 
     def reading(self, reading: Reading | None = None) -> Reading:
         """Return reading options with the vocabulary and the further columns of the fit."""
-        return reading_for(self.fitted_on, reading or Reading())
+        return reading_for(self.fitted_on, reading)
 
     def score(
         self,
@@ -343,10 +342,8 @@ class Calibrator:
         >>> calibrator.score_response(response).probability > 0.5
         True
         """
-        predictor = self.predictor(estimator)
-        require_parts(predictor.fitted_on, False)
-        record = read_response(predictor, response, request, reading or Reading())
-        return score_record(predictor, record, target_of(error_rate, overall_error))
+        target = target_of(error_rate, overall_error)
+        return score_response(self.predictor(estimator), response, request, target, reading)
 
     def score_response_parts(
         self,
@@ -383,8 +380,7 @@ class Calibrator:
         tracecal.errors.InputError: the calibrator is of whole answers: calibrate on parts...
         """
         predictor = self.predictor(estimator)
-        require_parts(predictor.fitted_on, True)
-        return score_response_parts(predictor, response, request, error_rate, reading or Reading())
+        return score_response_parts(predictor, response, request, error_rate, reading)
 
     def report(
         self,

@@ -14,6 +14,7 @@ from tracecal.calibration.ranking import single_auroc
 from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.guarantee import AnswerColumn, find_guarantees, with_forecasts
 from tracecal.calibrator.looks import level_of, looks_confidence, with_look
+from tracecal.calibrator.predictor import UNDEFINED
 from tracecal.calibrator.ranking import choose_ranking, rank_answers
 from tracecal.calibrator.recommendation import DIGITS, count_smaller_class, recommend
 from tracecal.calibrator.schema import (
@@ -22,7 +23,6 @@ from tracecal.calibrator.schema import (
     CalibratorFile,
     HeldOut,
 )
-from tracecal.calibrator.scoring import UNDEFINED
 from tracecal.calibrator.trace_kinds import describe_other_kinds
 from tracecal.calibrator.training_set import TrainingFits, TrainingSet, describe_answers
 from tracecal.errors import InputError
@@ -66,7 +66,7 @@ def fit_calibrator(
     if warning := describe_other_kinds(training.records, data):
         LOGGER.warning("%s", warning)
     ranking = choose_ranking(training, fits.estimators, estimator)
-    answers = rank_answers(training, data, ranking)
+    answers = rank_answers(training, ranking)
     control = find_guarantees(ranking, answers, settings.risk_control, training.unit, recall, by)
     recommendation = recommend(training, fits, settings)
     if estimator is not None:

@@ -157,7 +157,7 @@ def describe_overall(
 
 def describe_target(control: ErrorRateControl | None, target: Target | None) -> str | None:
     """Say what an overall error rate means where answers are kept at it; None of other targets."""
-    entry = control.further_targets.get(target) if control and isinstance(target, str) else None
+    entry = None if control is None or target is None else control.targets.get(target)
     if not isinstance(entry, OverallThreshold) or not entry.coverage:
         return None
     return (

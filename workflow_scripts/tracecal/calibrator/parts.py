@@ -1,6 +1,5 @@
 """Confidence of the parts of answers."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -16,10 +15,10 @@ from tracecal.calibration.part_answers import NO_TOKENS, part_answers
 from tracecal.calibrator.predictor import Predictor, Target
 from tracecal.calibrator.scoring import (
     Confidence,
-    confidence_and_inputs,
     doubted,
     read_response,
     score_answers,
+    score_record,
 )
 from tracecal.calibrator.trace_kinds import require_parts
 
@@ -45,10 +44,7 @@ def score_parts(
     require_parts(predictor.fitted_on, True)
     rows, without = part_answers(answers, parts or predictor.fitted_on.parts)
     scores = score_answers(rows, predictor, target, task).select(SCORE)
-    is_covered = pl.len().over("parent_id") <= _most_parts(predictor)
-    keep = pl.when(pl.col("keep").is_not_null()).then(pl.col("keep") & is_covered)
     scored = rows.select("example_id", "parent_id", **SHOWN).hstack(scores)
-    scored = scored.with_columns(keep=keep)
     fields = pl.struct(*SHOWN, *SCORE).alias("parts")
     lists = scored.group_by("parent_id", maintain_order=True).agg(fields)
     joined = answers.select("example_id").join(
@@ -56,12 +52,6 @@ def score_parts(
     )
     reasons = without.select("example_id", reason="why")
     return joined.join(reasons, on="example_id", how="left", maintain_order="left")
-
-
-def _most_parts(predictor: Predictor) -> float:
-    """How many parts an answer has at most whose parts a guarantee covers."""
-    limit = predictor.control and predictor.control.most_parts
-    return math.inf if limit is None else limit
 
 
 class ScoredPart(NamedTuple):
@@ -101,15 +91,13 @@ def score_with_parts(
     is_whole, parts = predictor.fitted_on.parts is None, None
     if record.no_answer is not None:
         is_cut = asked or not is_whole
-        return ScoredAnswer(
-            *confidence_and_inputs(predictor, record, target), [] if is_cut else None
-        )
+        return ScoredAnswer(*score_record(predictor, record, target), [] if is_cut else None)
     if asked or not is_whole:
         parts, reason = record_parts(predictor, record, target, asked)
         parts = [part._replace(confidence=doubted(part.confidence, doubts)) for part in parts]
     if not is_whole:
         return ScoredAnswer(Confidence(None, reason=reason), None, parts)
-    confidence, x = confidence_and_inputs(predictor, record, target)
+    confidence, x = score_record(predictor, record, target)
     if x is None:
         return ScoredAnswer(confidence, None, None)
     is_usual = predictor.suited(record.entropy is not None) is predictor
@@ -154,11 +142,8 @@ def record_parts(
             name: None if values is None or None in values[tokens] else values[tokens]
             for name, values in lists.items()
         }
-        confidence, _ = confidence_and_inputs(
-            predictor, replace(record, **trace), target, part["part"]
-        )
-        if confidence.keep and n_parts > _most_parts(predictor):
-            confidence = replace(confidence, keep=False)
+        cut = replace(record, answer=part["value"], **trace)
+        confidence, _ = score_record(predictor, cut, target, part["part"], n_parts)
         scored_parts.append(ScoredPart(*location, confidence))
     return scored_parts, None
 
@@ -175,6 +160,6 @@ def score_response_parts(
     For a pydantic model calibrate on the leaves of its schema: `--parts` takes the result of
     ``Model.model_json_schema()``. Raises the errors of `score_response`.
     """
-    reading = reading or Reading()
-    record = read_response(predictor, response, request, reading)
+    require_parts(predictor.fitted_on, True)
+    record, _ = read_response(predictor, response, request, reading)
     return {part.name: part.confidence for part in record_parts(predictor, record, target)[0]}

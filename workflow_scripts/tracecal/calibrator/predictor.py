@@ -1,14 +1,21 @@
-"""Predictors: one estimator of a calibrator with the ranking that decides which answers to keep."""
+"""Predictors: one estimator of a calibrator with the ranking that decides which answers to keep.
 
+1. `make_predictor(file, estimator, where)` makes one of a calibrator's file.
+2. `Predictor.decide` says of all answers alike, by their inputs and what is known beside them, the
+   probability, its bounds, whether to keep them, and why there is none.
+"""
+
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tracecal.answers.record import ALSO
-from tracecal.calibration.fits import Fit
+from tracecal.calibration.fits import Fit, probability_bounds
 from tracecal.calibration.guarantees.fixed_score import AMOUNTS
 from tracecal.calibration.guarantees.overall import NOT_OF_PARTS
 from tracecal.calibration.pooled import PART_FEATURE
@@ -19,12 +26,18 @@ from tracecal.calibrator.schema import (
     CalibrationData,
     CalibratorFile,
     ErrorRateControl,
+    ErrorRateThreshold,
+    OverallThreshold,
+    RecallThreshold,
     Reference,
 )
 from tracecal.errors import InputError
 from tracecal.estimators.registry import LOG_RIDGE_ALSO
 from tracecal.estimators.trace_inputs import NO_CUSTOM, Custom
 
+WITHOUT = "it has no {}, which the calibrator takes beside the trace (--also)"
+UNDEFINED = "undefined for this answer"
+PROBABILITIES = ("probability", "lower", "upper")
 # The target of the kept answers: an error rate, or a name such as 'recall:0.9'.
 Target = float | str
 TARGETS = {
@@ -64,6 +77,27 @@ def stated_target(target: Target | None) -> dict[str, float | None]:
         return {"error_rate": target}
     name, _, value = target.partition(":")
     return {name: float(value)}
+
+
+class Kinds(NamedTuple):
+    """What is known of n answers beside their inputs; None where it speaks against nothing.
+
+    Attributes
+    ----------
+    no_answer : sequence [n]
+        Why the model gave no answer.
+    lacks : sequence [n]
+        What is missing in the trace.
+    undecided : sequence [n]
+        Why no threshold decides about the answer; None without a target.
+    n_parts : sequence [n]
+        How many parts the answer has that each is a part of; 1 of whole answers.
+    """
+
+    no_answer: Sequence[str | None]
+    lacks: Sequence[str | None]
+    undecided: Sequence[str | None]
+    n_parts: Sequence[int]
 
 
 @dataclass(frozen=True)
@@ -135,61 +169,42 @@ class Predictor:
         return self.control.ranked_by if self.control else None
 
     @cached_property
-    def thresholds(self) -> dict[Target, float | None]:
-        """Thresholds by tested target; None for a target without a guarantee."""
-        rates = self.control.thresholds if self.control else ()
-        further = self.control.further_targets if self.control else {}
-        return {entry.error_rate: entry.threshold for entry in rates} | {
-            target: entry.threshold for target, entry in further.items()
-        }
+    def targets(self) -> dict[Target, ErrorRateThreshold | RecallThreshold | OverallThreshold]:
+        """What the test of each target found; empty without a test."""
+        return self.control.targets if self.control else {}
 
     @cached_property
-    def reasons(self) -> dict[Target, str]:
-        """Reasons by tested target without a threshold, a sentence each."""
-        control = self.control
-        if control is None:
-            return {}
-        rates = {
-            rate.error_rate: control.explain(rate)
-            for rate in control.thresholds
-            if rate.threshold is None
-        }
-        return rates | {
-            target: entry.reason
-            for target, entry in control.further_targets.items()
-            if entry.threshold is None
-        }
+    def thresholds(self) -> dict[Target, float | None]:
+        """Thresholds by tested target; None for a target without a guarantee."""
+        return {target: entry.threshold for target, entry in self.targets.items()}
+
+    @cached_property
+    def labelled(self) -> frozenset[str]:
+        """The fingerprints of the answers that were fitted on."""
+        return frozenset(self.fitted_on.answers)
 
     @property
     def also(self) -> list[str]:
         """The names of the user's own columns among the inputs."""
         return [name.removeprefix(ALSO) for name in self.columns if name.startswith(ALSO)]
 
-    @cached_property
-    def _takes_part(self) -> bool:
-        """Whether the fit or the ranking takes the part's code as an input."""
-        return self.by_part or self._ranks_by_part
-
     @property
     def _ranks_by_part(self) -> bool:
+        """Whether the ranking takes the part's code as an input, as fits do `by_part`."""
         return self.control is not None and self.control.features[-1] == PART_FEATURE
 
     def proba(self, x: np.ndarray) -> np.ndarray:
         """Predict the probabilities [n] of answers with `columns` x [n, d] (see `with_part`)."""
-        return self.final.predict(self.select_inputs(x))
+        return self.final.predict(_select(x, self._places[0]))
 
     def ranking_score(self, x: np.ndarray) -> np.ndarray:
         """Compute the ranking scores [n]; NaN where a column of the ranking is missing."""
         if self.control is None:
             return np.full(len(x), np.nan)
-        inputs = self._select(x, self._places[1])
+        inputs = _select(x, self._places[1])
         complete = np.isfinite(inputs).all(axis=1)
         score = self.control.fit.predict(np.where(complete[:, None], inputs, 0.0))
         return np.where(complete, score, np.nan)
-
-    def select_inputs(self, x: np.ndarray) -> np.ndarray:
-        """Select the columns of x [..., d] that the estimator's fits take, [..., inputs]."""
-        return self._select(x, self._places[0])
 
     @cached_property
     def _places(self) -> tuple[list[int], list[int]]:
@@ -204,35 +219,77 @@ class Predictor:
         )
         return fit, ranking
 
-    def _select(self, x: np.ndarray, places: list[int]) -> np.ndarray:
-        return x if places == [*range(x.shape[-1])] else x[..., places]
-
     def with_part(self, x: np.ndarray, parts: Iterable[str]) -> np.ndarray:
         """Append to `columns` x [n, d] the codes of the `parts` [n], if a fit takes them."""
-        if not self._takes_part or self.fitted_on.parts is None:
+        if self.fitted_on.parts is None or not (self.by_part or self._ranks_by_part):
             return x
         names = self.fitted_on.parts.names
         codes = [names.index(part) if part in names else -1 for part in parts]
         return np.column_stack([x, np.array(codes, dtype=float)])
 
-    def keeps(self, score: np.ndarray, target: Target) -> np.ndarray | None:
-        """Decide which answers to keep at a target by their ranking scores [n], bool [n].
+    def decide(
+        self, x: np.ndarray, kinds: Kinds, target: Target | None = None
+    ) -> dict[str, Sequence[Any]]:
+        """Say of n answers `probability`, its bounds, `keep` at a target and `reason`, [n] each.
 
-        None if no threshold guarantees the target, see `why_not`. Raises `InputError` if the
-        calibrator was not tested for the target.
+        x [3, n, d] has the columns (see `with_part`) and their lower and upper bounds, NaN where
+        unknown. The `reason` says why there is no probability or, at a target, no decision. An
+        answer that was not given is not kept, nor are parts that no guarantee covers.
         """
-        self.require_tested(target)
-        threshold = self.thresholds[target]
-        return None if threshold is None else score >= threshold
+        why_not = threshold = None
+        score, limit = np.zeros(x.shape[1]), math.inf
+        fit, inputs = self.final, _select(x, self._places[0])
+        if target is not None:
+            why_not, threshold = self.why_not(target), self.thresholds[target]
+            score, limit = self.ranking_score(x[0]), self.control.most_parts or math.inf
+        complete = np.isfinite(inputs[0]).all(axis=1)
+        proba = np.full(inputs.shape[:2], np.nan)
+        proba[:, complete] = probability_bounds(fit, inputs[:, complete])
+        proba[:, [reason is not None for reason in kinds.no_answer]] = np.nan
+        reasons = [
+            no_answer
+            or (None if has_inputs else self._lacking(row, lacks))
+            or why_not
+            or (None if has_score else lacks or UNDEFINED)
+            or undecided
+            for row, has_inputs, has_score, no_answer, lacks, undecided in zip(
+                x[0],
+                complete,
+                ~np.isnan(score),
+                *(kinds.no_answer, kinds.lacks, kinds.undecided),
+                strict=True,
+            )
+        ]
+        keep = (
+            None
+            if target is None
+            else [
+                False if no_answer else None if reason else bool(value >= threshold and n <= limit)
+                for no_answer, reason, value, n in zip(
+                    kinds.no_answer, reasons, score, kinds.n_parts, strict=True
+                )
+            ]
+        )
+        values = dict(zip(PROBABILITIES, proba, strict=True))
+        return values | {"keep": keep, "reason": reasons}
+
+    def _lacking(self, row: np.ndarray, lacks: str | None) -> str:
+        """Say what an answer with the columns `row` [d] lacks for a probability."""
+        missing = [name for name, value in zip(self.columns, row, strict=False) if np.isnan(value)]
+        missing = [name for name in missing if name in self.inputs]
+        if missing and all(name.startswith(ALSO) for name in missing):
+            return WITHOUT.format(missing[0].removeprefix(ALSO))
+        return lacks or UNDEFINED
 
     def why_not(self, target: Target) -> str | None:
         """Why no threshold guarantees a tested target; None where one does."""
         self.require_tested(target)
-        return self.reasons.get(target)
+        entry = self.targets[target]
+        return self.control.explain(entry) if entry.threshold is None else None
 
     def require_tested(self, target: Target) -> None:
         """Raise `InputError` where the calibrator was not tested for a target."""
-        if target in self.thresholds:
+        if target in self.targets:
             return
         if self.control is None:
             raise InputError(
@@ -242,12 +299,17 @@ class Predictor:
         ((name, value),) = stated_target(target).items()
         if name == "overall_error" and self.fitted_on.parts is not None:
             raise InputError(NOT_OF_PARTS)
-        stated = [stated_target(tested) for tested in self.thresholds]
+        stated = [stated_target(tested) for tested in self.targets]
         values = [f"{tested[name]:g}" for tested in stated if name in tested]
         raise InputError(
             f"the calibrator of {self.estimator} was not tested for {TARGETS[name]} of {value:g}; "
             f"tested: {', '.join(values) or 'none'}. Choose one of these, or calibrate for it."
         )
+
+
+def _select(x: np.ndarray, places: list[int]) -> np.ndarray:
+    """Select the columns at these places of x [..., d], without a copy where these are all."""
+    return x if places == [*range(x.shape[-1])] else x[..., places]
 
 
 def make_predictor(
@@ -270,6 +332,7 @@ def make_predictor(
     fits = file.estimators[estimator]
     guaranteeing = file.guaranteeing(estimator)
     control = guaranteeing.risk_control if guaranteeing else None
+    held_out = fits.held_out.by_fingerprint if fits.held_out else {}
     inputs = _inputs(estimator, _without_part(fits.features), file, custom)
     ranking_inputs: list[str] = []
     if control is not None:
@@ -286,7 +349,7 @@ def make_predictor(
         reference=(guaranteeing and guaranteeing.reference) or Reference(),
         by_part=fits.features[-1] == PART_FEATURE,
         custom={name: score for name, score in custom.items() if f"scores.{name}" in columns},
-        held_out=fits.held_out.by_fingerprint if fits.held_out else {},
+        held_out=held_out,
         substitute=substitute,
     )
 

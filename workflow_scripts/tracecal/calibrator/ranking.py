@@ -2,7 +2,7 @@
 
 1. `ranking = choose_ranking(training, fits)` fixes it by the kind of log and the number of labels,
    and `Ranking.of_split` is that of a run.
-2. `rank_answers(training, data, ranking)` gives all answers of the training set their scores, and
+2. `rank_answers(training, ranking)` gives all answers of the training set their scores, and
    `rank_split(ranking)` those of a run's split.
 3. `ranking_scores` and `count_reordered` apply the ranking that a calibrator holds.
 """
@@ -25,15 +25,11 @@ from tracecal.calibration.guarantees.fixed_score import (
 from tracecal.calibration.guarantees.parts import PartScores, RankedParts, most_parts
 from tracecal.calibrator.catalogue import FIXED_SCORE, MEAN_OF_THREE, SURPRISAL_RIDGE
 from tracecal.calibrator.recommendation import count_smaller_class
-from tracecal.calibrator.schema import (
-    CalibrationData,
-    ErrorRateControl,
-    Reference,
-)
-from tracecal.calibrator.trace_kinds import undecided
+from tracecal.calibrator.schema import ErrorRateControl, Reference
 from tracecal.calibrator.training_set import SIDE_SPLIT, TrainingSet
 from tracecal.errors import InputError
 from tracecal.estimators.registry import LOG_RIDGE_ALSO
+from tracecal.estimators.trace_inputs import need_entropy
 
 MIN_OF_CLASS = 3  # right and wrong labels that a ranking is fitted on, at least
 MAX_REFERENCE = 500
@@ -106,6 +102,15 @@ class Ranking(NamedTuple):
         """Compute the scores [n] of `rows`; NaN where an input is missing."""
         return probabilities(rows.select(self.columns), [self.fit])[0]
 
+    def decided_score(self, rows: pl.DataFrame) -> np.ndarray:
+        """The scores [n] of `rows`; NaN, too, where no threshold on the inputs decides.
+
+        An answer's trace alone says so, and no label does.
+        """
+        if not need_entropy(self.columns) or "has_usual_entropies" not in rows.columns:
+            return self.score(rows)
+        return np.where(rows["has_usual_entropies"], self.score(rows), np.nan)
+
     def reference(self) -> Reference:
         """The scores and lengths of answers that tested, at most MAX_REFERENCE, in random order."""
         rows = self.tested.drop_nulls(self.columns).head(MAX_REFERENCE)
@@ -172,106 +177,70 @@ def _fixed_ranking(training: TrainingSet, tested: pl.DataFrame, untested: pl.Dat
     return Ranking(FIXED_SCORE, [*fixed.inputs], fixed.fit, tested, untested, False)
 
 
-def rank_answers(
-    training: TrainingSet, data: CalibrationData, ranking: Ranking
-) -> RankedAnswers | RankedParts:
+def rank_answers(training: TrainingSet, ranking: Ranking) -> RankedAnswers | RankedParts:
     """Compute the ranking scores of a training set's answers, or parts."""
-    records, frame, others = training.records, training.frame, training.unlabelled
-    testing = others.filter("represents")
-
-    def score(rows: pl.DataFrame, records: pl.DataFrame = records) -> np.ndarray:
-        return _decided_scores(rows, records, ranking, data)
-
-    wrong = ~ranking.tested["correct"].to_numpy()
+    frame, testing = training.frame, training.unlabelled.filter("represents")
     fitted = ranking.fitted.filter("represents")
-    is_enough = np.isfinite(score(testing, others)).sum() >= MIN_UNLABELLED
-    chooses = (testing, others) if is_enough or not fitted.height else (fitted, records)
-    counted = (testing, others) if is_enough else (frame.filter("represents"), records)
-    if data.parts is not None:
-        sizes = _numbers_of_parts(training)
-        limit = most_parts(np.array([*sizes.values()]))
-
-        def with_documents(rows: pl.DataFrame, records: pl.DataFrame = records) -> PartScores:
-            parents = rows.join(
-                records.select("example_id", "parent_id"),
-                on="example_id",
-                how="left",
-                maintain_order="left",
-            )["parent_id"]
-            size = np.array([sizes[name] for name in parents], dtype=int)
-            return PartScores(score(rows, records), rows["rank"].to_numpy(), size)
-
-        tested = with_documents(ranking.tested)
-        return RankedParts(tested, wrong, with_documents(*chooses), limit, with_documents(*counted))
+    is_enough = np.isfinite(ranking.decided_score(testing)).sum() >= MIN_UNLABELLED
+    choosing = testing if is_enough or not fitted.height else fitted
+    counted = testing if is_enough else frame.filter("represents")
+    if "parent_id" in frame.columns:
+        parents = pl.concat([frame["parent_id"], training.unlabelled["parent_id"]])
+        return _ranked_parts(ranking, choosing, parents, counted)
+    score, wrong = ranking.decided_score, ~ranking.tested["correct"].to_numpy()
     return RankedAnswers(
-        score=score(ranking.tested),
-        wrong=wrong,
-        unlabelled=score(*chooses),
-        fitted=(score(fitted), ~fitted["correct"].to_numpy()) if ranking.is_fitted else None,
-        counted=_among_all(score(*counted), counted[0], training),
+        score(ranking.tested),
+        wrong,
+        score(choosing),
+        (score(fitted), ~fitted["correct"].to_numpy()) if ranking.is_fitted else None,
+        _among_all(score(counted), counted, training),
     )
 
 
 def rank_split(ranking: Ranking) -> RankedAnswers | RankedParts:
     """Compute the ranking scores of the answers of a run's split, or of their parts."""
     tested, fitted = ranking.tested, ranking.fitted
-    scores = [ranking.score(rows) for rows in (tested, fitted)]
+    if "parent_id" in tested.columns:
+        parents = pl.concat([tested["parent_id"], fitted["parent_id"]])
+        return _ranked_parts(ranking, fitted, parents)
     wrong = ~tested["correct"].to_numpy()
-    if "parent_id" not in tested.columns:
-        return RankedAnswers(scores[0], wrong, scores[1])
-    parents = pl.concat([tested["parent_id"], fitted["parent_id"]])
+    return RankedAnswers(ranking.score(tested), wrong, ranking.score(fitted))
+
+
+def _ranked_parts(
+    ranking: Ranking,
+    choosing: pl.DataFrame,
+    parents: pl.Series,
+    counted: pl.DataFrame | None = None,
+) -> RankedParts:
+    """Compute the ranking scores of parts; `parents` has the document of each part there is."""
     sizes = dict(parents.value_counts().iter_rows())
-    labelled, unlabelled = (
-        PartScores(
-            score,
+    tested, chooses, counts = (
+        rows
+        if rows is None
+        else PartScores(
+            ranking.decided_score(rows),
             rows["rank"].to_numpy(),
             np.array([sizes[name] for name in rows["parent_id"]], dtype=int),
         )
-        for score, rows in zip(scores, (tested, fitted), strict=True)
+        for rows in (ranking.tested, choosing, counted)
     )
-    return RankedParts(labelled, wrong, unlabelled, most_parts(np.array([*sizes.values()])))
+    wrong = ~ranking.tested["correct"].to_numpy()
+    return RankedParts(tested, wrong, chooses, most_parts(np.array([*sizes.values()])), counts)
 
 
 def _among_all(scores: np.ndarray, rows: pl.DataFrame, training: TrainingSet) -> np.ndarray:
     """The scores of `rows`, with NaN for as large a share of answers that were not given as there
     is among all answers, labelled or not.
     """
-    places = pl.concat(
-        [
-            frame.filter("represents").select("example_id")
-            for frame in (training.frame, training.unlabelled)
-        ]
-    )
-    columns = ["example_id", "no_answer"]
-    reasons = pl.concat([training.records.select(columns), training.unlabelled.select(columns)])
-    all_reasons = places.join(reasons, on="example_id")["no_answer"]
-    n_missing = all_reasons.count()
+    frames = training.frame, training.unlabelled
+    reasons = pl.concat([frame.filter("represents")["no_answer"] for frame in frames])
+    n_missing = reasons.count()
     if not n_missing:
         return scores
-    own = rows.select("example_id").join(reasons, on="example_id", maintain_order="left")
-    answered = scores[own["no_answer"].is_null().to_numpy()]
-    n_more = round(len(answered) * n_missing / max(len(all_reasons) - n_missing, 1))
+    answered = scores[rows["no_answer"].is_null().to_numpy()]
+    n_more = round(len(answered) * n_missing / max(len(reasons) - n_missing, 1))
     return np.concatenate([answered, np.full(n_more, np.nan)])
-
-
-def _decided_scores(
-    rows: pl.DataFrame, records: pl.DataFrame, ranking: Ranking, data: CalibrationData
-) -> np.ndarray:
-    """The scores of `rows`, whose traces are among the `records`; NaN where none decides.
-
-    Answers that no threshold decides about (`undecided`) have no score. Their traces alone say so,
-    and no label does.
-    """
-    ids = rows.select("example_id")
-    kinds = ids.join(records, on="example_id", how="left", maintain_order="left")
-    is_undecided = [reason is not None for reason in undecided(kinds, ranking.columns, data)]
-    return np.where(is_undecided, np.nan, ranking.score(rows)) if rows.height else np.empty(0)
-
-
-def _numbers_of_parts(training: TrainingSet) -> dict[str, int]:
-    """How many parts each document has, labelled or not, by its id."""
-    parents = pl.concat([training.records["parent_id"], training.unlabelled["parent_id"]])
-    return dict(parents.value_counts().iter_rows())
 
 
 def ranking_scores(

@@ -248,6 +248,11 @@ class ErrorRateThreshold(_Extensible):
     )
     reason: str | None = Field(None, description="why there is none")
 
+    @property
+    def target(self) -> float:
+        """Its name among `targets`."""
+        return self.error_rate
+
     @model_validator(mode="after")
     def _require_counts(self) -> Self:
         if not self.wrong <= self.kept <= self.n:
@@ -383,12 +388,12 @@ class ErrorRateControl(_Extensible):
         return max(0.0, round((confidence or 0.0) - earlier, 12))
 
     @property
-    def further_targets(self) -> dict[str, "RecallThreshold | OverallThreshold"]:
-        """The recall and the overall error rates, by their names."""
-        entries = [*self.overall, *([self.recall] if self.recall else [])]
+    def targets(self) -> dict[float | str, ErrorRateThreshold | RecallThreshold | OverallThreshold]:
+        """All tested targets: error rates by themselves, the others by their names."""
+        entries = [*self.thresholds, *self.overall, *([self.recall] if self.recall else [])]
         return {entry.target: entry for entry in entries}
 
-    def explain(self, entry: ErrorRateThreshold) -> str:
+    def explain(self, entry: ErrorRateThreshold | RecallThreshold | OverallThreshold) -> str:
         """Say why an entry has no threshold."""
         if entry.reason:
             return entry.reason

@@ -1,13 +1,13 @@
 """What a calibrator says of answers: a probability for each, and whether to keep it.
 
-`decide` says it of all answers alike, by their inputs and what is known beside them:
-`score_answers` of those of a frame, `score_answer` of one from two lists of floats, and
-`score_record` of one from a server's response.
+`Predictor.decide` says it of all answers alike: `score_answers` asks it about those of a frame,
+`score_record` about one, `score_answer` about one from two lists of floats, and `score_response`
+about one from a server's response.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,16 +15,16 @@ import polars as pl
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import ALSO, Record
 from tracecal.answers.row import read_row
-from tracecal.calibration.fits import probability_bounds
 from tracecal.calibrator.catalogue import LABELS
-from tracecal.calibrator.predictor import Predictor, Target
+from tracecal.calibrator.predictor import PROBABILITIES, Kinds, Predictor, Target
 from tracecal.calibrator.trace_kinds import (
-    compare_kinds,
+    compare_answers,
     compare_record,
-    other_decoding,
-    other_entropies,
+    describe_run_on,
     reading_for,
     require_parts,
+    undecided_answers,
+    undecided_record,
 )
 from tracecal.errors import InputError, WrongRow, require_threads
 from tracecal.estimators.trace_inputs import (
@@ -32,7 +32,7 @@ from tracecal.estimators.trace_inputs import (
     bounded_inputs,
     compute_bounded_inputs,
 )
-from tracecal.features.features import ENTROPY_INPUTS, INPUTS
+from tracecal.features.features import INPUTS
 from tracecal.io.log import LOGGER
 
 SCORED = {
@@ -43,9 +43,6 @@ SCORED = {
     "keep": pl.Boolean,
     "reason": pl.String,
 }
-WITHOUT = "it has no {}, which the calibrator takes beside the trace (--also)"
-UNDEFINED = "undefined for this answer"
-PROBABILITIES = ("probability", "lower", "upper")
 DIGITS = 4  # of probabilities in files
 NO_ENTROPIES = "its entropies are not known"
 NO_VALUES: Mapping[str, float | None] = {}
@@ -59,17 +56,23 @@ def score_answers(
 ) -> pl.DataFrame:
     """Score each of the answers (columns of `RECORDS`); columns of `SCORED`, in the same order.
 
-    For a calibrator of parts, `answers` are parts, with the column `part`. The probability, and the
-    one that exact entropies would give, lie in [`lower`, `upper`]. `reason` says why `probability`,
-    or `keep` at a target, is None. Raises `InputError` if the answers have another model, task or
-    kind of trace than the calibrator, or if its inputs need more than traces. An answer that was
-    not given is not kept at any target.
+    For a calibrator of parts, `answers` are parts, with the columns `part` and `parent_id`. The
+    probability, and the one that exact entropies would give, lie in [`lower`, `upper`]. `reason`
+    says why `probability`, or `keep` at a target, is None. Raises `InputError` if the answers have
+    another model, task or kind of trace than the calibrator, or if its inputs need more than
+    traces. An answer that was not given is not kept at any target.
     """
+    fitted_on = predictor.fitted_on
     if target is not None:
         predictor.require_tested(target)
-    deciding = None if target is None else predictor.ranking_inputs
-    reasons = compare_kinds(answers, predictor.fitted_on, task, deciding)
-    answers = answers.with_columns(undecided=pl.Series(reasons, dtype=pl.String))
+    warnings = [*compare_answers(answers, fitted_on, task), describe_run_on(answers)]
+    for warning in filter(None, warnings):
+        LOGGER.warning("%s", warning)
+    undecided: list[str | None] = [None] * answers.height
+    if target is not None:
+        undecided = undecided_answers(answers, predictor.ranking_inputs, fitted_on)
+    n_parts = pl.lit(1) if fitted_on.parts is None else pl.len().over("parent_id")
+    answers = answers.with_columns(undecided=pl.Series(undecided, dtype=pl.String), n_parts=n_parts)
     if predictor.substitute is None:
         return _score(answers, predictor, target)
     has_entropies = answers["entropy"].is_not_null()
@@ -88,7 +91,7 @@ def score_answers(
 def _score(
     answers: pl.DataFrame, predictor: Predictor, target: Target | None = None
 ) -> pl.DataFrame:
-    """Score answers, `undecided` by a threshold where they say why, by one predictor."""
+    """Score answers with the columns of `Kinds` by one predictor."""
     _require_trace_inputs(predictor)
     columns = list(predictor.columns)
     parts = answers["part"] if "part" in answers.columns else [""] * answers.height
@@ -100,70 +103,8 @@ def _score(
         ]
     )
     kinds = Kinds(*answers.select(*Kinds._fields).get_columns())
-    decided = pl.DataFrame(decide(predictor, x, kinds, target), schema_overrides=SCORED)
+    decided = pl.DataFrame(predictor.decide(x, kinds, target), schema_overrides=SCORED)
     return answers.select("example_id").hstack(decided.fill_nan(None)).select(*SCORED)
-
-
-class Kinds(NamedTuple):
-    """What is known of n answers beside their inputs; None where it speaks against nothing.
-
-    Attributes
-    ----------
-    no_answer : sequence [n]
-        Why the model gave no answer.
-    lacks : sequence [n]
-        What is missing in the trace.
-    undecided : sequence [n]
-        Why no threshold decides about the answer.
-    """
-
-    no_answer: Sequence[str | None]
-    lacks: Sequence[str | None]
-    undecided: Sequence[str | None]
-
-
-def decide(
-    predictor: Predictor, x: np.ndarray, kinds: Kinds, target: Target | None = None
-) -> dict[str, Any]:
-    """Say of n answers `probability`, its bounds, `keep` at a target and the `reason`, [n] each.
-
-    x [3, n, d] has the predictor's columns (see `with_part`) and their lower and upper bounds, NaN
-    where unknown. The `reason` says why there is no probability or, at a target, no decision. An
-    answer that was not given is not kept.
-    """
-    inputs = predictor.select_inputs(x)
-    complete = np.isfinite(inputs[0]).all(axis=1)
-    proba = np.full(inputs.shape[:2], np.nan)
-    proba[:, complete] = probability_bounds(predictor.final, inputs[:, complete])
-    proba[:, [reason is not None for reason in kinds.no_answer]] = np.nan
-    keep, why_not, score = None, None, np.zeros(len(complete))
-    if target is not None:
-        score, why_not = predictor.ranking_score(x[0]), predictor.why_not(target)
-        keep = predictor.keeps(score, target)
-    reasons = [
-        no_answer
-        or (None if has_inputs else _lacking(predictor, row, lacks))
-        or (None if target is None else why_not or (None if has_score else lacks or UNDEFINED))
-        or (None if target is None else undecided)
-        for row, has_inputs, has_score, no_answer, lacks, undecided in zip(
-            x[0], complete, ~np.isnan(score), *kinds, strict=True
-        )
-    ]
-    if target is not None:
-        keep = [
-            False if no_answer else None if keep is None or reason else bool(keep[row])
-            for row, (no_answer, reason) in enumerate(zip(kinds.no_answer, reasons, strict=True))
-        ]
-    return dict(zip(PROBABILITIES, proba, strict=True)) | {"keep": keep, "reason": reasons}
-
-
-def _lacking(predictor: Predictor, row: np.ndarray, lacks: str | None) -> str:
-    """Say what an answer with the columns `row` [d] lacks for a probability."""
-    missing = [name for name, value in zip(predictor.columns, row, strict=False) if np.isnan(value)]
-    missing = [name for name in missing if name in predictor.inputs]
-    if missing and all(name.startswith(ALSO) for name in missing):
-        return WITHOUT.format(missing[0].removeprefix(ALSO))
-    return lacks or UNDEFINED
 
 
 def _require_trace_inputs(predictor: Predictor) -> None:
@@ -252,13 +193,17 @@ def score_answer(
     bounds = {"entropy_lower": lower, "entropy_upper": upper, "top_k": top_k}
     columns = [{"name": name, "value": value} for name, value in also.items()]
     record = Record("answer", **trace, **bounds, lacks=NO_ENTROPIES, also=columns)
-    return confidence_and_inputs(predictor, record, target, part)[0]
+    return score_record(predictor, record, target, part)[0]
 
 
-def confidence_and_inputs(
-    predictor: Predictor, record: Record, target: Target | None = None, part: str | None = None
+def score_record(
+    predictor: Predictor,
+    record: Record,
+    target: Target | None = None,
+    part: str | None = None,
+    n_parts: int = 1,
 ) -> tuple[Confidence, np.ndarray | None]:
-    """Score a record's trace, or the trace of the `part` of this name.
+    """Score a record of the calibrator's kind (`compare_record`), or the `part` of this name.
 
     The inputs are those of `answer_inputs`, of the predictor that suits the record; None if it has
     no probability. Raises the errors of `score_answer`.
@@ -268,11 +213,11 @@ def confidence_and_inputs(
     also = {column["name"]: column["value"] for column in record.also or ()}
     x = answer_inputs(predictor, record.surprisal, record.entropy, *bounds, part, also)
     undecided = None
-    if not ENTROPY_INPUTS.isdisjoint(predictor.ranking_inputs):
-        kind = "exact" if record.entropy_upper is None else "top-k"
-        undecided = other_entropies(kind, record.top_k, predictor.fitted_on)
-    kinds = Kinds([record.no_answer], [record.lacks], [undecided])
-    *proba, keep, reason = decide(predictor, x[:, None], kinds, target).values()
+    if target is not None:
+        about = predictor.ranking_inputs, predictor.fitted_on, predictor.labelled
+        undecided = undecided_record(record, *about)
+    kinds = Kinds([record.no_answer], [record.lacks], [undecided], [n_parts])
+    *proba, keep, reason = predictor.decide(x[:, None], kinds, target).values()
     confidence = Confidence(
         *(None if np.isnan(value[0]) else value.item() for value in proba),
         keep=keep and keep[0],
@@ -319,24 +264,21 @@ def answer_inputs(
     return predictor.with_part(x, [part or ""] * len(x))
 
 
-def score_record(predictor: Predictor, record: Record, target: Target | None = None) -> Confidence:
-    """Score a record of the calibrator's kind (see `require_same_kind`).
-
-    `keep` is None if a fact about the calibrator's traces or the answer is unknown.
-    """
-    confidence = trace_confidence(predictor, record, target)
-    unknown = compare_record(record, predictor.fitted_on).unknown
-    return confidence if record.no_answer else doubted(confidence, unknown)
-
-
-def trace_confidence(
-    predictor: Predictor, record: Record, target: Target | None = None
+def score_response(
+    predictor: Predictor,
+    response: Any,
+    request: Mapping[str, Any] | None = None,
+    target: Target | None = None,
+    reading: Reading | None = None,
 ) -> Confidence:
-    """Score a record as a file of answers: unknown facts do not change `keep`."""
+    """Score a server's response; `keep` is None if a fact about it or the calibrator is unknown.
+
+    Raises the errors of `Calibrator.score_response`.
+    """
     require_parts(predictor.fitted_on, False)
-    confidence, x = confidence_and_inputs(predictor, record, target)
-    doubt = None if x is None else other_decoding(record.decoding, predictor.fitted_on)
-    return doubted(confidence, [doubt] if doubt else [])
+    record, unknown = read_response(predictor, response, request, reading)
+    confidence, _ = score_record(predictor, record, target)
+    return confidence if record.no_answer else doubted(confidence, unknown)
 
 
 def doubted(confidence: Confidence, doubts: Sequence[str]) -> Confidence:
@@ -348,9 +290,12 @@ def doubted(confidence: Confidence, doubts: Sequence[str]) -> Confidence:
 
 
 def read_response(
-    predictor: Predictor, response: Any, request: Mapping[str, Any] | None, reading: Reading
-) -> Record:
-    """Read the answer of a response; raises the errors of `Calibrator.score_response`."""
+    predictor: Predictor,
+    response: Any,
+    request: Mapping[str, Any] | None,
+    reading: Reading | None,
+) -> tuple[Record, list[str]]:
+    """Read the answer of a response, and list what is not known of it (`compare_record`)."""
     require_threads()
     body = response if isinstance(response, dict) else response.model_dump()
     row = {"id": "answer", "request": dict(request or {}), "response": body}
@@ -358,5 +303,4 @@ def read_response(
         record = read_row(row, reading_for(predictor.fitted_on, reading))
     except WrongRow as error:
         raise InputError(f"the response cannot be read: {error}.") from error
-    compare_record(record, predictor.fitted_on)
-    return record
+    return record, compare_record(record, predictor.fitted_on)

@@ -1,15 +1,14 @@
 """Whether answers match the model, task and kind of traces that a calibrator was fitted on."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Set
 from functools import lru_cache
-from typing import NamedTuple
 
 import polars as pl
 
 from tracecal.answers.raw_answer import Known, Reasoning, StopToken
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import ENTROPY_KIND, Record, as_frame
-from tracecal.calibration.groups import KNOWN_ANSWER, are_among
+from tracecal.calibration.groups import KNOWN_ANSWER, are_among, is_among
 from tracecal.calibrator.schema import CalibrationData
 from tracecal.errors import InputError
 from tracecal.estimators.trace_inputs import need_entropy
@@ -37,6 +36,7 @@ QUESTIONS = {
         "option": "--reasoning",
     },
 }
+USUAL_READING = Reading()  # without any option
 # Kinds that match every other.
 OPEN = {"reasoning": ()} | dict.fromkeys(("stop_token", "processed"), ("unknown", "none"))
 # Servers may list the chosen token besides the k likeliest.
@@ -45,61 +45,29 @@ TOP_K_MARGIN = 1
 NEXT_QUESTION = r"\n[^\S\n]*(?:Q|Question|Problem|Input|User|Human)\s*(?:\d+\s*)?:"
 
 
-def compare_kinds(
-    answers: pl.DataFrame,
-    fitted_on: CalibrationData,
-    task: str | None = None,
-    inputs: Iterable[str] | None = None,
-) -> list[str | None]:
-    """Say for each answer why a threshold on the `inputs` does not decide about it.
+def compare_answers(
+    answers: pl.DataFrame, fitted_on: CalibrationData, task: str | None = None
+) -> list[str]:
+    """List what is not known of answers or of a calibrator, a sentence each.
 
-    None where it does, and everywhere without `inputs`. Raises `InputError` where answers are not
-    those that the calibrator is for, and warns of what is unknown.
+    Raises `InputError` where the answers are not those that the calibrator is for.
     """
     require_parts(fitted_on, "part" in answers.columns)
     require_same_kind(answers, fitted_on, task)
-    for warning in (
-        *open_questions(answers, fitted_on),
-        assumed_decoding(answers, fitted_on),
-        describe_run_on(answers),
-    ):
-        if warning:
-            LOGGER.warning("%s", warning)
-    if inputs is None:
-        return [None] * answers.height
-    reasons = zip(
-        undecided(answers, inputs, fitted_on),
-        [other_decoding(decoding, fitted_on) for decoding in answers["decoding"]],
-        other_tasks(answers, fitted_on.row_tasks),
-        are_among(answers, fitted_on.answers),
-        strict=True,
-    )
-    return [
-        kind or decoding or other_task or (KNOWN_ANSWER if is_labelled else None)
-        for kind, decoding, other_task, is_labelled in reasons
-    ]
+    assumption = assumed_decoding(answers, fitted_on)
+    return [*open_questions(answers, fitted_on), *([assumption] if assumption else [])]
 
 
-class RecordDoubts(NamedTuple):
-    """What speaks against keeping an answer: the facts that are unknown, and its decoding.
+def compare_record(record: Record, fitted_on: CalibrationData) -> list[str]:
+    """List what is not known of an answer or of a calibrator, but for the decoding.
 
-    `decoding` says why no threshold decides about answers decoded like it; None where one does.
-    """
-
-    unknown: list[str]
-    decoding: str | None
-
-
-def compare_record(record: Record, fitted_on: CalibrationData) -> RecordDoubts:
-    """Compare one answer with those that a calibrator was fitted on.
-
-    Raises `InputError` where it is of another model or kind of trace.
+    Raises `InputError` where the answer is of another model or kind of trace.
     """
     kind = record.model, record.stop_token, record.processed, record.reasoning
     refusal, unknown = _kind_questions(fitted_on, *kind, record.surprisal is not None)
     if refusal is not None:
         raise InputError(refusal)
-    return RecordDoubts(unknown, other_decoding(record.decoding, fitted_on))
+    return unknown
 
 
 @lru_cache(maxsize=1000)
@@ -120,6 +88,57 @@ def _kind_questions(
     except InputError as error:
         return error.args[0], []
     return None, open_questions(answers, fitted_on)
+
+
+def undecided_answers(
+    answers: pl.DataFrame, inputs: Iterable[str], fitted_on: CalibrationData
+) -> list[str | None]:
+    """Say for each answer why a threshold on these inputs does not decide; None where it does."""
+    takes_entropies = need_entropy(inputs)
+    reasons = zip(
+        answers.select(ENTROPY_KIND, "top_k", "decoding").rows(),
+        other_tasks(answers, fitted_on.row_tasks),
+        are_among(answers, fitted_on.answers),
+        strict=True,
+    )
+    return [
+        _undecided(fitted_on, takes_entropies, *trace, other_task, is_labelled)
+        for trace, other_task, is_labelled in reasons
+    ]
+
+
+def undecided_record(
+    record: Record, inputs: Iterable[str], fitted_on: CalibrationData, labelled: Set[str]
+) -> str | None:
+    """`undecided_answers` of one answer; `labelled` are the fingerprints of the labelled ones."""
+    kind = "exact" if record.entropy_upper is None else "top-k"
+    return _undecided(
+        fitted_on,
+        need_entropy(inputs),
+        "none" if record.entropy is None else kind,
+        record.top_k,
+        record.decoding,
+        other_task(record.row_task, fitted_on.row_tasks),
+        is_among(record, labelled),
+    )
+
+
+def _undecided(
+    fitted_on: CalibrationData,
+    takes_entropies: bool,
+    kind: str,
+    top_k: int | None,
+    decoding: str | None,
+    other_task: str | None,
+    is_labelled: bool,
+) -> str | None:
+    """The one rule: what speaks against a decision about an answer with this trace, in words."""
+    return (
+        (other_entropies(kind, top_k, fitted_on) if takes_entropies else None)
+        or other_decoding(decoding, fitted_on)
+        or other_task
+        or (KNOWN_ANSWER if is_labelled else None)
+    )
 
 
 def require_parts(fitted_on: CalibrationData, scores_parts: bool) -> None:
@@ -248,11 +267,12 @@ def vocabulary_for(fitted_on: CalibrationData, vocabulary: int | None) -> int | 
     return fitted_on.vocabulary or vocabulary
 
 
-def reading_for(fitted_on: CalibrationData, reading: Reading) -> Reading:
+def reading_for(fitted_on: CalibrationData, reading: Reading | None) -> Reading:
     """Complete reading options with the calibrator's vocabulary and further columns.
 
     Raises `InputError` if an option contradicts the calibrator.
     """
+    reading = reading or USUAL_READING
     columns = fitted_on.columns
     if unknown := [name for name in reading.also if name not in columns]:
         raise InputError(
@@ -287,23 +307,17 @@ def describe_entropies(kind: str, top_k: int | None) -> str:
     return words.get(kind, "no entropies")
 
 
-def undecided(
-    answers: pl.DataFrame, inputs: Iterable[str], fitted_on: CalibrationData
-) -> list[str | None]:
-    """Say for each answer why a threshold on these inputs does not hold; None where it does."""
-    if not need_entropy(inputs):
-        return [None] * answers.height
-    kinds = answers.select(ENTROPY_KIND, "top_k").rows()
-    return [other_entropies(*kind, fitted_on) for kind in kinds]
+def has_usual_entropies(kind: str, top_k: int | None) -> pl.Expr:
+    """Whether answers have entropies of a kind, as `other_entropies` compares them."""
+    distance = (pl.col("top_k").cast(pl.Int64) - pl.lit(top_k, pl.Int64)).abs()
+    return (kind == ENTROPY_KIND) & (distance <= TOP_K_MARGIN).fill_null(True)
 
 
 def describe_other_kinds(answers: pl.DataFrame, fitted_on: CalibrationData) -> str | None:
     """Count the labelled answers with unusual entropies, in a sentence; None without any."""
     traced = answers.filter(pl.col("entropy").is_not_null()).select("top_k", kind=ENTROPY_KIND)
     counts = traced.group_by("kind", "top_k").len().sort("kind", "top_k").rows()
-    n_undecided = sum(
-        count for *kind, count in counts if other_entropies(*kind, fitted_on) is not None
-    )
+    n_undecided = sum(count for *kind, count in counts if other_entropies(*kind, fitted_on))
     if not n_undecided:
         return None
     kinds = ", ".join(f"{describe_entropies(*kind)} ({count} answers)" for *kind, count in counts)
@@ -322,20 +336,20 @@ def other_tasks(answers: pl.DataFrame, tasks: Collection[str]) -> list[str | Non
     pooled and answers are to some of them only.
     """
     names = answers["row_task"].to_list()
-    if not tasks:
-        return [None] * len(names)
     if (mixed := {*names} - {None}) and mixed < {*tasks}:
         LOGGER.warning(
             "the calibrator was fitted on a mix of %s, and these answers are to %s alone: what it "
             "guarantees is about the mix",
             *(", ".join(tasks), ", ".join(sorted(mixed))),
         )
-    return [
-        f"it is to the task {name!r}, and the labelled answers were to {', '.join(tasks)}"
-        if name is not None and name not in tasks
-        else None
-        for name in names
-    ]
+    return [other_task(name, tasks) for name in names]
+
+
+def other_task(name: str | None, tasks: Collection[str]) -> str | None:
+    """Why a threshold for these `tasks` does not decide about an answer to the task `name`."""
+    if name is None or not tasks or name in tasks:
+        return None
+    return f"it is to the task {name!r}, and the labelled answers were to {', '.join(tasks)}"
 
 
 def describe_run_on(answers: pl.DataFrame) -> str | None:

@@ -33,7 +33,7 @@ from tracecal.calibration.regression import Method
 from tracecal.calibration.settings import FitSettings, Unit
 from tracecal.calibrator.catalogue import MIN_LABELS, choose_inputs
 from tracecal.calibrator.schema import CalibrationData, FurtherColumn
-from tracecal.calibrator.trace_kinds import QUESTIONS, model_spellings
+from tracecal.calibrator.trace_kinds import QUESTIONS, has_usual_entropies, model_spellings
 from tracecal.errors import InputError
 from tracecal.estimators.estimator import OwnFit
 from tracecal.estimators.registry import OF_FILES
@@ -83,14 +83,15 @@ class TrainingSet(NamedTuple):
     records : polars.DataFrame
         The labelled answers as read, with their `fingerprint`, in an order that their contents fix.
     frame : polars.DataFrame
-        Their `example_id` and `correct`, what `place_answers` says of them, and all inputs, named
-        'features.<name>' or 'scores.<id>'. Answers of one `rank` are of one question; with
-        `unit` "answers" each has a rank of its own.
+        Their `example_id`, `correct`, `no_answer` and, of parts, `parent_id`, what `place_answers`
+        says of them, whether thresholds on entropies decide about them (`has_usual_entropies`), and
+        all inputs, named 'features.<name>' or 'scores.<id>'. Answers of one `rank` are of one
+        question; with `unit` "answers" each has a rank of its own.
     estimators : dict
         The inputs of each estimator.
     unlabelled : polars.DataFrame
         The answers without a label as read, with what `place_answers` says of them among these
-        answers alone, and all inputs.
+        answers alone, `has_usual_entropies` and all inputs.
     n_questions : int
         To how many questions the labelled answers are.
     unit : {"questions", "answers"}
@@ -261,9 +262,10 @@ def make_training_set(
         *(f"scores.{name}" for name in custom),
         *(f"{ALSO}{name}" for name in own_columns),
     )
-    frame = frame.with_columns(
-        labelled["correct"], *compute_inputs(labelled, names, custom).drop("example_id")
-    )
+    is_usual = has_usual_entropies(*usual_entropies(labelled))
+    whole_of_part = ["parent_id"] if parts else []
+    about = labelled.select("correct", "no_answer", *whole_of_part, has_usual_entropies=is_usual)
+    frame = frame.hstack([*about, *compute_inputs(labelled, names, custom).drop("example_id")])
     if frame["rank"].n_unique() == 1:
         raise InputError(
             f"all {frame.height} labelled answers belong to one question, so that none can be "
@@ -271,7 +273,7 @@ def make_training_set(
             "group ids of their own."
         )
     inputs = compute_inputs(others, names, custom).drop("example_id")
-    others = others.with_columns(*places.drop("example_id"), *inputs)
+    others = others.with_columns(*places.drop("example_id"), *inputs, has_usual_entropies=is_usual)
     estimators = choose_inputs(frame, labelled["lacks"], own_columns, custom)
     own_fits = {e.id: e.fit for e in OF_FILES if e.id in estimators and e.fit}
     method = settings.calibration.method

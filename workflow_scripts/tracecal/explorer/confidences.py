@@ -8,12 +8,7 @@ import polars as pl
 from tracecal.calibration.groups import fingerprints
 from tracecal.calibrator.predictor import Predictor, make_predictor
 from tracecal.calibrator.schema import CalibratorFile
-from tracecal.calibrator.trace_kinds import (
-    assumed_decoding,
-    open_questions,
-    require_parts,
-    require_same_kind,
-)
+from tracecal.calibrator.trace_kinds import compare_answers
 from tracecal.estimators.registry import ESTIMATORS, LOG_RIDGE_ALSO
 from tracecal.estimators.trace_inputs import TRACE_INPUTS, compute_inputs
 from tracecal.explorer.contents import HELD_OUT, PROBABILITY, SCORE
@@ -52,12 +47,8 @@ def confidence_columns(
     labelled: tuple[str, ...] = ()
     for fit in [*fits.values()][:1]:
         labelled = fit.fitted_on.answers
-        require_parts(fit.fitted_on, "part" in records.columns)
-        require_same_kind(records, fit.fitted_on, task)
-        assumption = assumed_decoding(records, fit.fitted_on)
-        for warning in [*open_questions(records, fit.fitted_on), assumption]:
-            if warning:
-                LOGGER.warning("%s", warning)
+        for warning in compare_answers(records, fit.fitted_on, task):
+            LOGGER.warning("%s", warning)
     answers = fingerprints(records)
     is_labelled = answers.is_in(list(labelled)).fill_null(False)
     if is_labelled.any() and not any(fit.held_out for fit in fits.values()):

@@ -6,7 +6,6 @@ stands after the scorer that judges: `scorer=[match(), confidence(calibrator="C.
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -21,18 +20,13 @@ from tracecal.answers.reading import Reading
 from tracecal.answers.record import as_frame
 from tracecal.answers.row import read_row
 from tracecal.answers.verdict import parse_verdict
-from tracecal.calibration.groups import KNOWN_ANSWER, are_among
+from tracecal.calibration.groups import is_among
 from tracecal.calibration.probability_metrics import brier, ece
 from tracecal.calibration.ranking import single_auroc
 from tracecal.calibration.settings import Calibration
 from tracecal.calibrator.predictor import Predictor, load_predictor
-from tracecal.calibrator.scoring import Confidence, trace_confidence
-from tracecal.calibrator.trace_kinds import (
-    assumed_decoding,
-    open_questions,
-    require_same_kind,
-    vocabulary_for,
-)
+from tracecal.calibrator.scoring import Confidence, score_record
+from tracecal.calibrator.trace_kinds import compare_answers, vocabulary_for
 from tracecal.errors import InputError, WrongRow
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import parse
@@ -199,16 +193,10 @@ def score_sample(
         record = read_row(row, reading)
     except WrongRow as error:
         return Confidence(None, reason=str(error)), False
-    answers = as_frame([record])
-    require_same_kind(answers, predictor.fitted_on)
-    for question in open_questions(answers, predictor.fitted_on):
-        warn(question)
-    if assumption := assumed_decoding(answers, predictor.fitted_on):
-        warn(assumption)
-    scored = trace_confidence(predictor, record, error_rate)
-    if are_among(answers, predictor.fitted_on.answers)[0]:
-        return replace(scored, keep=None, reason=KNOWN_ANSWER), True
-    return scored, False
+    for warning in compare_answers(as_frame([record]), predictor.fitted_on):
+        warn(warning)
+    scored, _ = score_record(predictor, record, error_rate)
+    return scored, is_among(record, predictor.labelled)
 
 
 def generation_settings(state: TaskState) -> dict[str, Any]:

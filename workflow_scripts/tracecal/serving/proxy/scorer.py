@@ -20,7 +20,7 @@ from tracecal.answers.row import read_row
 from tracecal.calibrator.parts import ScoredPart, score_with_parts
 from tracecal.calibrator.predictor import Predictor, Target, stated_target
 from tracecal.calibrator.scoring import Confidence
-from tracecal.calibrator.trace_kinds import NEXT_QUESTION, compare_record
+from tracecal.calibrator.trace_kinds import NEXT_QUESTION, compare_record, other_decoding
 from tracecal.errors import InputError, WrongRow
 from tracecal.io.log import LOGGER
 from tracecal.serving.proxy.json_bodies import Object
@@ -118,10 +118,10 @@ class Scorer(Unscored):
         if record.lacks == OTHER_TEXT:
             raise WrongRow(OTHER_TEXT)
         doubts = token_doubts(answer, record, request)
-        unknown, decoding = compare_record(record, predictor.fitted_on)
+        doubts += [*compare_record(record, predictor.fitted_on), *([doubt] if doubt else [])]
+        decoding = other_decoding(record.decoding, predictor.fitted_on)
         if decoding and predictor.fitted_on.processed == "no" and record.no_answer is None:
             raise WrongRow(decoding)
-        doubts += [*unknown, *filter(None, [decoding, doubt])]
         names = requested_parts(request)
         confidence, x, parts = score_with_parts(predictor, record, self.target, names, doubts)
         inputs = None if x is None else (x[0], len(record.surprisal))
