@@ -17,8 +17,8 @@ from scipy.special import expit
 
 from simulations.claims import Claim
 from tracecal.calibration.groups import FIT_SHARE
-from tracecal.calibration.guarantees.error_rate import threshold_by_line
-from tracecal.calibration.guarantees.line import lowered, significance_level
+from tracecal.calibration.guarantees.error_rate import lowered, threshold_by_line
+from tracecal.calibration.guarantees.line import significance_level
 from tracecal.calibration.regression import fit_ridge
 from tracecal.calibrator.catalogue import LOG_RIDGE
 from tracecal.estimators.registry import ESTIMATORS

@@ -11,10 +11,11 @@ from scipy.stats import binomtest
 from tracecal.calibration.guarantees.error_rate import (
     find_thresholds,
     fitted_sequence,
+    rounded,
     threshold_by_line,
     threshold_by_values,
 )
-from tracecal.calibration.guarantees.line import MAX_LABELS, error_line, rounded
+from tracecal.calibration.guarantees.line import MAX_LABELS, error_line
 
 LEVEL = 0.1
 NONE = np.empty(0)

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from tracecal.calibration.guarantees.line import allowed_errors, min_groups, rounded
+from tracecal.calibration.guarantees.error_rate import rounded
+from tracecal.calibration.guarantees.line import allowed_errors, min_groups
 from tracecal.calibration.guarantees.overall import confidence_at_once, overall_threshold
 
 LEVEL = 0.1

@@ -29,7 +29,7 @@ from tracecal.calibration.guarantees.error_rate import ErrorRateTest, RankedAnsw
 from tracecal.calibration.guarantees.line import find_places, significance_level
 from tracecal.calibration.guarantees.overall import confidence_at_once, overall_rows
 from tracecal.calibration.guarantees.parts import PARTS_NEED, RankedParts
-from tracecal.calibration.guarantees.recall import right_answers_needed
+from tracecal.calibration.guarantees.recall import recall_threshold, right_answers_needed
 from tracecal.calibration.settings import SEED, RiskControl, Unit
 from tracecal.calibrator.catalogue import describe_dependence
 from tracecal.calibrator.ranking import Ranking
@@ -139,13 +139,16 @@ def _find_recall(
     answers: RankedAnswers | RankedParts, recall: float, level: float
 ) -> RecallThreshold:
     """Guarantee a recall."""
-    threshold, n_right = answers.find_recall_threshold(recall, level), answers.n_right
-    needed = right_answers_needed(recall, level)
-    reason = None
-    if threshold is None:
-        reason = f"a recall of {recall:g} needs at least {needed} right answers with a score that "
-        reason += f"test; there are {n_right}"
-        reason = answers.lacks_unlabelled() or reason
+    reason, n_right = None, answers.n_right
+    if isinstance(answers, RankedParts):
+        threshold, reason = answers.find_recall_threshold(recall, level), answers.lacks_unlabelled()
+    else:
+        threshold = recall_threshold(answers.score, ~answers.wrong, recall, level)
+    if threshold is None and reason is None:
+        reason = (
+            f"a recall of {recall:g} needs at least {right_answers_needed(recall, level)} right "
+            f"answers with a score that test; there are {n_right}"
+        )
     return RecallThreshold(
         recall=recall,
         threshold=threshold,

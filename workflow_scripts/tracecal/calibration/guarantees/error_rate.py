@@ -30,17 +30,16 @@ from tracecal.calibration.guarantees.line import (
     forecast,
     free_of_errors,
     labels_needed,
-    lowered,
     min_groups,
-    rounded,
 )
-from tracecal.calibration.guarantees.recall import recall_threshold
 
 # Fewer distinct scores than this, of MIN_UNLABELLED answers or more, are tested value by value.
 FEW_VALUES = 20
 # The first value to test keeps START times the answers that suffice if none is wrong; with fewer
 # labels than FEW_LABELS times these, START_FEW times.
 START, START_FEW, FEW_LABELS = 3.0, 1.5, 10
+# Scores with equal first digits are ties, since their last bits depend on the computation.
+DIGITS = 14
 # Fewest labels for a start that some of them choose, which then keeps more than the line.
 MANY_LABELS = 600
 # The first threshold of a sequence keeps SEQUENCE_START times the answers that suffice without an
@@ -146,18 +145,10 @@ class RankedAnswers:
         answers = self.score, self.wrong, self.unlabelled
         return find_thresholds(*answers, error_rates, level, with_forecast, self.fitted)
 
-    def find_recall_threshold(self, recall: float, level: float) -> float | None:
-        """The highest threshold that is guaranteed to keep the share `recall` of right answers."""
-        return recall_threshold(self.score, ~self.wrong, recall, level)
-
     @property
     def n_counted(self) -> int | None:
         """Of how many answers the share kept is; None: of those that test."""
         return None if self.counted is None else len(self.counted)
-
-    def lacks_unlabelled(self) -> str | None:
-        """Why a guarantee needs more unlabelled answers: none does."""
-        return None
 
     def share_kept(self, threshold: float | None) -> float:
         """The share of the counted answers that a guaranteed threshold keeps."""
@@ -245,6 +236,29 @@ def _rounded_answers(score: np.ndarray, wrong: np.ndarray) -> tuple[np.ndarray, 
     """Return the rounded scores of the answers with a score, and whether each is wrong."""
     ranked = ~np.isnan(score)
     return rounded(score[ranked]), wrong[ranked]
+
+
+def rounded(score: np.ndarray) -> np.ndarray:
+    """Round scores to DIGITS digits."""
+    score = np.asarray(score, dtype=float)
+    unit = _last_digit(score)
+    return np.round(score / unit) * unit
+
+
+def lowered(score: np.ndarray) -> np.ndarray:
+    """Return the smallest numbers that round to the scores [n]."""
+    return score - _last_digit(score) / 2
+
+
+def raised(score: np.ndarray) -> np.ndarray:
+    """Return the smallest numbers that round to more than the scores [n]."""
+    return np.nextafter(score + _last_digit(score) / 2, np.inf)
+
+
+def _last_digit(score: np.ndarray) -> np.ndarray:
+    """The unit of the last of DIGITS digits of each score."""
+    size = np.abs(np.where(np.isfinite(score) & (score != 0), score, 1.0))
+    return 10.0 ** (np.floor(np.log10(size)) + 1 - DIGITS)
 
 
 def threshold_by_line(

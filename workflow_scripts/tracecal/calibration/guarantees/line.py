@@ -31,8 +31,6 @@ START, START_SHARE, TILT = 1.2, 0.1, 0.3
 HALVINGS = 14  # steps of the bisection for the level
 # With more labels the recursion is slow, and thresholds hardly move: error_rate draws these.
 MAX_LABELS = 5000
-# Scores with equal first digits are ties, since their last bits depend on the computation.
-DIGITS = 14
 # `forecast` tries up to STEPS numbers of labels, each GROWTH times the one before.
 GROWTH, STEPS = 1.25, 12
 
@@ -197,29 +195,6 @@ class Places:
         n_kept, n_wrong = self.kept[chosen], self.wrong[chosen]
         shares = (n_kept / self.n).round(4).tolist(), (n_wrong / n_kept).round(4).tolist()
         return [*zip(*shares, strict=True)]
-
-
-def rounded(score: np.ndarray) -> np.ndarray:
-    """Round scores to DIGITS digits."""
-    score = np.asarray(score, dtype=float)
-    unit = _last_digit(score)
-    return np.round(score / unit) * unit
-
-
-def lowered(score: np.ndarray) -> np.ndarray:
-    """Return the smallest numbers that round to the scores [n]."""
-    return score - _last_digit(score) / 2
-
-
-def raised(score: np.ndarray) -> np.ndarray:
-    """Return the smallest numbers that round to more than the scores [n]."""
-    return np.nextafter(score + _last_digit(score) / 2, np.inf)
-
-
-def _last_digit(score: np.ndarray) -> np.ndarray:
-    """The unit of the last of DIGITS digits of each score."""
-    size = np.abs(np.where(np.isfinite(score) & (score != 0), score, 1.0))
-    return 10.0 ** (np.floor(np.log10(size)) + 1 - DIGITS)
 
 
 def find_places(score: np.ndarray, wrong: np.ndarray) -> Places:

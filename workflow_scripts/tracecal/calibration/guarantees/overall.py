@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from scipy.special import bdtr
 
-from tracecal.calibration.guarantees.line import allowed_errors, min_groups, raised, rounded
+from tracecal.calibration.guarantees.error_rate import raised, rounded
+from tracecal.calibration.guarantees.line import allowed_errors, min_groups
 
 NOT_OF_PARTS = "--overall-error is for whole answers: nobody has measured it for parts."
 KEEP_ALL = 0.0  # a threshold that every score reaches
@@ -66,16 +67,17 @@ def overall_rows(
     """The JSON values of the `overall_threshold` of each rate, smallest rate first."""
     n, rows = len(score), []
     for rate in sorted(error_rates):
+        few = f"needs at least {min_groups(rate, level)} labels that test; there are {n}"
+        allowed = allowed_errors(n, rate, level)
         threshold = overall_threshold(score, wrong, rate, level)
         is_kept = score >= (np.inf if threshold is None else threshold)
         some = is_kept.any() and not is_kept.all()
-        few = f"needs at least {min_groups(rate, level)} labels that test; there are {n}"
         rows.append(
             {
                 "error_rate": rate,
                 "threshold": threshold,
                 "n": n,
-                "allowed": None if threshold is None else allowed_errors(n, rate, level),
+                "allowed": None if threshold is None else allowed,
                 "is_lottery": bool(some and wrong[is_kept].mean() > LOTTERY * wrong.mean()),
                 "reason": few if threshold is None else None,
             }

@@ -17,17 +17,13 @@ from scipy.special import ndtri
 from tracecal.calibration.guarantees.error_rate import (
     START,
     ErrorRateTest,
+    lowered,
+    rounded,
     too_few,
     with_lower_rates,
     without_threshold,
 )
-from tracecal.calibration.guarantees.line import (
-    MAX_LABELS,
-    forecast,
-    free_of_errors,
-    lowered,
-    rounded,
-)
+from tracecal.calibration.guarantees.line import MAX_LABELS, forecast, free_of_errors
 
 LARGER_SHARE = 0.2  # of the parts, which the usual limit leaves in larger documents
 PARTS_NEED = "guarantees for parts need"  # how the reason begins where these are too few

@@ -3,7 +3,8 @@
 import numpy as np
 from scipy.special import bdtr
 
-from tracecal.calibration.guarantees.line import lowered, min_groups, rounded
+from tracecal.calibration.guarantees.error_rate import lowered, rounded
+from tracecal.calibration.guarantees.line import min_groups
 
 
 def recall_threshold(
