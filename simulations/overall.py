@@ -18,11 +18,11 @@ from support.labelled_answers import answers
 from tracecal.calibration.guarantees.line import allowed_errors
 from tracecal.calibration.guarantees.overall import overall_threshold
 from tracecal.calibration.settings import FitSettings
+from tracecal.calibrator.fitting import describe_answers, level_of, with_look
 from tracecal.calibrator.guarantee import find_guarantees
-from tracecal.calibrator.looks import level_of, with_look
 from tracecal.calibrator.ranking import choose_ranking, default_ranking, rank_answers
 from tracecal.calibrator.schema import CalibrationData, ErrorRateControl
-from tracecal.calibrator.training_set import describe_answers, make_training_set
+from tracecal.calibrator.training_set import make_training_set
 
 LEVEL = 0.1
 RATES, LABELS, QUESTIONS = (0.02, 0.05, 0.1, 0.2), (20, 40, 60, 100, 400), (40, 100, 300)

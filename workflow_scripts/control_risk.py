@@ -4,10 +4,10 @@ from trace_job import job
 from trace_workflow.analyses.labelled_answers import read_labelled_answers, with_representatives
 from tracecal.calibration.pooled import PART, part_codes
 from tracecal.calibration.settings import RiskControl
-from tracecal.calibrator.catalogue import INPUTS
 from tracecal.calibrator.guarantee import find_guarantees
 from tracecal.calibrator.ranking import Ranking, rank_split
 from tracecal.calibrator.schema import CalibratorFile
+from tracecal.estimators.registry import INPUTS
 from tracecal.io.files import read_json, read_parquet, write_checked
 from tracecal.io.traces import read_traces
 

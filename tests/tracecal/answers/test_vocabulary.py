@@ -11,7 +11,8 @@ from tracecal.answers.answers import read_rows
 from tracecal.answers.reading import Reading
 from tracecal.answers.trace import ASSUMED, vocabulary_of, vocabulary_used
 from tracecal.calibration.settings import FitSettings
-from tracecal.calibrator.training_set import describe_answers, make_training_set
+from tracecal.calibrator.fitting import describe_answers
+from tracecal.calibrator.training_set import make_training_set
 
 
 def listed(model=None, k=2, **more):

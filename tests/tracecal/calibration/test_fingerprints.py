@@ -113,7 +113,7 @@ def short_answers(rng, n):
 def test_a_guarantee_holds_for_another_file_that_numbers_its_answers_alike(monkeypatch):
     """Without the surest answers that both files number alike, more than a fifth of those kept would be wrong."""
     few = [entry for entry in ESTIMATORS if entry.id in ("min_prob", "seq_logp")]
-    monkeypatch.setattr("tracecal.calibrator.catalogue.ESTIMATORS", few)
+    monkeypatch.setattr("tracecal.calibrator.training_set.ESTIMATORS", few)
     n_draws, n_broken = 12, 0
     for seed in range(n_draws):
         rng = np.random.default_rng(seed)

@@ -24,7 +24,7 @@ NEVER = "never written"
 def file():
     with pytest.MonkeyPatch.context() as patch:
         few = [entry for entry in registry.ESTIMATORS if entry.id in FEW]
-        patch.setattr("tracecal.calibrator.catalogue.ESTIMATORS", few)
+        patch.setattr("tracecal.calibrator.training_set.ESTIMATORS", few)
         return fitted_file(answers(120), risk_control={"error_rates": [0.3, 0.5]})
 
 

@@ -17,14 +17,14 @@ from tracecal.answers.reading import Reading
 from tracecal.calibration.fits import EstimatorFits, Identity
 from tracecal.calibration.groups import group_answers, place_answers
 from tracecal.calibration.predictions import calibrate_all
-from tracecal.calibrator import catalogue, recommendation
+from tracecal.calibrator import recommendation, training_set
 from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
+from tracecal.calibrator.fitting import describe_traces
 from tracecal.calibrator.predictor import load_predictor
 from tracecal.calibrator.recommendation import mean_interval, varies
 from tracecal.calibrator.schema import CalibratorFile
 from tracecal.calibrator.scoring import score_answers
 from tracecal.calibrator.trace_kinds import NEXT_QUESTION, vocabulary_for
-from tracecal.calibrator.training_set import describe_traces
 from tracecal.errors import InputError
 from tracecal.estimators import registry
 from tracecal.estimators.trace_inputs import ENTROPY_INPUTS, compute_inputs
@@ -374,7 +374,9 @@ def few_estimators(monkeypatch):
         "mean_token_entropy",
     )
     kept = {*names, "last_k_entropy", "entropy_slope", "entropy_variance"}
-    monkeypatch.setattr(catalogue, "ESTIMATORS", [e for e in registry.ESTIMATORS if e.id in kept])
+    monkeypatch.setattr(
+        training_set, "ESTIMATORS", [e for e in registry.ESTIMATORS if e.id in kept]
+    )
 
 
 def test_the_file_recommends_the_estimator_that_scores_and_is_planned_with(

@@ -208,6 +208,14 @@ def place_answers(answers: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def in_order(answers: pl.DataFrame, groups: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return answers in the order of their contents, and their places (`place_answers`)."""
+    own = groups.join(answers.select("example_id"), on="example_id", how="semi")
+    places = place_answers(answers, own)
+    order = places.select("example_id")
+    return order.join(answers, on="example_id", how="left", maintain_order="left"), places
+
+
 def _smallest(rows: pl.DataFrame, *keys: str) -> pl.DataFrame:
     """The smallest `hash` of the rows with the same keys, hashed once more where several differ."""
     smallest = rows.group_by(keys).agg(pl.col("hash").min(), several=pl.col("hash").n_unique() > 1)

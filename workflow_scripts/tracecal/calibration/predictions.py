@@ -6,7 +6,7 @@
 3. `mean_probabilities` averages predictions over splits.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -28,9 +28,9 @@ PREDICTIONS = {
 }
 # The estimators whose log odds 'log_odds_mean' averages; None: the protocol's method.
 MEAN_OF: tuple[tuple[OwnFit | None, tuple[str, ...]], ...] = (
-    ("ridge", LOG_RIDGE),
-    ("mixture", STACK_OF_SIX),
-    (None, TRACE_PLUS_ON_LOGARITHMS),
+    ("ridge", tuple(input_columns(LOG_RIDGE))),
+    ("mixture", tuple(input_columns(STACK_OF_SIX))),
+    (None, tuple(input_columns(TRACE_PLUS_ON_LOGARITHMS))),
 )
 PICKS = {"split": pl.Int64, "baseline": pl.String, "log_loss": pl.Float64}
 
@@ -79,17 +79,18 @@ def calibrate_all(
         name: Job(own_fits.get(name, method), tuple(columns))
         for name, columns in estimators.items()
     }
-    members = [Job(way or method, tuple(input_columns(features))) for way, features in MEAN_OF]
+    members = [Job(way or method, columns) for way, columns in MEAN_OF]
     means = {job for job in jobs.values() if job.way == "log_odds_mean"}
     fitted_jobs = [*jobs.values(), *(members if means else ())]
     inputs = _inputs(answers, fitted_jobs)
+    takes_groups = any(job.way == "mixture" for job in fitted_jobs)
+    groups = _groups(ids, splits) if takes_groups else []
     fits: dict[Job, list[Fit]] = {}
     for way in dict.fromkeys(job.way for job in inputs if job not in means):
         of_way = [job for job in inputs if job.way == way]
-        groups = _groups(ids, splits) if way == "mixture" else []
-        fitted = iter(
-            _fit([inputs[job] for job in of_way], correct, masks, groups, way, penalty, part_names)
-        )
+        inputs_of_way = [inputs[job] for job in of_way]
+        data = Fitting(inputs_of_way, correct, masks, groups, penalty, part_names)
+        fitted = iter(WAYS[way](data) if way in WAYS else fit_all(data.pairs, way, penalty))
         fits |= {job: [next(fitted) for _ in masks] for job in of_way}
     for job in means:
         columns = [[job.columns.index(name) for name in member.columns] for member in members]
@@ -184,34 +185,63 @@ def _inputs(answers: pl.DataFrame, jobs: Iterable[Job]) -> dict[Job, Inputs]:
     return inputs
 
 
-def _fit(
-    inputs: Sequence[Inputs],
-    correct: np.ndarray,
-    masks: Sequence[np.ndarray],
-    groups: Sequence[np.ndarray],
-    way: Method | OwnFit,
-    penalty: float,
-    part_names: Sequence[str],
-) -> list[Fit]:
-    """Fit the complete answers of each estimator's inputs in each of `masks` [n], in order."""
-    fits: list[Fit] = []
-    if way in ("ridge", "prior_ridge", "mixture"):
-        for estimator in inputs:
-            rows = [estimator.complete & mask for mask in masks]
-            pairs = [(estimator.x[mask], correct[mask]) for mask in rows]
-            if way == "mixture":
-                ranks = [group[mask] for group, mask in zip(groups, rows, strict=True)]
-                triples = [(*pair, rank) for pair, rank in zip(pairs, ranks, strict=True)]
-                fits += fit_mixtures(triples, estimator.names)
-            else:
-                fit_ridges = fit_ridge if way == "ridge" else fit_prior_ridge
-                fits += fit_ridges(pairs, estimator.names)
-        return fits
-    rows = [(estimator.x, estimator.complete & mask) for estimator in inputs for mask in masks]
-    pairs = [(x[mask], correct[mask]) for x, mask in rows]
-    if way == "pooled":
-        return fit_pooled(pairs, part_names)
-    return fit_all(pairs, way, penalty)
+class Fitting(NamedTuple):
+    """What a way of fitting takes: the inputs of several estimators, and masks of answers to fit.
+
+    Attributes
+    ----------
+    inputs : sequence of Inputs
+        Of each estimator.
+    correct : array [n] of bool
+        The labels.
+    masks : sequence of arrays [n]
+        The answers of each fit, of which those with all inputs are fitted.
+    groups : sequence of arrays [n]
+        The ranks of their groups in each mask.
+    penalty : float
+        Of `fit_all`.
+    part_names : sequence of str
+        Of `fit_pooled`.
+    """
+
+    inputs: Sequence[Inputs]
+    correct: np.ndarray
+    masks: Sequence[np.ndarray]
+    groups: Sequence[np.ndarray]
+    penalty: float
+    part_names: Sequence[str]
+
+    @property
+    def pairs(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Inputs and labels of each estimator and mask, in order."""
+        return [pair for estimator in self.inputs for pair in self.parts(estimator)]
+
+    def parts(
+        self, estimator: Inputs, *columns: Sequence[np.ndarray]
+    ) -> list[tuple[np.ndarray, ...]]:
+        """Inputs and labels of an estimator in each mask, and further `columns` [n] of each."""
+        rows = [estimator.complete & mask for mask in self.masks]
+        return [
+            (estimator.x[row], self.correct[row], *(values[place][row] for values in columns))
+            for place, row in enumerate(rows)
+        ]
+
+
+# The ways of fitting but for the protocol's methods, which `fit_all` fits.
+WAYS: Mapping[str, Callable[[Fitting], list[Fit]]] = {
+    "ridge": lambda data: [
+        fit for inputs in data.inputs for fit in fit_ridge(data.parts(inputs), inputs.names)
+    ],
+    "prior_ridge": lambda data: [
+        fit for inputs in data.inputs for fit in fit_prior_ridge(data.parts(inputs), inputs.names)
+    ],
+    "mixture": lambda data: [
+        fit
+        for inputs in data.inputs
+        for fit in fit_mixtures(data.parts(inputs, data.groups), inputs.names)
+    ],
+    "pooled": lambda data: fit_pooled(data.pairs, data.part_names),
+}
 
 
 def _predict(

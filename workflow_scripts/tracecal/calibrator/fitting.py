@@ -1,19 +1,31 @@
 """Fitting a calibrator on labelled answers, and on the unlabelled ones beside them.
 
+1. `describe_answers` describes the labelled answers, and `with_look` the looks at them as they
+   grow: calibrating again on more may give another false guarantee. Each look has its level, the
+   chance that a guarantee of it is false; over all looks the chance is at most the sum of their
+   levels, whatever ranks at each and however many labels it has.
+2. `fit_calibrator` finds guarantees, recommends an estimator and makes the calibrator's file.
+
 A user's own column beside the trace must not be the label itself (`require_no_label`): it would
 make any guarantee look easy and say nothing about new answers.
 """
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 
 import polars as pl
 
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.record import ALSO
+from tracecal.answers.trace import vocabulary_used
 from tracecal.calibration.fits import EstimatorFits, probabilities
 from tracecal.calibration.guarantees.fixed_score import AMOUNTS, fit_fixed_score
+from tracecal.calibration.guarantees.line import significance_level
 from tracecal.calibration.ranking import single_auroc
 from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.guarantee import AnswerColumn, find_guarantees, with_forecasts
-from tracecal.calibrator.looks import level_of, looks_confidence, with_look
 from tracecal.calibrator.predictor import UNDEFINED
 from tracecal.calibrator.ranking import choose_ranking, rank_answers
 from tracecal.calibrator.recommendation import DIGITS, count_smaller_class, recommend
@@ -21,16 +33,25 @@ from tracecal.calibrator.schema import (
     CalibratedEstimator,
     CalibrationData,
     CalibratorFile,
+    FurtherColumn,
     HeldOut,
+    Look,
 )
-from tracecal.calibrator.trace_kinds import describe_other_kinds
-from tracecal.calibrator.training_set import TrainingFits, TrainingSet, describe_answers
+from tracecal.calibrator.trace_kinds import (
+    QUESTIONS,
+    describe_other_kinds,
+    model_spellings,
+    usual_entropies,
+)
+from tracecal.calibrator.training_set import TrainingFits, TrainingSet
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import parse
 
 MOST_REASONS = 3  # why labelled answers have no probability
 LABEL_PATHS = ("correct", "label")  # where a label is read unless its path is named
+METADATA = ("revision", "stop_token", "processed", "reasoning", "entropy", "top_k", "vocabulary")
+METADATA += ("vocabulary_from",)
 MIN_OF_CLASS = 10  # right and wrong answers that a column must equal to be taken for the label
 SUSPICIOUS_AUROC = 0.99
 
@@ -79,12 +100,197 @@ def fit_calibrator(
     control = with_forecasts(control, held_out)
     # Refuse now what `read` would refuse.
     parse(CalibrationData, data.model_dump(mode="json", by_alias=True), "the calibrator")
-    return CalibratorFile.of(data, estimators).with_keys(
-        data.estimator,
+    file = CalibratorFile.of(data, estimators)
+    return file.with_keys(
+        file.recommended(),
         risk_control=control,
         reference=ranking.reference(),
         held_out=held_out,
     )
+
+
+def describe_answers(
+    training: TrainingSet,
+    task: str,
+    revision: str | None = None,
+    vocabulary: int | None = None,
+    parts: Parts | None = None,
+) -> CalibrationData:
+    """Describe labelled answers; raises `InputError` if models or kinds of trace are mixed."""
+    answers = training.records
+    answered = answers.filter(pl.col("no_answer").is_null())
+    entropy, top_k = usual_entropies(answers)
+    model, *known_as = _models(answers)
+    with_stop = answered.filter(pl.col("stop_token") != "none")
+    stop_token = _known_value(with_stop, "stop_token", "none")
+    processed = _known_value(answered, "processed", "unknown")
+    reasoning = _single_value(answered, "reasoning", "kinds") or "none"
+    dates = _days(answers["created"])
+    vocabulary, vocabulary_from = vocabulary_used(answers, vocabulary)
+    return CalibrationData(
+        model=model,
+        known_as=known_as,
+        revision=revision,
+        task=task,
+        row_tasks=training.row_tasks,
+        stop_token=stop_token,
+        processed=processed,
+        decodings=tuple(answers["decoding"].drop_nulls().unique().sort()),
+        reasoning=reasoning,
+        entropy=entropy,
+        top_k=top_k,
+        vocabulary=vocabulary,
+        vocabulary_from=vocabulary_from,
+        n=answers.height,
+        groups=training.n_questions,
+        unit=training.unit,
+        base_rate=float(answers["correct"].mean()),
+        answers=tuple(answers["fingerprint"].drop_nulls()),
+        dates=dates,
+        parts=parts,
+        also=tuple(
+            FurtherColumn(name=name, path=path) for name, path in training.own_columns.items()
+        ),
+    )
+
+
+def describe_traces(
+    metadata: Mapping[str, str],
+    correct: pl.Series,
+    model: str,
+    known_as: Sequence[str],
+    task: str,
+) -> CalibrationData:
+    """Describe a run's answers by the `metadata` of its traces and their labels.
+
+    The schema's defaults describe traces decoded here: raw, exact, with the token that ends an
+    answer.
+    """
+    names = {*known_as, *filter(None, metadata.get("known_as", "").split("\n"))} - {model}
+    return CalibrationData(
+        model=model,
+        known_as=tuple(sorted(names)),
+        task=task,
+        n=len(correct),
+        base_rate=float(correct.mean()),
+        parts=Parts.model_validate_json(metadata["parts"]) if "parts" in metadata else None,
+        **{name: metadata[name] for name in METADATA if name in metadata},
+    )
+
+
+def _days(created: pl.Series) -> tuple[str, str] | None:
+    """Return the first and the last day (UTC) of answers; None if a time is unknown."""
+    if created.null_count():
+        return None
+    ends = (datetime.fromtimestamp(time, UTC) for time in (created.min(), created.max()))
+    first, last = (f"{end:%Y-%m-%d}" for end in ends)
+    return first, last
+
+
+def _single_value(answers: pl.DataFrame, column: str, kinds: str) -> str | None:
+    """Return the only value of a column; None without one. Raises `InputError` for several."""
+    values = answers[column].drop_nulls().unique().sort().to_list()
+    if len(values) > 1:
+        raise InputError(
+            f"the answers are of several {kinds} ({column}: {', '.join(values)}), but a calibrator "
+            f"is for one. Split the file, or set one with --{column.replace('_', '-')}."
+        )
+    return values[0] if values else None
+
+
+def _known_value(answers: pl.DataFrame, column: str, default: str) -> str:
+    """Return the only known value of a column, or `default` without any value.
+
+    Unknown values count as equal to the known one, as in scoring.
+    """
+    is_unknown = pl.col(column) == "unknown"
+    known_answers = answers.filter(~is_unknown)
+    if known_answers.height and (count := answers.filter(is_unknown).height):
+        LOGGER.warning(
+            "%d of %d labelled answers do not say %s: they are taken to be like the others (%s)",
+            *(count, answers.height, QUESTIONS[column]["what"], QUESTIONS[column]["option"]),
+        )
+    rows = known_answers if known_answers.height else answers
+    return _single_value(rows, column, "kinds") or default
+
+
+def _models(answers: pl.DataFrame) -> list[str | None]:
+    """Return the model's shortest name (None if unknown), then its longer spellings.
+
+    Raises `InputError` for several models.
+    """
+    names = answers["model"].drop_nulls().unique().sort().to_list()
+    for name in names:
+        if all(name.lower() in model_spellings(spelling) for spelling in names):
+            return [name, *(spelling for spelling in names if spelling != name)]
+    return [_single_value(answers, "model", "models")]
+
+
+def with_look(
+    data: CalibrationData,
+    labelled: pl.DataFrame,
+    confidence: float,
+    planned: int | None = None,
+    earlier: CalibrationData | None = None,
+) -> CalibrationData:
+    """Add to a description the looks at its labels: those of an `earlier` one, and this.
+
+    Parameters
+    ----------
+    data : CalibrationData
+        The description of the labelled answers.
+    labelled : polars.DataFrame
+        Their `fingerprint` and `correct`.
+    confidence : float
+        Confidence of all planned looks together; where none are planned, of each.
+    planned : int, optional
+        How many looks are planned, stated with the first.
+    earlier : CalibrationData, optional
+        Description of an earlier look. It counts if both share a labelled answer; the same answers
+        with the same verdicts are the same look.
+    """
+    looks: tuple[Look, ...] = ()
+    if earlier is not None and share_answers(data, earlier):
+        looks = earlier.looks
+        if planned not in (None, earlier.planned_looks):
+            LOGGER.warning(
+                "--looks is stated with the first look, which planned %s: it changes nothing",
+                earlier.planned_looks or "none",
+            )
+        planned = earlier.planned_looks
+    elif earlier is not None:
+        LOGGER.warning(
+            "--after: its file has none of these labelled answers, so this is a first look"
+        )
+    digest = digest_of(labelled)
+    if all(look.digest != digest for look in looks):
+        level = significance_level(confidence) / (planned or 1)
+        looks = (*looks, Look(labels=labelled.height, level=level, digest=digest))
+    return data.model_copy(update={"looks": looks, "planned_looks": planned})
+
+
+def share_answers(data: CalibrationData, earlier: CalibrationData) -> bool:
+    """Whether a labelled answer of one is among those of the other."""
+    return not {*data.answers}.isdisjoint(earlier.answers)
+
+
+def digest_of(labelled: pl.DataFrame) -> str:
+    """A digest of labelled answers and their verdicts, whatever their order."""
+    rows = labelled.select(pl.col("fingerprint").fill_null(""), "correct").sort(pl.all())
+    return hashlib.sha256(json.dumps(rows.rows()).encode()).hexdigest()[:16]
+
+
+def level_of(data: CalibrationData, labelled: pl.DataFrame) -> float:
+    """The level of the look at these labels."""
+    digest = digest_of(labelled)
+    return next(look.level for look in data.looks if look.digest == digest)
+
+
+def looks_confidence(data: CalibrationData) -> float | None:
+    """The confidence that no guarantee of all looks is false; None of a single one."""
+    if len(data.looks) < 2:
+        return None
+    return max(0.0, round(1 - sum(look.level for look in data.looks), 12))
 
 
 def _final_fit(training: TrainingSet, name: str, fits: EstimatorFits) -> CalibratedEstimator:

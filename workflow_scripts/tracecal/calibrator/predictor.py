@@ -7,7 +7,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from tracecal.calibration.guarantees.fixed_score import AMOUNTS
 from tracecal.calibration.guarantees.overall import NOT_OF_PARTS
 from tracecal.calibration.pooled import PART_FEATURE
 from tracecal.calibration.settings import require_shares
-from tracecal.calibrator.catalogue import FIXED_SCORE, INPUTS, LOG_RIDGE, inputs_with_columns
+from tracecal.calibrator.catalogue import FIXED_SCORE, LOG_RIDGE, inputs_with_columns
 from tracecal.calibrator.schema import (
     CalibratedEstimator,
     CalibrationData,
@@ -32,7 +32,7 @@ from tracecal.calibrator.schema import (
     Reference,
 )
 from tracecal.errors import InputError
-from tracecal.estimators.registry import LOG_RIDGE_ALSO
+from tracecal.estimators.registry import INPUTS, LOG_RIDGE_ALSO
 from tracecal.estimators.trace_inputs import NO_CUSTOM, Custom
 
 WITHOUT = "it has no {}, which the calibrator takes beside the trace (--also)"
@@ -321,11 +321,12 @@ def make_predictor(
     Raises `InputError`, which calls the file `where`, where it lacks the estimator, or this version
     has other inputs for it.
     """
-    substitute = None
     if estimator is None:
-        estimator, other = file.recommended(), file.recommended(with_entropies=False)
-        if other != estimator and other in file.estimators:
-            substitute = make_predictor(file, other, where, custom)
+        predictor = make_predictor(file, file.recommended(), where, custom)
+        other = file.recommended(with_entropies=False)
+        if other == predictor.estimator or other not in file.estimators:
+            return predictor
+        return replace(predictor, substitute=make_predictor(file, other, where, custom))
     if estimator not in file.estimators:
         names = ", ".join(file.estimators)
         raise InputError(f"{where} holds no calibrator of {estimator!r}; it has {names}.")
@@ -350,7 +351,6 @@ def make_predictor(
         by_part=fits.features[-1] == PART_FEATURE,
         custom={name: score for name, score in custom.items() if f"scores.{name}" in columns},
         held_out=held_out,
-        substitute=substitute,
     )
 
 

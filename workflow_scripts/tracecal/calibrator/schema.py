@@ -30,7 +30,7 @@ from tracecal.answers.raw_answer import Known, Reasoning, StopToken
 from tracecal.calibration.fits import Coefficients, EstimatorFits, Number, require_width
 from tracecal.calibration.settings import Unit
 from tracecal.errors import InputError
-from tracecal.estimators.registry import LOG_RIDGE_ALSO, OF_FILES
+from tracecal.estimators.registry import INPUTS, LOG_RIDGE_ALSO
 from tracecal.estimators.trace_inputs import ENTROPY_INPUTS
 from tracecal.io.files import write_text
 from tracecal.io.input_files import parsed_json
@@ -548,7 +548,7 @@ class CalibratorFile(BaseModel):
         *others, usual = (*self.fitted_on.ranking, DEFAULT_ESTIMATORS[-1])
         defaults = (name for name in DEFAULT_ESTIMATORS if name in self.estimators)
         first = self.fitted_on.estimator or next(defaults, usual)
-        inputs = {entry.id: entry.inputs for entry in OF_FILES if entry.id in self.estimators}
+        inputs = {name: INPUTS[name] for name in INPUTS if name in self.estimators}
         if LOG_RIDGE_ALSO.id in inputs:
             features = self.estimators[LOG_RIDGE_ALSO.id].features
             inputs[LOG_RIDGE_ALSO.id] = [f"features.{name}" for name in features]

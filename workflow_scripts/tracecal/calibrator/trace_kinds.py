@@ -307,6 +307,13 @@ def describe_entropies(kind: str, top_k: int | None) -> str:
     return words.get(kind, "no entropies")
 
 
+def usual_entropies(answers: pl.DataFrame) -> tuple[str, int | None]:
+    """Return the most frequent kind of entropies and its usual number of listed tokens."""
+    traced = answers.filter(pl.col("entropy").is_not_null()).select("top_k", kind=ENTROPY_KIND)
+    kind = traced["kind"].mode().min() or "none"
+    return kind, traced.filter(kind=kind)["top_k"].drop_nulls().mode().min()
+
+
 def has_usual_entropies(kind: str, top_k: int | None) -> pl.Expr:
     """Whether answers have entropies of a kind, as `other_entropies` compares them."""
     distance = (pl.col("top_k").cast(pl.Int64) - pl.lit(top_k, pl.Int64)).abs()

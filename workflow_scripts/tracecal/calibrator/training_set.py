@@ -4,42 +4,40 @@
    ones and computes all inputs.
 2. `TrainingSet.fit_estimators` fits all estimators, on one side of the labels and on all, and
    predicts each labelled answer by fits that have not seen it.
-3. `describe_answers` describes the labelled answers, for the calibrator's file.
 
 Answers to several tasks are neither pooled nor scored in silence (`task_names`).
 """
 
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
 
 from tracecal.answers.labels import random_labels
 from tracecal.answers.parts.parts import Parts
-from tracecal.answers.record import ALSO, ENTROPY_KIND, own_column_paths
-from tracecal.answers.trace import vocabulary_used
+from tracecal.answers.record import ALSO, own_column_paths
 from tracecal.calibration.fits import EstimatorFits
 from tracecal.calibration.groups import (
     MIN_FITTED,
     fingerprints,
     group_answers,
-    place_answers,
+    in_order,
     with_unlabelled,
 )
 from tracecal.calibration.pooled import by_part, part_codes
 from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.regression import Method
 from tracecal.calibration.settings import FitSettings, Unit
-from tracecal.calibrator.catalogue import MIN_LABELS, choose_inputs
-from tracecal.calibrator.schema import CalibrationData, FurtherColumn
-from tracecal.calibrator.trace_kinds import QUESTIONS, has_usual_entropies, model_spellings
+from tracecal.calibrator.catalogue import LOG_RIDGE, inputs_with_columns
+from tracecal.calibrator.trace_kinds import has_usual_entropies, usual_entropies
 from tracecal.errors import InputError
 from tracecal.estimators.estimator import OwnFit
-from tracecal.estimators.registry import OF_FILES
+from tracecal.estimators.registry import ESTIMATORS, INPUTS, LOG_RIDGE_ALSO, OF_FILES
 from tracecal.estimators.trace_inputs import NO_CUSTOM, TRACE_INPUTS, Custom, compute_inputs
+from tracecal.features.features import FEATURES
 from tracecal.io.log import LOGGER
 
+MIN_LABELS = 20  # complete answers that an estimator is fitted on
 MIN_CHOOSING = 30  # labels of side 'fit' that may choose an estimator
 MIN_ENTROPY_SHARE = 0.9  # of the traces of a log that lists alternatives
 # Inputs that an answer has if it has surprisals, or entropies.
@@ -51,8 +49,6 @@ IS_FITTED = pl.col("side") == "fit"
 NO_OWN_FITS: Mapping[str, OwnFit] = {}
 NO_COLUMNS: Mapping[str, str] = {}
 FOLD = {"split": "fold"}  # how predictions name the split that left an answer out
-METADATA = ("revision", "stop_token", "processed", "reasoning", "entropy", "top_k", "vocabulary")
-METADATA += ("vocabulary_from",)
 MIN_ANSWERS_PER_TASK = 5  # with fewer on average, the names are instructions or ids
 
 
@@ -247,16 +243,20 @@ def make_training_set(
     answer share its group. With `unit` "answers" each answer is its own group. Raises `InputError`
     if there are too few labels, equal answers have different labels, or all answers form one group.
     """
-    labelled, others = _choose_answers(answers, task, unlabelled)
+    answers = random_labels(answers).with_columns(fingerprint=fingerprints(answers))
+    if unlabelled is not None:
+        answers = with_unlabelled(answers, unlabelled)
+    labelled, others = _choose_answers(answers, task)
     row_tasks = tuple(sorted(task_names(labelled)))
     own_columns = own_column_paths(labelled)
-    groups = _group(pl.concat([labelled, others]))
+    rows = pl.concat([labelled, others])
+    # Parts have the group of their answer.
+    groups = rows.select("example_id", "group_id") if parts else group_answers(rows)
     n_questions = groups.join(labelled, on="example_id", how="semi")["group_id"].n_unique()
     if unit == "answers":
-        whole = "parent_id" if parts else "example_id"
-        groups = pl.concat([labelled, others]).select("example_id", group_id=whole)
-    labelled, frame = _placed(labelled, groups)
-    others, places = _placed(others, groups)
+        groups = rows.select("example_id", group_id="parent_id" if parts else "example_id")
+    labelled, frame = in_order(labelled, groups)
+    others, places = in_order(others, groups)
     names = (
         *TRACE_INPUTS,
         *(f"scores.{name}" for name in custom),
@@ -305,27 +305,74 @@ def make_training_set(
     )
 
 
-def _group(answers: pl.DataFrame) -> pl.DataFrame:
-    """Return `example_id` and `group_id` of answers, or of parts, which have their answer's."""
-    is_parts = "part" in answers.columns
-    return answers.select("example_id", "group_id") if is_parts else group_answers(answers)
+def choose_inputs(
+    frame: pl.DataFrame, lacks: pl.Series, own_columns: Mapping[str, str], custom: Custom
+) -> dict[str, list[str]]:
+    """Return the inputs of each estimator that enough answers allow to compute.
+
+    Parameters
+    ----------
+    frame
+        All inputs of the labelled answers.
+    lacks
+        Why some of their traces are incomplete, for messages.
+    own_columns
+        The paths of the user's own columns, by name; with any, the fit that takes them is added.
+    custom
+        The custom estimators.
+
+    Raises
+    ------
+    InputError
+        If no estimator can be computed, too few answers have the own columns, or a feature has the
+        name of one.
+    """
+    columns = set(frame.columns)
+    estimators = {
+        entry.id: INPUTS[entry.id] for entry in ESTIMATORS if columns.issuperset(INPUTS[entry.id])
+    }
+    estimators |= {name: [f"scores.{name}"] for name in custom}
+    counts = {name: _count_complete(frame, inputs) for name, inputs in estimators.items()}
+    left_out = [name for name, count in counts.items() if count < MIN_LABELS]
+    if left_out:
+        reasons = lacks.drop_nulls().unique().sort().to_list() or ["undefined"]
+        names = ", ".join(left_out) if len(left_out) <= 3 else f"{len(left_out)} estimators"
+        LOGGER.warning("%s left out: %s", names, "; ".join(reasons[:3]))
+    if len(left_out) == len(estimators):
+        raise InputError("no answer has log-probabilities: there is nothing to calibrate.")
+    computable = {name: inputs for name, inputs in estimators.items() if name not in left_out}
+    if own_columns:
+        computable[LOG_RIDGE_ALSO.id] = _with_columns(frame, own_columns)
+    return computable
 
 
-def _placed(answers: pl.DataFrame, groups: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return answers in the order of their contents, and their places (`place_answers`)."""
-    own = groups.join(answers.select("example_id"), on="example_id", how="semi")
-    places = place_answers(answers, own)
-    order = places.select("example_id")
-    return order.join(answers, on="example_id", how="left", maintain_order="left"), places
+def _with_columns(frame: pl.DataFrame, own_columns: Iterable[str]) -> list[str]:
+    """Return the inputs of the fit with own columns: log ridge's common inputs, then the columns.
+
+    Raises `InputError` if too few answers have the columns, or a feature has a column's name.
+    """
+    names = [*own_columns]
+    if clashing := [name for name in names if name in FEATURES]:
+        raise InputError(
+            f"--also {clashing[0]}: a feature of traces has this name; choose another."
+        )
+    of_trace = [name for name in INPUTS[LOG_RIDGE] if frame[name].count() >= MIN_LABELS]
+    columns = inputs_with_columns(of_trace, names)
+    if (count := _count_complete(frame, columns)) < MIN_LABELS:
+        raise InputError(
+            f"{count} of {frame.height} labelled answers have a trace and "
+            f"{' and '.join(names)}; at least {MIN_LABELS} are needed. Give the path of each in a "
+            f"row (--also {names[0]}=PATH)."
+        )
+    return columns
 
 
-def _choose_answers(
-    answers: pl.DataFrame, task: str, unlabelled: pl.DataFrame | None
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _count_complete(frame: pl.DataFrame, columns: Sequence[str]) -> int:
+    return frame.select(pl.all_horizontal(pl.col(columns).is_not_null()).sum()).item()
+
+
+def _choose_answers(answers: pl.DataFrame, task: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the labelled answers to a task, and the unlabelled ones beside them."""
-    answers = random_labels(answers).with_columns(fingerprint=fingerprints(answers))
-    if unlabelled is not None:
-        answers = with_unlabelled(answers, unlabelled)
     labelled = answers_of_task(answers.filter(pl.col("correct").is_not_null()), task)
     if labelled.height < MIN_LABELS:
         n_asked = int(answers["asked_for"].sum())
@@ -343,130 +390,6 @@ def _choose_answers(
             "with --model"
         )
     return labelled, of_their_tasks(answers.filter(pl.col("correct").is_null()), labelled)
-
-
-def describe_answers(
-    training: TrainingSet,
-    task: str,
-    revision: str | None = None,
-    vocabulary: int | None = None,
-    parts: Parts | None = None,
-) -> CalibrationData:
-    """Describe labelled answers; raises `InputError` if models or kinds of trace are mixed."""
-    answers = training.records
-    answered = answers.filter(pl.col("no_answer").is_null())
-    entropy, top_k = usual_entropies(answers)
-    model, *known_as = _models(answers)
-    with_stop = answered.filter(pl.col("stop_token") != "none")
-    stop_token = _known_value(with_stop, "stop_token", "none")
-    processed = _known_value(answered, "processed", "unknown")
-    reasoning = _single_value(answered, "reasoning", "kinds") or "none"
-    dates = _days(answers["created"])
-    vocabulary, vocabulary_from = vocabulary_used(answers, vocabulary)
-    return CalibrationData(
-        model=model,
-        known_as=known_as,
-        revision=revision,
-        task=task,
-        row_tasks=training.row_tasks,
-        stop_token=stop_token,
-        processed=processed,
-        decodings=tuple(answers["decoding"].drop_nulls().unique().sort()),
-        reasoning=reasoning,
-        entropy=entropy,
-        top_k=top_k,
-        vocabulary=vocabulary,
-        vocabulary_from=vocabulary_from,
-        n=answers.height,
-        groups=training.n_questions,
-        unit=training.unit,
-        base_rate=float(answers["correct"].mean()),
-        answers=tuple(answers["fingerprint"].drop_nulls()),
-        dates=dates,
-        parts=parts,
-        also=tuple(
-            FurtherColumn(name=name, path=path) for name, path in training.own_columns.items()
-        ),
-    )
-
-
-def describe_traces(
-    metadata: Mapping[str, str],
-    correct: pl.Series,
-    model: str,
-    known_as: Sequence[str],
-    task: str,
-) -> CalibrationData:
-    """Describe a run's answers by the `metadata` of its traces and their labels.
-
-    The schema's defaults describe traces decoded here: raw, exact, with the token that ends an
-    answer.
-    """
-    names = {*known_as, *filter(None, metadata.get("known_as", "").split("\n"))} - {model}
-    return CalibrationData(
-        model=model,
-        known_as=tuple(sorted(names)),
-        task=task,
-        n=len(correct),
-        base_rate=float(correct.mean()),
-        parts=Parts.model_validate_json(metadata["parts"]) if "parts" in metadata else None,
-        **{name: metadata[name] for name in METADATA if name in metadata},
-    )
-
-
-def usual_entropies(answers: pl.DataFrame) -> tuple[str, int | None]:
-    """Return the most frequent kind of entropies and its usual number of listed tokens."""
-    traced = answers.filter(pl.col("entropy").is_not_null()).select("top_k", kind=ENTROPY_KIND)
-    kind = traced["kind"].mode().min() or "none"
-    return kind, traced.filter(kind=kind)["top_k"].drop_nulls().mode().min()
-
-
-def _days(created: pl.Series) -> tuple[str, str] | None:
-    """Return the first and the last day (UTC) of answers; None if a time is unknown."""
-    if created.null_count():
-        return None
-    ends = (datetime.fromtimestamp(time, UTC) for time in (created.min(), created.max()))
-    first, last = (f"{end:%Y-%m-%d}" for end in ends)
-    return first, last
-
-
-def _single_value(answers: pl.DataFrame, column: str, kinds: str) -> str | None:
-    """Return the only value of a column; None without one. Raises `InputError` for several."""
-    values = answers[column].drop_nulls().unique().sort().to_list()
-    if len(values) > 1:
-        raise InputError(
-            f"the answers are of several {kinds} ({column}: {', '.join(values)}), but a calibrator "
-            f"is for one. Split the file, or set one with --{column.replace('_', '-')}."
-        )
-    return values[0] if values else None
-
-
-def _known_value(answers: pl.DataFrame, column: str, default: str) -> str:
-    """Return the only known value of a column, or `default` without any value.
-
-    Unknown values count as equal to the known one, as in scoring.
-    """
-    is_unknown = pl.col(column) == "unknown"
-    known_answers = answers.filter(~is_unknown)
-    if known_answers.height and (count := answers.filter(is_unknown).height):
-        LOGGER.warning(
-            "%d of %d labelled answers do not say %s: they are taken to be like the others (%s)",
-            *(count, answers.height, QUESTIONS[column]["what"], QUESTIONS[column]["option"]),
-        )
-    rows = known_answers if known_answers.height else answers
-    return _single_value(rows, column, "kinds") or default
-
-
-def _models(answers: pl.DataFrame) -> list[str | None]:
-    """Return the model's shortest name (None if unknown), then its longer spellings.
-
-    Raises `InputError` for several models.
-    """
-    names = answers["model"].drop_nulls().unique().sort().to_list()
-    for name in names:
-        if all(name.lower() in model_spellings(spelling) for spelling in names):
-            return [name, *(spelling for spelling in names if spelling != name)]
-    return [_single_value(answers, "model", "models")]
 
 
 def task_names(answers: pl.DataFrame) -> dict[str, int]:

@@ -87,7 +87,7 @@ def calibrate(
 
 def earlier_look(output: str, calibrator: "tracecal.Calibrator") -> str | None:
     """Say that a file holds an earlier look at some of the labels, and how to count both."""
-    from tracecal.calibrator.looks import share_answers
+    from tracecal.calibrator.fitting import share_answers
     from tracecal.calibrator.schema import CalibratorFile
 
     try:

@@ -90,6 +90,7 @@ ESTIMATORS = (
 LOG_RIDGE_ALSO = variant("log_ridge_also", "Log ridge + own columns", fit="ridge")
 OF_FILES = (*ESTIMATORS, LOG_RIDGE_ALSO)
 IDS = tuple(estimator.id for estimator in ESTIMATORS)
+INPUTS = {estimator.id: estimator.inputs for estimator in OF_FILES}
 # The estimators in the analyses of the paper: one of each kind, then TRACE.
 REPRESENTATIVE = ("seq_logp", "windowed_entropy", "mars", "trace", "trace_plus")
 # The fits beyond the paper that are compared with TRACE+.

@@ -64,25 +64,23 @@ def compute_inputs(
     """
     names = list(names)
     of_trace = [name for name in names if name in INPUTS]
+    numbers = pl.col(names).cast(pl.Float64)
+    beside = _beside_traces(answers, names, custom)
     frame = pl.DataFrame(input_matrix(answers, of_trace), of_trace, nan_to_null=True)
-    return _with_others(answers, frame, names, custom)
+    return beside.hstack(frame).select("example_id", pl.when(numbers.is_finite()).then(numbers))
 
 
-def _with_others(
-    answers: pl.DataFrame, frame: pl.DataFrame, names: Sequence[str], custom: Custom
-) -> pl.DataFrame:
-    """Add `example_id`, own columns and scores of custom estimators to the inputs of traces."""
-    user_columns = [
-        own_column(name.removeprefix(ALSO)).alias(name) for name in names if name.startswith(ALSO)
-    ]
-    frame = answers.select("example_id", *user_columns).hstack(frame)
+def _beside_traces(answers: pl.DataFrame, names: Sequence[str], custom: Custom) -> pl.DataFrame:
+    """`example_id` and the inputs of no trace: own columns, and scores of custom estimators."""
+    own = [name for name in names if name.startswith(ALSO)]
+    columns = {name: own_column(name.removeprefix(ALSO)) for name in own}
+    frame = answers.select("example_id", **columns)
     requested = {name: score for name, score in custom.items() if f"scores.{name}" in names}
     if requested:
         rows = answers.select(TRACE_COLUMNS).hstack(answer_features(answers).select(*FEATURES))
         scores = compute_custom_scores(rows, requested).drop("example_id")
         frame = frame.hstack(scores.rename({name: f"scores.{name}" for name in requested}))
-    numbers = pl.col(names).cast(pl.Float64)
-    return frame.select("example_id", pl.when(numbers.is_finite()).then(numbers))
+    return frame
 
 
 def compute_custom_scores(rows: pl.DataFrame, custom: Custom) -> pl.DataFrame:
@@ -143,19 +141,19 @@ def compute_bounded_inputs(
     """
     names = list(names)
     of_trace = [name for name in names if name in INPUTS]
+    numbers = pl.col(names).cast(pl.Float64)
+    finite = pl.when(numbers.is_finite()).then(numbers)
+    exact = answers.with_columns(pl.when(pl.col("entropy_upper").is_null()).then("entropy"))
+    further, bounds = (_beside_traces(rows, names, custom) for rows in (answers, exact))
     x = np.full((3, answers.height, len(of_trace)), np.nan)
     for rows, lists in blocks(answers, ("surprisal", *ENTROPIES)):
         if lists[0] is not None or lists[1] is not None:
             x[:, rows] = bounded_inputs(of_trace, *lists)
-    exact = pl.when(pl.col("entropy_upper").is_null()).then("entropy")
-    values, lower, upper = (pl.DataFrame(table, of_trace, nan_to_null=True) for table in x)
-    return (
-        _with_others(answers, values, names, custom),
-        *(
-            _with_others(answers.with_columns(entropy=exact), table, names, custom)
-            for table in (lower, upper)
-        ),
+    values, lower, upper = (
+        beside.hstack(pl.DataFrame(table, of_trace, nan_to_null=True)).select("example_id", finite)
+        for beside, table in zip((further, bounds, bounds), x, strict=True)
     )
+    return values, lower, upper
 
 
 def bounded_inputs(
