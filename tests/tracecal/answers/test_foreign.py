@@ -7,7 +7,7 @@ import pytest
 
 from support.scripts import run_script
 from tracecal.answers.reading import Reading
-from tracecal.calibrator.fitting import describe_traces
+from tracecal.calibrator.trace_kinds import describe_traces
 from tracecal.features.features import answer_features
 from tracecal.io.digests import digest
 from tracecal.io.evaluated import evaluated

@@ -14,10 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.labelled_answers import answers, fitted, predictor_of
-from tracecal.answers.reading import Reading
 from tracecal.answers.trace import entropy_bounds
 from tracecal.calibration.fits import probability_bounds
-from tracecal.calibrator.scoring import read_response, score_answer, score_answers, score_record
+from tracecal.calibrator.predictor import Kinds
+from tracecal.calibrator.scoring import score_answer, score_answers
+from tracecal.calibrator.scoring import score_response as score_a_response
 from tracecal.errors import InputError
 from tracecal.estimators.feature_sets import TRACE_PLUS_FEATURES
 from tracecal.estimators.trace_inputs import (
@@ -124,7 +125,8 @@ def test_an_answer_at_the_threshold_is_kept_and_one_just_below_is_not(calibrator
     ):
         moved = [entry.model_copy(update={"threshold": threshold}) for entry in control.thresholds]
         changed = replace(calibrator, control=control.model_copy(update={"thresholds": moved}))
-        assert changed.keeps(changed.ranking_score(x), rate).tolist() == kept
+        kinds = Kinds(*[[None] * 3] * 3, [1] * 3)
+        assert changed.decide(np.stack([x] * 3), kinds, rate)["keep"] == kept
 
 
 def test_an_untested_error_rate_is_refused(calibrator):
@@ -193,7 +195,7 @@ class FromAClient:
 
 
 def score_response(predictor, response, target=None):
-    return score_record(predictor, read_response(predictor, response, None, Reading()), target)
+    return score_a_response(predictor, response, None, target)
 
 
 def test_a_response_of_a_server_is_scored_as_its_trace_is(calibrator):

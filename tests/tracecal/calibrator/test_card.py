@@ -16,8 +16,8 @@ from tracecal.calibration.settings import FitSettings
 from tracecal.calibration.splits import make_splits
 from tracecal.calibrator.card import Card, verify
 from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
-from tracecal.calibrator.fitting import describe_traces
 from tracecal.calibrator.schema import CalibratedEstimator, CalibratorFile
+from tracecal.calibrator.trace_kinds import describe_traces
 from tracecal.calibrator.training_set import make_training_set
 from tracecal.cli.main import main
 from tracecal.errors import InputError

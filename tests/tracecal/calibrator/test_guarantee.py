@@ -16,7 +16,7 @@ from tracecal.calibration.guarantees.fixed_score import AMOUNTS, fit_fixed_score
 from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator import guarantee
 from tracecal.calibrator.catalogue import FIXED_SCORE, MEAN_OF_THREE, SURPRISAL_RIDGE
-from tracecal.calibrator.predictor import make_predictor
+from tracecal.calibrator.predictor import Kinds, make_predictor
 from tracecal.calibrator.ranking import choose_ranking
 from tracecal.calibrator.training_set import make_training_set
 from tracecal.errors import InputError
@@ -308,6 +308,13 @@ def test_errors_are_counted_by_the_values_of_a_column(tmp_path):
         tracecal.calibrate(path, "t", by="example_id")
 
 
+def kept(predictor, inputs, rate):
+    """Which answers with these inputs, [n, d], are kept."""
+    nothing = [None] * len(inputs)
+    kinds = Kinds(nothing, nothing, nothing, [1] * len(inputs))
+    return predictor.decide(np.stack([inputs] * 3), kinds, rate)["keep"]
+
+
 @pytest.mark.parametrize("estimator", [None, "trace_plus", "stack_of_six", "seq_logp"])
 def test_what_a_threshold_keeps_in_a_file_it_keeps_alone(estimator):
     """A product of a matrix and one of its row differ in the last bit; a threshold lies below."""
@@ -318,16 +325,12 @@ def test_what_a_threshold_keeps_in_a_file_it_keeps_alone(estimator):
         if threshold is None:
             continue
         for layout in (np.ascontiguousarray(inputs), np.asfortranarray(inputs)):
-            together = predictor.keeps(predictor.ranking_score(layout), rate)
-            alone = [
-                bool(predictor.keeps(predictor.ranking_score(row[None]), rate)[0]) for row in inputs
+            assert kept(predictor, layout, rate) == [
+                kept(predictor, row[None], rate)[0] for row in inputs
             ]
-            assert together.tolist() == alone
         score = predictor.ranking_score(inputs)
         lowest = int(np.argmin(np.where(score >= threshold, score, np.inf)))
-        assert predictor.keeps(predictor.ranking_score(inputs[[lowest]]), rate)[0], (
-            "the answer that set the threshold"
-        )
+        assert kept(predictor, inputs[[lowest]], rate) == [True], "it set the threshold"
 
 
 def test_the_same_labels_give_one_file_whatever_the_name_seed_and_order():

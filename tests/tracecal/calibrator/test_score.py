@@ -19,12 +19,11 @@ from tracecal.calibration.groups import group_answers, place_answers
 from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibrator import recommendation, training_set
 from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
-from tracecal.calibrator.fitting import describe_traces
 from tracecal.calibrator.predictor import load_predictor
 from tracecal.calibrator.recommendation import mean_interval, varies
 from tracecal.calibrator.schema import CalibratorFile
 from tracecal.calibrator.scoring import score_answers
-from tracecal.calibrator.trace_kinds import NEXT_QUESTION, vocabulary_for
+from tracecal.calibrator.trace_kinds import NEXT_QUESTION, describe_traces, vocabulary_for
 from tracecal.errors import InputError
 from tracecal.estimators import registry
 from tracecal.estimators.trace_inputs import ENTROPY_INPUTS, compute_inputs

@@ -12,7 +12,6 @@ make any guarantee look easy and say nothing about new answers.
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 import polars as pl
@@ -50,8 +49,6 @@ from tracecal.io.settings import parse
 
 MOST_REASONS = 3  # why labelled answers have no probability
 LABEL_PATHS = ("correct", "label")  # where a label is read unless its path is named
-METADATA = ("revision", "stop_token", "processed", "reasoning", "entropy", "top_k", "vocabulary")
-METADATA += ("vocabulary_from",)
 MIN_OF_CLASS = 10  # right and wrong answers that a column must equal to be taken for the label
 SUSPICIOUS_AUROC = 0.99
 
@@ -151,30 +148,6 @@ def describe_answers(
         also=tuple(
             FurtherColumn(name=name, path=path) for name, path in training.own_columns.items()
         ),
-    )
-
-
-def describe_traces(
-    metadata: Mapping[str, str],
-    correct: pl.Series,
-    model: str,
-    known_as: Sequence[str],
-    task: str,
-) -> CalibrationData:
-    """Describe a run's answers by the `metadata` of its traces and their labels.
-
-    The schema's defaults describe traces decoded here: raw, exact, with the token that ends an
-    answer.
-    """
-    names = {*known_as, *filter(None, metadata.get("known_as", "").split("\n"))} - {model}
-    return CalibrationData(
-        model=model,
-        known_as=tuple(sorted(names)),
-        task=task,
-        n=len(correct),
-        base_rate=float(correct.mean()),
-        parts=Parts.model_validate_json(metadata["parts"]) if "parts" in metadata else None,
-        **{name: metadata[name] for name in METADATA if name in metadata},
     )
 
 

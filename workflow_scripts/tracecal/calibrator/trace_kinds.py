@@ -1,10 +1,11 @@
 """Whether answers match the model, task and kind of traces that a calibrator was fitted on."""
 
-from collections.abc import Collection, Iterable, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from functools import lru_cache
 
 import polars as pl
 
+from tracecal.answers.parts.parts import Parts
 from tracecal.answers.raw_answer import Known, Reasoning, StopToken
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import ENTROPY_KIND, Record, as_frame
@@ -41,6 +42,8 @@ USUAL_READING = Reading()  # without any option
 OPEN = {"reasoning": ()} | dict.fromkeys(("stop_token", "processed"), ("unknown", "none"))
 # Servers may list the chosen token besides the k likeliest.
 TOP_K_MARGIN = 1
+METADATA = ("revision", "stop_token", "processed", "reasoning", "entropy", "top_k", "vocabulary")
+METADATA += ("vocabulary_from",)
 # The beginning of another question in an answer's text.
 NEXT_QUESTION = r"\n[^\S\n]*(?:Q|Question|Problem|Input|User|Human)\s*(?:\d+\s*)?:"
 
@@ -305,6 +308,30 @@ def describe_entropies(kind: str, top_k: int | None) -> str:
     tokens = f"the {top_k} likeliest tokens" if top_k else "the likeliest tokens"
     words = {"exact": "exact entropies", "top-k": f"entropies from {tokens}"}
     return words.get(kind, "no entropies")
+
+
+def describe_traces(
+    metadata: Mapping[str, str],
+    correct: pl.Series,
+    model: str,
+    known_as: Sequence[str],
+    task: str,
+) -> CalibrationData:
+    """Describe a run's answers by the `metadata` of its traces and their labels.
+
+    The schema's defaults describe traces decoded here: raw, exact, with the token that ends an
+    answer.
+    """
+    names = {*known_as, *filter(None, metadata.get("known_as", "").split("\n"))} - {model}
+    return CalibrationData(
+        model=model,
+        known_as=tuple(sorted(names)),
+        task=task,
+        n=len(correct),
+        base_rate=float(correct.mean()),
+        parts=Parts.model_validate_json(metadata["parts"]) if "parts" in metadata else None,
+        **{name: metadata[name] for name in METADATA if name in metadata},
+    )
 
 
 def usual_entropies(answers: pl.DataFrame) -> tuple[str, int | None]:
