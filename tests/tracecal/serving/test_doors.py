@@ -10,6 +10,7 @@ from support.log_rows import write
 from tracecal.answers.answers import answers_in
 from tracecal.answers.reading import Reading
 from tracecal.answers.row import read_row
+from tracecal.calibration.groups import KNOWN_ANSWER
 from tracecal.calibrator.scoring import score_answer
 from tracecal.calibrator.trace_kinds import reading_for
 from tracecal.serving.monitoring.traffic import batch_of_answers
@@ -109,6 +110,23 @@ def test_the_proxys_scorer(calibrator, rows, expected):
         answer = json.loads(json.dumps(row["response"]))
         scorer.add_confidence(answer, row["request"])
         assert outcomes([answer["choices"][0]["confidence"]]) == [outcome]
+
+
+@pytest.mark.parametrize("target", [None, RATE])
+def test_an_answer_that_was_fitted_on_has_a_probability_and_no_decision_at_any_door(
+    calibrator, target
+):
+    with (EXAMPLES / "labelled.jsonl").open(encoding="utf-8") as lines:
+        row = json.loads(next(lines))
+    (expected,) = outcomes(calibrator.score([row], error_rate=target).to_dicts())
+    assert expected[0] is not None
+    assert expected[1:] == (None, KNOWN_ANSWER if target else None)
+    scored = calibrator.score_response(row["response"], row["request"], error_rate=target)
+    assert (scored.probability, scored.keep, scored.reason) == expected
+    predictor = calibrator.predictor()
+    scorer = Scorer(predictor, reading_for(predictor.fitted_on, Reading()), target)
+    scorer.add_confidence(row["response"], row["request"])
+    assert outcomes([row["response"]["choices"][0]["confidence"]]) == [expected]
 
 
 def test_check(calibrator, rows, expected):
