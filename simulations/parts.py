@@ -97,7 +97,7 @@ def find_threshold(
     calibrator = fit_pooled([(x[fits], ~parts.wrong[fits])], names)[0]
     scores = PartScores(calibrator.predict(x), order, sizes[number])
     tested, others, limit = scores.select(~fits), scores.select(fits), most_parts(sizes)
-    ranked = RankedParts(tested, parts.wrong[~fits], others, tested, limit)
+    ranked = RankedParts(tested, parts.wrong[~fits], others, limit)
     (test,) = ranked.test([population.rate], significance_level(CONFIDENCE))
     return calibrator, test.threshold, limit
 

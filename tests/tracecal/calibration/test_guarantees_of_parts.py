@@ -16,7 +16,7 @@ def parts(sizes, score):
 
 
 def bets_on(labelled, wrong, unlabelled, most, rate, with_forecast=True):
-    ranked = RankedParts(labelled, wrong, unlabelled, labelled, most)
+    ranked = RankedParts(labelled, wrong, unlabelled, most)
     return ranked.test([rate], LEVEL, with_forecast)[0]
 
 
@@ -74,7 +74,7 @@ def test_larger_documents_do_not_test():
     wrong = scores.size == 20
     tested = bets_on(scores, wrong, scores, 2, 0.2)
     assert (tested.n, tested.wrong) == (240, 0)
-    assert RankedParts(scores, wrong, scores, scores, 2).n_tested == 120
+    assert RankedParts(scores, wrong, scores, 2).n_tested == 120
     assert tested.threshold is not None
     assert bets_on(scores, wrong, scores, 20, 0.2).threshold is None
     assert bets_on(scores, wrong, scores, 1, 0.2).n == 0
@@ -110,7 +110,7 @@ def test_a_recall_is_tested_by_bets_from_the_lowest_threshold_up():
     labelled = parts(sizes, rng.random(sizes.sum()))
     unlabelled = parts(np.ones(200, dtype=int), np.arange(200) / 200)
     correct = rng.random(sizes.sum()) < labelled.score
-    ranked = RankedParts(labelled, ~correct, unlabelled, labelled, 4)
+    ranked = RankedParts(labelled, ~correct, unlabelled, 4)
     passed = []
     for value in np.arange(0, 200, 4) / 200:
         dropped = correct * (labelled.score < value)
@@ -121,5 +121,5 @@ def test_a_recall_is_tested_by_bets_from_the_lowest_threshold_up():
     assert ranked.find_recall_threshold(0.8, LEVEL) == pytest.approx(passed[-1])
     assert passed[-1] > 0.1
     none = parts(np.ones(0, dtype=int), np.empty(0))
-    without = RankedParts(labelled, ~correct, none, labelled, 4)
+    without = RankedParts(labelled, ~correct, none, 4)
     assert without.find_recall_threshold(0.8, LEVEL) is None
