@@ -184,21 +184,6 @@ def test_lines_are_found_by_name_first_come_whatever_their_dress():
     assert found == {"capital": "Lima", "currency": "Sol: new"}
 
 
-# Lines as models write them, and what is white space to Python alone in every place of one
-NAMED = st.sampled_from(["capital", "CaPiTal", "a b", "ſ", "K", "capi*tal", "other", ""])
-AROUND = st.text(" *•->\t\r\x0b\x1c\x85\u00a0\u2028:", max_size=3)
-LINES = st.tuples(AROUND, NAMED, AROUND, st.just(":"), AROUND, VALUE, AROUND).map("".join)
-
-
-@given(st.lists(st.lists(LINES, max_size=5).map("\n".join), max_size=6))
-def test_lines_of_many_answers_are_those_of_each_by_its_expression(answers):
-    parts = Parts(lines=["capital", "a b", "S", "k", "capi*tal"])
-    expected = [
-        (row, *span) for row, text in enumerate(answers) for span in find_spans(text, parts) or ()
-    ]
-    assert locate_spans(pl.Series(answers, dtype=pl.String), parts).rows() == expected
-
-
 def test_sentences_are_told_apart():
     text = "It is 3.5 m! Ok (yes.) Then\nNew line. 日本。そう。"
     found = find_spans(text, Parts(sentences=True))

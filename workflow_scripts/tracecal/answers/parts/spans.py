@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from tracecal.answers.parts.json_document import find_documents, nodes_at, parse_path
-from tracecal.answers.parts.parts import LINE, MARKS, Parts
+from tracecal.answers.parts.parts import LINE, Parts
 from tracecal.io.expressions import matches, searcher
 
 # The columns of the spans of many answers; `row` is the number of the answer.
@@ -26,8 +26,6 @@ SPANS = {
     "last": pl.Int64,
     "value": pl.String,
 }
-# White space as `str.strip` and \s define it, up to U+3000; Polars' lacks \x1c to \x1f.
-_SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))
 _LINE = re.compile(LINE)  # faster, and in proportion to the length of a line
 _start_and_end = attrgetter("start", "end")
 # Marks are looked at from the first one of a run only, so that a long run is read once.
@@ -60,8 +58,6 @@ class Span(NamedTuple):
 
 def locate_spans(answers: pl.Series, parts: Parts) -> pl.DataFrame:
     """The spans of all answers, none of them missing, as rows of `SPANS` in their order."""
-    if parts.lines and parts.pattern == LINE:
-        return _locate_lines(answers, parts.lines)
     counts, fields = [], []
     for text in answers.to_list():
         spans = find_spans(text, parts) or ()
@@ -119,45 +115,6 @@ def _line_spans(text: str, names: Mapping[str, str], pattern: str) -> list[Span]
                 spans[name] = Span(name, name, first, first + len(value), value)
         start += len(line) + 1
     return list(spans.values())
-
-
-def _locate_lines(answers: pl.Series, names: Sequence[str]) -> pl.DataFrame:
-    """The spans that `_line_spans` finds by the pattern `LINE`, in all answers at once.
-
-    The colon of `LINE` is the first one of its line, since nothing that it reads before holds one.
-    """
-    row, line, part, tail, value = map(pl.col, ("row", "line", "part", "tail", "value"))
-    size = line.str.len_chars().cast(pl.Int64) + 1  # of a line with its break, or the answer's end
-    lines = (
-        pl.DataFrame({"row": np.arange(len(answers)), "line": answers})
-        .with_columns(line.str.split("\n"), base=size.cum_sum() - size)
-        .explode("line")
-        .with_columns(end=size.cum_sum() - 1 - pl.col("base"))
-        .with_columns(line.str.splitn(":", 2).struct.rename_fields(["part", "tail"]))
-        .unnest("line")
-        .drop_nulls("tail")
-        .with_columns(
-            part.str.strip_chars_start(MARKS).str.strip_chars_end("*"),
-            tail.str.strip_chars_start("*").str.strip_chars_start(" \t"),
-        )
-    )
-    by_form = _casefold_names(tuple(names))
-    name_of_text = {
-        text: name
-        for text in lines["part"].unique().to_list()
-        if "*" not in text and (name := by_form.get(text.strip().casefold()))
-    }
-    return (
-        lines.with_columns(
-            part.replace_strict(name_of_text, default=None, return_dtype=pl.Enum(names)),
-            value=tail.str.strip_chars(_SPACE),
-            first=pl.col("end") - tail.str.len_chars(),
-        )
-        .filter(part.is_not_null(), value != "", tail.str.starts_with(value))
-        .filter((row * len(names) + part.to_physical()).is_first_distinct())
-        .with_columns(name="part", last=pl.col("first") + value.str.len_chars())
-        .select(pl.col(name).cast(dtype) for name, dtype in SPANS.items())
-    )
 
 
 def _final_span(text: str, pattern: str) -> list[Span]:
