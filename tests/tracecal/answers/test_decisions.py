@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from tracecal.answers.raw_answer import option_share
 from tracecal.answers.reading import Reading
 from tracecal.answers.row import read_row
+from tracecal.answers.tokens import option_share
 from tracecal.errors import WrongRow
 
 

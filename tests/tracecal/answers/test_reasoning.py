@@ -13,12 +13,12 @@ from support.log_rows import chat, token
 from tracecal.answers.answers import read_file
 from tracecal.answers.formats.layouts import recognise
 from tracecal.answers.imported_traces import kind_metadata
-from tracecal.answers.raw_answer import RawAnswer, Step
+from tracecal.answers.raw_answer import RawAnswer, split_reasoning, with_traced_tokens
 from tracecal.answers.reading import Reading
-from tracecal.answers.reasoning import split_reasoning, with_traced_tokens
 from tracecal.answers.record import as_frame
 from tracecal.answers.row import read_row
 from tracecal.answers.task_answers import NOT_REPLAYABLE
+from tracecal.answers.tokens import Step
 from tracecal.errors import InputError, WrongRow
 from tracecal.io.traces import TRACES
 

@@ -15,7 +15,7 @@ from typing import Any
 from tracecal.answers.facts import SENT, value_at
 from tracecal.answers.formats.columns import LOGPROBS, PROBABILITIES, TEXTS
 from tracecal.answers.formats.layouts import FORMATS, recognise
-from tracecal.answers.raw_answer import FORMS, TOPS, read_logprobs
+from tracecal.answers.tokens import FORMS, TOPS, read_logprobs
 from tracecal.errors import WrongRow, some_of
 from tracecal.io.input_files import parsed_json
 

@@ -1,6 +1,7 @@
 """Facts of an answer beside its trace: id, verdict, task, time, question, request, own columns.
 
-1. `example_id`, `task_name`, `created` and `asked` find one fact each in a row and its answer.
+1. `with_facts` adds them to an answer. `example_id`, `task_name`, `created` and `asked` find one
+   each in a row and its answer.
 2. `verdicts` gives what a row says of its answer, which must agree.
 3. `read_request` finds the settings of the request, and which of them change probabilities.
 """
@@ -9,16 +10,19 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import numpy as np
+from pydantic.alias_generators import to_camel
 
-from tracecal.answers.formats.format import STATED_IDS, Row
-from tracecal.answers.raw_answer import PREFIX, RawAnswer, Step, option_share
+from tracecal.answers.formats.layout import STATED_IDS, Row
+from tracecal.answers.raw_answer import Known, RawAnswer
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import without_blanks
-from tracecal.answers.verdict import WORDS
+from tracecal.answers.tokens import PREFIX, Step, option_share, options_path
+from tracecal.answers.verdict import WORDS, agreed_verdict, is_unsure
 from tracecal.errors import WrongRow
 
 LABELS = ("correct", "label")
@@ -38,6 +42,40 @@ OTHER_IDS = (
 )
 TIMES = ("created", "created_at", "completed_at", "timestamp", "startTime")
 CENTURY = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
+
+
+def with_facts(raw: RawAnswer, row: Row, body: Row, reading: Reading, is_sample: bool) -> RawAnswer:
+    """An answer with the facts that its row and its `body` state, which may be Inspect's sample.
+
+    Raises `WrongRow`.
+    """
+    request = read_request(row, body)
+    values = verdicts(row, body, reading, raw)
+    stated: dict[str, Any] = {
+        "correct": agreed_verdict(reading, **values),
+        "unsure": any(map(is_unsure, values.values())),
+        "asked_for": is_asked_for(row) or None,
+        "row_task": task_name(row, body),
+        "created": created(row, body),
+        "is_greedy": request.settings.get("temperature") == 0,
+    }
+    if raw.processed == "unknown" and reading.processed == "auto":
+        processed: Known = "no" if request.decoding == "" else "unknown"
+        stated |= {"decoding": request.decoding, "processed": processed}
+    if raw.model is None and isinstance(row.get("model"), str):
+        stated["model"] = row["model"]
+    if is_sample:
+        stated["asked"] = asked(body.get("input"))  # its messages end with the answer
+    else:
+        sent = next((request.settings[name] for name in SENT if request.settings.get(name)), None)
+        stated["asked"] = asked(sent, raw.prompt, row)
+    if reading.group is not None:
+        stated["group_id"] = stated_group(row, reading.group)
+    elif isinstance(row.get("group_id"), str | int):
+        stated["group_id"] = str(row["group_id"])
+    if paths := reading.also | options_path(reading.options):
+        stated["also"] = own_columns(row, body, paths, raw.steps)
+    return replace(raw, **stated)
 
 
 def example_id(row: Row, body: Row, reading: Reading) -> str:
@@ -255,12 +293,7 @@ REQUESTS += ("model_parameters", "modelParameters", "kwargs")
 SENT = ("messages", "prompt", "input", "contents")  # what a request sends to the model
 # Where Gemini, TGI, Ollama and SGLang keep the settings within a request; Gemini's in camel case.
 NESTED = ("generationConfig", "generation_config", "parameters", "options", "sampling_params")
-CAMEL_CASE = {
-    "topP": "top_p",
-    "topK": "top_k",
-    "frequencyPenalty": "frequency_penalty",
-    "presencePenalty": "presence_penalty",
-}
+CAMEL_CASE = {to_camel(name): name for name in NEUTRAL}
 # A row's own `top_k` may be how many tokens it lists.
 FLAT = tuple(name for name in NEUTRAL if name != "top_k")
 
@@ -270,11 +303,6 @@ class Request(NamedTuple):
 
     settings: Row
     decoding: str | None
-
-    @property
-    def is_greedy(self) -> bool:
-        """Whether the likeliest token was taken at each step."""
-        return self.settings.get("temperature") == 0
 
 
 def read_request(row: Row, body: Row) -> Request:

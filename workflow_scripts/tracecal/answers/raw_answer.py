@@ -1,63 +1,87 @@
-"""An answer as its format states it: a `RawAnswer` of steps and details, without a trace yet.
+"""An answer as its format states it, and what of its text and tokens is the answer.
 
-A `Step` is a generated token with its log-probability and the likeliest tokens.
-
-1. `read_logprobs(value, token_ids)` reads them from any of the forms that programs write:
-   objects, as OpenAI's chats have, `{"token", "logprob", "top_logprobs": [the same of others]}`,
-   perhaps with `id` and `bytes`, in a list or as `content` (TypeScript clients write
-   `topLogprobs`, watsonx `text` and `top_tokens`); lists, as OpenAI's older completions have,
-   `tokens` (or their ids), `token_logprobs` and `top_logprobs`; a list of text or id and
-   log-probability for each token, or SGLang's of three; objects by token id, as vLLM has offline,
-   `{"7": {"logprob", "rank", "decoded_token"}, …}`, or its ``FlatLogprobs``, the same in lists.
-   `read_steps` reads the first.
-2. `generated_entries` finds the generated token among its alternatives.
-3. `trace` computes surprisals and entropies from them, and `option_share` the share of the chosen
-   option among options: `--options A B C D` reads it as a further column of each answer, whose
-   path, `options:A,B,C,D`, stands in the calibrator's file.
-4. Most formats infer the stop token of an answer, by `infer_stop_token`; `reasoning` cuts an
-   answer to the tokens of the trace, and `trace` makes the `Record` of it.
+A format makes a `RawAnswer`, of tokens and details without a trace yet. `split_reasoning` splits a
+text, `with_traced_tokens` an answer with its tokens; `with_no_answer` says of an answer that was
+not given why.
 """
 
-import math
-from codecs import getincrementaldecoder
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+import re
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate, chain
+from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
+from pydantic import JsonValue
+
+from tracecal.answers.tokens import (
+    ID_PREFIX,
+    UNDECODED,
+    Step,
+    StopToken,
+    infer_stop_token,
+    n_spelling,
+)
+from tracecal.answers.tokens import MARKS as BLANKS
 from tracecal.errors import WrongRow
 
-# How far above 1 rounding may move a probability or a sum of probabilities.
-SLACK = 1e-3
-# How far apart two log-probabilities of one token may lie: programs round one of them, or compute
-# both in single precision.
-SAME = 1e-4
-UNLISTED = -9999.0  # what servers write for a token that is not among the likeliest ones
-# Tokenizers' marks of a blank and of a new line, where a program does not decode tokens.
-MARKS = str.maketrans({"▁": " ", "Ġ": " ", "Ċ": "\n"})
-# What identifies a token: its id, else its bytes (empty where unknown), else its text. A plain
-# tuple, as an answer has thousands.
-TokenKey = tuple[int | None, tuple[int, ...], str | None]
-# Most of an answer: checked while it is read, since a model per token takes longest.
-Token = dict[str, Any]
-ID_PREFIX = "token_id:"  # vLLM's, of a token that it returns as an id instead of text
-NAMELESS: TokenKey = (None, (), None)
-FORMS = (
-    "a list of objects with 'token' and 'logprob', an object with such a list as 'content', one "
-    "with 'tokens' and 'token_logprobs', lists of text or id and log-probability, or objects by "
-    "token id beside 'token_ids'"
-)
-# What programs call the list of a token's likeliest alternatives.
-TOPS = ("top_logprobs", "topLogprobs", "top_tokens")
-NAME, PREFIX = "option_share", "options:"
-StopToken = Literal["included", "absent", "none", "unknown"]
 Known = Literal["yes", "no", "unknown"]
 Reasoning = Literal["none", "apart", "within", "alone"]
 # Why a model gave no answer, as it stands beside a score.
 NoAnswer = Literal[
     "refused", "called a tool", "empty", "filtered", "cut while reasoning", "request failed"
 ]
-# The words of programs for the end of an answer, in small letters, that say so.
+
+
+class Marks(NamedTuple):
+    """What opens and what closes reasoning; ``{name}`` is the name in the opening mark.
+
+    Of marks that are `words`, both are there. Else a template may have written the first into the
+    prompt, and the second is missing where reasoning has not ended.
+    """
+
+    opening: str
+    closing: str
+    words: bool = False
+
+
+_NAME = (
+    r"(?P<name>[\w:.-]*"
+    r"(?:think|thought|reason|analys|scratchpad|reflect|deliberat|monologue)[\w:.-]*)"
+)
+_HEADER = r"[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>"
+# The marks of families of models, as they stand in texts. The last are Granite's.
+MARKS = (
+    Marks(rf"<(?i:{_NAME})>", "</{name}>"),  # DeepSeek, Qwen, Seed and most others
+    Marks(r"\[THINK\]", r"\[/THINK\]"),  # Mistral
+    Marks(rf"\[(?i:{_NAME})\]", r"\[/{name}\]", words=True),
+    Marks("◁think▷", "◁/think▷"),  # Kimi
+    Marks(  # gpt-oss
+        rf"(?:<\|start\|>assistant)?<\|channel\|>(?:analysis|commentary){_HEADER}",
+        rf"<\|channel\|>final{_HEADER}",
+    ),
+    Marks("analysis", "assistantfinal", words=True),  # gpt-oss, where a server drops its marks
+    Marks(r"<\|channel>thought", r"<channel\|>"),  # Gemma
+    Marks(r"<\|START_THINKING\|>", r"<\|END_THINKING\|>\s*(?:<\|START_RESPONSE\|>)?"),  # Cohere
+    Marks(r"<\|inner_prefix\|>", r"<\|inner_suffix\|>"),  # Apertus
+    Marks(r"Here(?:'s| is) my thought process:", r"Here(?:'s| is) my response:", words=True),
+)
+_MARKS = [
+    (
+        re.compile(marks.opening),
+        marks.closing,
+        re.compile(marks.closing.replace("{name}", f"(?i:{_NAME})")),
+        marks.words,
+    )
+    for marks in MARKS
+]
+# What each of the marks has one of.
+_ANY_MARK = re.compile(r"<[/|\w]|\[/?\w|◁|assistantfinal|my response:")
+# What ends an answer behind such marks, where a server leaves it in the text.
+_ANSWER_END = re.compile(r"\s*<\|(?:return|end|END_RESPONSE)\|>\s*$")
+# Special tokens, blanks and parts of characters.
+_INVISIBLE = re.compile(rf"<\|?[^<>\s]{{1,40}}\|?>|[\s{UNDECODED}]+")
+# The words for the end of an answer that say so.
 NO_ANSWERS: Mapping[str, NoAnswer] = {
     **dict.fromkeys(("refusal", "refused"), "refused"),
     **dict.fromkeys(
@@ -69,405 +93,26 @@ NO_ANSWERS: Mapping[str, NoAnswer] = {
         "filtered",
     ),
     **dict.fromkeys(("prohibited_content", "guardrail_intervened", "error_toxic"), "filtered"),
-    **dict.fromkeys(("error", "abort", "cancelled", "failed"), "request failed"),
+    **dict.fromkeys(("error", "abort"), "request failed"),
 }
-LIMITS = ("length", "limit", "max_tokens", "model_length")  # words of an answer that was cut
-UNDECODED = "\ufffd"  # part of a character, as servers write it
-NO_FINISHES = ("", "null", "none")  # what some servers write of an answer that goes on
-
-
-class Step(NamedTuple):
-    """A generated token with its log-probability, and the likeliest tokens.
-
-    `top` holds a (key, log-probability) pair per token; `key` is the key of the generated token.
-    `merged` says that tokens of equal text were merged, so that some are missing.
-    """
-
-    text: str | None
-    token_id: int | None
-    logprob: float | None
-    top: Sequence[tuple[Hashable, float | None]] = ()
-    key: Hashable = None
-    merged: bool = False
-
-
-def is_same_token(key: Hashable, other: Hashable) -> bool:
-    """Whether two keys are of one token: by ids where both are known, else by bytes, else by text.
-
-    >>> is_same_token(token_key(text="Oslo"), (None, tuple(b" Oslo"), None))
-    True
-    """
-    if not (isinstance(key, tuple) and isinstance(other, tuple)):
-        return key == other
-    (token_id, spelling, text), (other_id, other_spelling, other_text) = key, other
-    if token_id is not None and other_id is not None:
-        return token_id == other_id
-    if spelling and other_spelling:
-        return spelling == other_spelling
-    return _plain_text(spelling, text) == _plain_text(other_spelling, other_text)
-
-
-def token_key(token_id: int | None = None, text: str | None = None) -> TokenKey:
-    """The key of a token whose bytes are unknown."""
-    return token_id, (), text
-
-
-def plain_text(key: Hashable) -> str:
-    """The text of the token of a key, without blanks at its ends."""
-    _, spelling, text = key if isinstance(key, tuple) else (None, (), key)
-    return _plain_text(spelling, text)
-
-
-def _plain_text(spelling: tuple[int, ...], text: str | None) -> str:
-    """The text of a token without blanks at its ends, which programs strip on one side."""
-    text = bytes(spelling).decode(errors="replace") if spelling else str(text or "")
-    return text.translate(MARKS).strip()
-
-
-def is_same_logprob(logprob: float, other: float) -> bool:
-    """Whether two log-probabilities differ by no more than rounding.
-
-    >>> is_same_logprob(-1.203973, -1.20397)
-    True
-    """
-    return abs(logprob - other) <= SAME * max(1.0, -logprob)
-
-
-def generated_entries(step: Step) -> list[tuple[Hashable, float | None]]:
-    """Return the pairs of `top` that stand for the generated token.
-
-    Programs name it by bytes on one side only, lose its blank, round one of its log-probabilities,
-    or list it twice. Different tokens may share a text, but differ in log-probability.
-
-    >>> generated_entries(Step("Oslo", None, -0.25, [("Oslo", -0.25), ("Rome", -2.0)], "Oslo"))
-    [('Oslo', -0.25)]
-    """
-    logprob = step.logprob
-    if logprob is None:
-        return [pair for pair in step.top if pair == (step.key, None)]
-    allowance = SAME * max(1.0, -logprob)  # as `is_same_logprob`, which is slow for thousands
-    low, high = logprob - allowance, logprob + allowance
-    return [
-        pair
-        for pair in step.top
-        if pair[1] is not None and low <= pair[1] <= high and is_same_token(pair[0], step.key)
-    ]
-
-
-def lists_generated(step: Step) -> bool:
-    """Whether a pair of `top` stands for the generated token.
-
-    >>> lists_generated(Step("Oslo", None, -0.25, [("Rome", -2.0)], "Oslo"))
-    False
-    """
-    return (step.key, step.logprob) in step.top or bool(generated_entries(step))
-
-
-def step_token_ids(steps: Sequence[Step]) -> list[int] | None:
-    """The token ids of `steps`; None where one is unknown.
-
-    >>> step_token_ids([Step("Li", 5, -0.25), Step("ma", 7, -0.5)])
-    [5, 7]
-    """
-    token_ids = [step.token_id for step in steps]
-    return token_ids if token_ids and None not in token_ids else None
-
-
-def require_id_per_step(steps: Sequence[Step], token_ids: Sequence[int] | None) -> None:
-    """Raise `WrongRow` where `steps` and `token_ids` are both known and differ in number."""
-    if steps and token_ids and len(steps) != len(token_ids):
-        raise WrongRow(f"it has {len(token_ids)} token ids and {len(steps)} log-probabilities")
-
-
-def read_logprobs(logprobs: Any, token_ids: Sequence[int] | None = None) -> list[Step]:
-    """Read the steps of `logprobs` in any of the forms; none where it is empty or None.
-
-    Raises `WrongRow` where it has another form, or `token_ids` are of another number.
-
-    >>> read_logprobs({"tokens": ["7"], "token_logprobs": [-0.25]})[0].logprob
-    -0.25
-    """
-    if not logprobs:
-        return []
-    if isinstance(logprobs, dict):
-        # DeepSeek lists the tokens of the reasoning apart.
-        listed = [logprobs.get(name) for name in ("reasoning_content", "content")]
-        if any(isinstance(tokens, list) for tokens in listed):
-            return read_steps([token for tokens in listed for token in tokens or ()], token_ids)
-        if isinstance(logprobs.get("token_logprobs"), list):
-            steps = _read_lists(logprobs)
-            require_id_per_step(steps, token_ids)
-            return steps
-        if "start_indices" in logprobs:
-            return _read_by_id(_unflattened(logprobs), token_ids)
-        if any(value is not None for value in logprobs.values()):
-            raise WrongRow(f"its logprobs are {_described(logprobs)}; expected {FORMS}")
-        return []
-    if isinstance(logprobs, list) and all(map(_is_by_id, logprobs)):
-        return _read_by_id(logprobs, token_ids)
-    if isinstance(logprobs, list) and all(map(_is_token, logprobs)):
-        return read_steps(logprobs, token_ids)
-    if isinstance(logprobs, list) and all(isinstance(entry, list | tuple) for entry in logprobs):
-        steps = [Step(*entry, key=token_key(entry[1], entry[0])) for entry in map(_entry, logprobs)]
-        require_id_per_step(steps, token_ids)
-        return steps
-    first = logprobs[0] if isinstance(logprobs, list) else logprobs
-    raise WrongRow(f"an entry of its logprobs is {_described(first)}; expected {FORMS}")
-
-
-def read_steps(
-    tokens: Sequence[Token] | None, token_ids: Sequence[int] | None = None
-) -> list[Step]:
-    """Read the steps of a list of objects.
-
-    Raises `WrongRow` where a token is malformed, or `token_ids` are of another number.
-
-    >>> tokens = [{"token": "7", "logprob": -0.25, "top_logprobs": [{"token": "5", "logprob": -2}]}]
-    >>> read_steps(tokens)[0].top[0][1]
-    -2
-    """
-    try:
-        steps = [
-            read_step(token, next(filter(None, map(token.get, TOPS)), ())) for token in tokens or ()
-        ]
-    except AttributeError as error:
-        raise WrongRow(f"an entry of its logprobs is no object; expected {FORMS}") from error
-    require_id_per_step(steps, token_ids)
-    return spelled(steps)
-
-
-def spelled(steps: list[Step]) -> list[Step]:
-    """Steps whose texts are what their bytes spell, where these are known.
-
-    A character that is split over tokens is the text of the last of them.
-
-    >>> [step.text for step in spelled([Step("?", 1, -0.1, (), (1, (195,), "?"))] +
-    ...     [Step("?", 2, -0.1, (), (2, (188,), "?"))])]
-    ['', 'ü']
-    """
-    listed = [step.key[1] if isinstance(step.key, tuple) else () for step in steps]
-    try:
-        text = "".join([step.text or "" for step in steps])
-        if text.isascii() and bytes(chain.from_iterable(listed)).decode("latin1") == text:
-            return steps  # as most are
-        parts = [*map(bytes, listed)]
-    except (TypeError, ValueError):  # they are no bytes
-        return steps
-    decoder, texts = getincrementaldecoder("utf-8")("replace"), list[str | None]()
-    for part, step, following in zip(parts, steps, [*parts[1:], b""], strict=True):
-        text = decoder.decode(part, final=not following)
-        texts.append(text if part else step.text)
-    return [step._replace(text=text) for step, text in zip(steps, texts, strict=True)]
-
-
-def read_step(token: Token, top: Sequence[Token]) -> Step:
-    """Read the step of a generated token and the `top` likeliest ones. Raises `WrongRow`.
-
-    A token is identified by its id or bytes where these are known, since tokens may share a text.
-    """
-    try:
-        text = (token["token"] if "token" in token else token.get("text")) or ""
-        token_id = token.get("id")
-        if type(token_id) not in (int, type(None)):
-            raise TypeError
-        if token_id is not None and _is_merged(token, top):
-            return Step(text, None, None)
-        key = token_id, tuple(token.get("bytes") or ()), text
-        keys = [
-            (
-                candidate.get("id"),
-                tuple(candidate.get("bytes") or ()),
-                candidate["token"] if "token" in candidate else candidate.get("text"),
-            )
-            for candidate in top
-        ]
-        if NAMELESS in keys:
-            raise KeyError("token")
-        likeliest = [(key, each.get("logprob")) for key, each in zip(keys, top, strict=True)]
-        if text.startswith(ID_PREFIX) and (number := text.removeprefix(ID_PREFIX)).isdecimal():
-            token_id = int(number)
-        return Step(text, token_id, token.get("logprob"), likeliest, key)
-    except (AttributeError, KeyError, TypeError) as error:
-        raise WrongRow(
-            "its log-probabilities are no list of objects with 'token' and 'logprob'"
-        ) from error
-
-
-def _is_token(value: Any) -> bool:
-    return isinstance(value, dict) and ("token" in value or {"text", "logprob"} <= value.keys())
-
-
-def _entry(entry: Sequence[Any]) -> tuple[str | None, int | None, float | None]:
-    """The text, id and log-probability of a token that is a list. Raises `WrongRow`."""
-    text, token_id, logprob = None, None, None
-    match entry:
-        case [float() | int() as logprob, int() as token_id, str() | None as text]:
-            pass
-        case [str() as text, float() | int() | None as logprob]:
-            pass
-        case [int() as token_id, float() as logprob] | [float() as logprob, int() as token_id]:
-            pass
-        case _:
-            raise WrongRow(f"an entry of its logprobs is {entry!r:.40}; expected {FORMS}")
-    if bool in (type(token_id), type(logprob)):
-        raise WrongRow(f"an entry of its logprobs is {entry!r:.40}; expected {FORMS}")
-    return text, token_id, logprob
-
-
-def _is_by_id(value: Any) -> bool:
-    """Whether a value is vLLM's: an object by token id, or None."""
-    return value is None or (
-        isinstance(value, dict)
-        and bool(value)
-        and all(
-            str(key).isdecimal() and isinstance(token, dict) and "logprob" in token
-            for key, token in value.items()
-        )
-    )
-
-
-def _described(value: Any) -> str:
-    if isinstance(value, dict):
-        return f"an object with {', '.join(map(repr, [*value][:3]))}"
-    return f"{value!r:.40}"
-
-
-def _read_lists(logprobs: Mapping[str, Any]) -> list[Step]:
-    """Read `tokens`, `token_logprobs` and `top_logprobs`, which is keyed by text.
-
-    Tokens of equal text (all special tokens are '') were merged in it; a step with fewer of them
-    than the rest may lack a likely token.
-    """
-    values = logprobs["token_logprobs"]
-    texts = logprobs.get("tokens") or [None] * len(values)
-    tops = logprobs.get("top_logprobs") or [None] * len(values)
-    if not isinstance(texts, list) or len(texts) != len(values):
-        n_texts = len(texts) if isinstance(texts, list) else "no list of"
-        raise WrongRow(f"it has {n_texts} tokens and {len(values)} log-probabilities")
-    if not isinstance(tops, list) or len(tops) != len(values):
-        n_tops = len(tops) if isinstance(tops, list) else "no list of"
-        raise WrongRow(f"it has {n_tops} lists of the likeliest and {len(values)} tokens")
-    if not all(top is None or isinstance(top, dict) for top in tops):
-        raise WrongRow("its top_logprobs are no objects with a log-probability by text")
-    width = max((len(top) for top in tops if top), default=0)
-    are_ids = all(type(text) is int for text in texts) and all(
-        key.lstrip("-").isdecimal() for top in tops for key in top or ()
-    )
-    if not are_ids:
-        require_texts(texts)
-    keys = [token_key(text) if are_ids else token_key(text=text) for text in texts]
-    return [
-        Step(
-            None if are_ids else text,
-            key[0],
-            value,
-            [
-                (token_key(int(each)) if are_ids else token_key(text=each), listed)
-                for each, listed in (top or {}).items()
-            ],
-            key,
-            len(top or ()) < width,
-        )
-        for text, key, value, top in zip(texts, keys, values, tops, strict=True)
-    ]
-
-
-def _unflattened(flat: Mapping[str, Any]) -> list[dict[str, Token]]:
-    """The objects by token id that vLLM's ``FlatLogprobs`` holds in lists."""
-    try:
-        tokens = [
-            (token_id, {"logprob": logprob, "decoded_token": text})
-            for token_id, logprob, text in zip(
-                flat["token_ids"], flat["logprobs"], flat["decoded_tokens"], strict=True
-            )
-        ]
-        if not all(str(token_id).isdecimal() for token_id, _ in tokens):
-            raise TypeError
-        ranges = zip(flat["start_indices"], flat["end_indices"], strict=True)
-        return [dict(tokens[start:end]) for start, end in ranges]
-    except (KeyError, TypeError, ValueError) as error:
-        raise WrongRow(
-            "its logprobs are not vLLM's FlatLogprobs, in lists of one length"
-        ) from error
-
-
-def require_texts(values: Iterable[Any]) -> None:
-    """Raise `WrongRow` where the text of a token is none."""
-    for value in values:
-        if not isinstance(value, str | None):
-            raise WrongRow(f"one of its tokens is {value!r:.40}, no text")
-
-
-def _read_by_id(
-    logprobs: Sequence[Mapping[str, Token] | None], token_ids: Sequence[int | None] | None
-) -> list[Step]:
-    """Read objects by token id; `token_ids` say which of the tokens was generated."""
-    if token_ids is None:
-        if any(listed and len(listed) > 1 for listed in logprobs):
-            raise WrongRow(
-                "its logprobs are objects by token id, and no token_ids say which of the tokens "
-                "were generated"
-            )
-        token_ids = [int(next(iter(listed))) if listed else None for listed in logprobs]
-    if len(token_ids) != len(logprobs):
-        raise WrongRow(f"it has {len(token_ids)} token ids and {len(logprobs)} log-probabilities")
-    steps = []
-    for token_id, listed in zip(token_ids, logprobs, strict=True):
-        tokens = {int(key): token for key, token in (listed or {}).items()}
-        chosen = {} if token_id is None else tokens.get(token_id, {})
-        top = [
-            (token_key(key, token.get("decoded_token")), token["logprob"])
-            for key, token in tokens.items()
-        ]
-        text = chosen.get("decoded_token")
-        require_texts([text])
-        steps.append(Step(text, token_id, chosen.get("logprob"), top, token_key(token_id)))
-    return steps
-
-
-def _is_merged(token: Token, top: Iterable[Token]) -> bool:
-    """Whether a token stands for several.
-
-    llama.cpp reports tokens that together form one character as the last of them, with all bytes.
-    """
-    n_bytes = len(token.get("bytes") or ())
-    return any(
-        candidate.get("id") == token["id"] and n_bytes > len(candidate.get("bytes") or ())
-        for candidate in top
-    )
-
-
-def options_path(options: Sequence[str]) -> dict[str, str]:
-    """The further column of these options and its path; empty without options.
-
-    >>> options_path(["A", "B"])
-    {'option_share': 'options:A,B'}
-    """
-    return {NAME: PREFIX + ",".join(options)} if options else {}
-
-
-def option_share(steps: Sequence[Step], path: str) -> float | None:
-    """Return the share of the option that the last option token chose; None without one."""
-    options = {option.strip() for option in path.removeprefix(PREFIX).split(",")}
-    for step in reversed(steps):
-        chosen = (step.text or "").strip()
-        if chosen in options and step.logprob is not None and step.top:
-            likeliest = {chosen: step.logprob}
-            for key, logprob in step.top:
-                text = plain_text(key)
-                if text in options and text != chosen and logprob is not None:
-                    likeliest[text] = max(logprob, likeliest.get(text, -math.inf))
-            return math.exp(step.logprob) / sum(map(math.exp, likeliest.values()))
-    return None
-
-
-def is_finish(reason: Any) -> bool:
-    """Whether a `finish_reason` says that the answer has ended.
-
-    >>> is_finish("stop"), is_finish("null"), is_finish(None)
-    (True, False, False)
-    """
-    return bool(reason) and str(reason).strip().lower() not in NO_FINISHES
+# The words of programs for the end of an answer, in small letters, as records have them.
+FINISHES = {
+    **dict.fromkeys(("complete", "completed", "word", "stop_sequence"), "stop"),
+    **dict.fromkeys(("eos_token", "end_turn"), "eos"),
+    **dict.fromkeys(("limit", "max_tokens", "model_length", "incomplete"), "length"),
+    **dict.fromkeys(("failed", "cancelled"), "error"),
+}
+NO_FINISHES = ("", "null", "none", "in_progress", "queued")  # of an answer that goes on
+OTHER_TEXT = "the tokens spell another text"
+# The content of a message: a text, or parts, which may be texts.
+Content = str | list[str | dict[str, JsonValue]] | None
+# The types of parts that hold reasoning, and the fields of them that hold its text.
+THOUGHTS = ("thinking", "reasoning", "redacted_thinking", "reasoning_content")
+THOUGHT_TEXTS = ("thinking", "reasoning", "reasoning_content", "text", "summary")
+INSEPARABLE = (
+    "its tokens do not spell its reasoning and then its answer, so they cannot be told apart; give "
+    "the texts of all tokens, or read both as one (--reasoning within)"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -500,6 +145,8 @@ class Details:
         When the answer was given, in seconds since 1970.
     no_answer
         Why the model gave no answer; `answer` may then hold its refusal, or what it said before.
+    also
+        The user's own columns: `name`, `path` and `value` of each.
     """
 
     answer: str | None = None
@@ -521,6 +168,7 @@ class Details:
     asked_for: bool | None = None
     created: float | None = None
     no_answer: NoAnswer | None = None
+    also: Sequence[Mapping[str, str | float | None]] | None = None
 
 
 @dataclass(frozen=True)
@@ -543,6 +191,8 @@ class RawAnswer(Details):
         The verdicts beside the answer, by name, as they are written; they must agree.
     lacks
         Why there is no trace, where tokens are listed that are not the answer's.
+    is_greedy
+        Whether the likeliest token was taken at each step.
     holds_text
         Whether an empty answer is one that the model gave; a log may leave all texts out.
     """
@@ -555,48 +205,245 @@ class RawAnswer(Details):
     verdicts: Mapping[str, Any] = field(default_factory=dict)
     stated: Mapping[str, Any] = field(default_factory=dict)
     lacks: str | None = None
+    is_greedy: bool = False
     holds_text: bool = True
 
 
-def infer_stop_token(
-    text: str | None, steps: Sequence[Step], stop_reason: str | int | None = None
-) -> StopToken:
-    """Whether the last token is the stop token, which the text of the answer leaves out.
+def split_reasoning(text: str) -> tuple[str, str] | None:
+    """Split a text into the reasoning at its beginning and the rest; None without reasoning.
 
-    It is if the tokens spell more than the text, or if the last one has no text. Spaces at either
-    end do not count, since servers strip them; where only spaces differ, it is unknown. Only vLLM
-    states a `stop_reason`, and its tokens include the stop token or stop string.
+    A template may have written the opening mark into the prompt. Nothing follows reasoning that
+    does not end.
 
-    >>> infer_stop_token("Lima", [Step("Lima", 5, -0.25), Step("</s>", 2, -0.5)])
-    'included'
+    >>> split_reasoning("<think>5 or 7?</think>\\n\\n7")
+    ('5 or 7?', '7')
     """
-    if stop_reason is not None and steps:
-        return "included"
-    if text is None or not steps or any(step.text is None for step in steps):
-        return "unknown"
-    spelled = "".join(step.text for step in steps).lstrip()
-    if spelled == text.lstrip():
-        return "absent" if steps[-1].text else "included"
-    longer = spelled.startswith(text.strip()) and spelled.strip() != text.strip()
-    # Parts of a character spell nothing, so only the end is compared.
-    last = steps[-1].text.strip(UNDECODED + " ") if UNDECODED in spelled else ""
-    return "included" if longer or (last and not text.rstrip().endswith(last)) else "unknown"
+    if _ANY_MARK.search(text) is None:
+        return None
+    for opening, closing, any_closing, words in _MARKS:
+        begin, end = opening.match(text.lstrip()), any_closing.search(text)
+        if words and not (begin and end):
+            continue
+        if begin is not None:
+            inner = text.lstrip()[begin.end() :]
+            name = re.escape(begin["name"]) if "{name}" in closing else ""
+            thoughts, *after = re.split(closing.replace("{name}", name), inner, maxsplit=1)
+            return thoughts, "".join(after).lstrip()
+        if end is not None and not opening.search(text, 0, end.start()):
+            return text[: end.start()], text[end.end() :].lstrip()
+    return None
+
+
+def is_spelled(text: str, tokens: Sequence[str | None], stops: Sequence[Any] = ()) -> bool:
+    """Return whether tokens spell a text, which a stop token or stop string may follow.
+
+    Blanks at both ends are ignored, as servers strip them. Tokens that hold part of a character
+    are skipped.
+
+    >>> is_spelled("Paris", ["Par", "is", "END"], ["END"]), is_spelled("Paris", ["Rome"], [])
+    (True, False)
+    """
+    if not tokens or None in tokens:
+        return False
+    spelled, text = "".join(map(str, tokens)).lstrip(), text.strip()
+    if spelled.startswith(text):
+        rest = spelled.removeprefix(text)
+        is_stopped = any(isinstance(stop, str) and stop and stop in rest for stop in stops)
+        return rest.strip() in ("", str(tokens[-1]).strip()) or is_stopped
+    return UNDECODED in spelled and _is_spelled_around(spelled, text)
+
+
+def split_content(content: Content) -> tuple[str | None, str | None]:
+    """Split a message into its text and the reasoning among its parts.
+
+    The reasoning is empty where it is hidden, and None where there is none.
+
+    >>> split_content([{"type": "thinking", "thinking": "5 or 7?"}, {"type": "text", "text": "7"}])
+    ('7', '5 or 7?')
+    """
+    if not isinstance(content, list):
+        return content, None
+    parts = [part if isinstance(part, dict) else {"text": part} for part in content]
+    thoughts = [part for part in parts if part.get("type") in THOUGHTS or part.get("thought")]
+    texts = [_text_of(part.get("text")) for part in parts if part not in thoughts]
+    reasoning = [
+        _text_of(next((part[name] for name in THOUGHT_TEXTS if part.get(name)), None))
+        for part in thoughts
+    ]
+    return "".join(texts), "".join(reasoning) if thoughts else None
+
+
+def _text_of(value: Any) -> str:
+    """The text of a part's field: a text, an object with one, or a list of either."""
+    if isinstance(value, list):
+        return "".join(map(_text_of, value))
+    value = value.get("text") if isinstance(value, dict) else value
+    return value if isinstance(value, str) else ""
+
+
+def counts_reasoning(usage: Any) -> bool:
+    """Whether the `usage` of a response counts tokens of reasoning, which may be hidden.
+
+    >>> counts_reasoning({"completion_tokens_details": {"reasoning_tokens": 12}})
+    True
+    >>> counts_reasoning({"candidatesTokenCount": 2, "thoughtsTokenCount": 88})
+    True
+    """
+    if not isinstance(usage, dict):
+        return isinstance(usage, int) and usage > 0
+    return any(
+        counts_reasoning(count)
+        for name, count in usage.items()
+        if isinstance(count, dict) or any(word in name.lower() for word in ("reason", "thought"))
+    )
+
+
+def with_traced_tokens(raw: RawAnswer, reasoning: Reasoning) -> RawAnswer:
+    """Cut an answer to the tokens of its trace.
+
+    With `reasoning` 'apart' the trace covers the answer, with 'alone' its reasoning, and with
+    'within' both. An answer without a trace is returned unchanged, for a replay. Raises `WrongRow`
+    if the tokens of both cannot be separated.
+    """
+    if reasoning == "within":
+        return replace(raw, reasoning="within")
+    texts = list(raw.tokens or [step.text for step in raw.steps])
+    if inside := split_reasoning(raw.answer or ""):
+        end = _ANSWER_END.search(inside[1])
+        inside = inside[0], inside[1][: end.start()] if end else inside[1]
+        raw = replace(raw, stop_token="unknown" if end else raw.stop_token)
+    thoughts, answer = inside or (raw.thoughts, raw.answer)
+    if thoughts is None and None not in texts and (spelled := split_reasoning("".join(texts))):
+        thoughts = spelled[0]
+    if thoughts is None:
+        if reasoning == "alone":
+            raise WrongRow("it holds no reasoning")
+        return _with_own_tokens(raw, texts)
+    if not (answer or "").strip():
+        return without_text(raw, has_reasoning=True)
+    if not (raw.steps or raw.exact):
+        return replace(raw, reasoning="within" if inside else "apart")
+    first = _first_answer_token(texts, answer, thoughts)
+    if reasoning == "alone" and not first:
+        raise WrongRow("the tokens of its reasoning are not listed")
+    traced = slice(first, None) if reasoning == "apart" else slice(0, first)
+    raw = replace(_with_tokens(raw, traced), answer=answer, reasoning=reasoning)
+    ending = raw.stop_token
+    if ending == "unknown":
+        ending = infer_stop_token(answer, raw.steps)
+    return replace(raw, stop_token=ending if reasoning == "apart" else "none")
+
+
+def _with_tokens(raw: RawAnswer, tokens: slice) -> RawAnswer:
+    """An answer with some of its tokens alone."""
+    token_ids = raw.token_ids
+    has_ids = token_ids is not None and len(token_ids) == len(raw.tokens or raw.steps)
+    return replace(
+        raw,
+        steps=raw.steps[tokens],
+        exact={name: values[tokens] for name, values in raw.exact.items()},
+        tokens=raw.tokens and raw.tokens[tokens],
+        token_ids=token_ids[tokens] if token_ids and has_ids else None,
+    )
+
+
+def _with_own_tokens(raw: RawAnswer, texts: Sequence[str | None]) -> RawAnswer:
+    """An answer with its own tokens alone, where those before it are of something that is left out.
+
+    Without a trace where they spell another text.
+    """
+    answer = (raw.answer or "").strip()
+    if not answer or not texts or None in texts:
+        return raw
+    tokens = [str(text) for text in texts]
+    spelled = "".join(tokens)
+    if spelled.lstrip().startswith(answer):
+        return raw
+    visible = _INVISIBLE.sub("", spelled.translate(BLANKS))
+    is_own = is_spelled(answer, [text or UNDECODED for text in tokens])
+    if is_own or visible.startswith(_INVISIBLE.sub("", answer)):
+        return raw
+    has_marks = bool(raw.tokens) or visible != _INVISIBLE.sub("", spelled)
+    if any(text.startswith(ID_PREFIX) for text in tokens) or (has_marks and not answer.isascii()):
+        return raw  # the tokens have no text, or one that writes the bytes of letters
+    begin = spelled.rfind(answer)
+    starts = [0, *accumulate(map(len, tokens))]
+    if begin in starts and spelled[begin + len(answer) :].strip() in ("", tokens[-1].strip()):
+        kept = _with_tokens(raw, slice(starts.index(begin), None))
+        ending = infer_stop_token(answer, kept.steps)
+        return replace(kept, stop_token=ending, reasoning="apart")
+    return replace(raw, token_ids=None, lacks=OTHER_TEXT)
+
+
+def _is_spelled_around(spelled: str, text: str) -> bool:
+    """Return whether the text holds the tokens around split characters, in the same order."""
+    end, n_parts = 0, spelled.count(UNDECODED)
+    *fragments, last = spelled.split(UNDECODED)
+    for fragment in fragments:
+        start = text.find(fragment, end, end + n_parts + len(fragment))
+        if start < 0:
+            return False
+        end = start + len(fragment)
+    rest = text[end:]
+    return any(last.startswith(rest[skipped:]) for skipped in range(n_parts + 1))
+
+
+def _first_answer_token(texts: Sequence[str | None], answer: str, thoughts: str) -> int:
+    """Find the index of the first token that spells a character of the answer."""
+    if not texts or None in texts:
+        raise WrongRow(INSEPARABLE)
+    spelled = "".join(texts)
+    begin = _answer_begin(spelled, answer.strip(), thoughts.strip(), texts[-1].strip())
+    return bisect_right(list(accumulate(map(len, texts))), begin)
+
+
+def _answer_begin(spelled: str, answer: str, thoughts: str, last_token: str) -> int:
+    """Find where the answer begins in the text that all tokens spell."""
+    endings = ("", last_token)
+    text = spelled.lstrip()
+    n_blank = len(spelled) - len(text)
+    if marked := split_reasoning(spelled):
+        if marked[1].startswith(answer) or UNDECODED in marked[1]:
+            return len(spelled) - len(marked[1])
+    elif text.startswith(answer) and (
+        thoughts not in spelled or not thoughts or text.removeprefix(answer).strip() in endings
+    ):
+        return n_blank  # only the tokens of the answer are listed
+    elif thoughts and thoughts in spelled:
+        # The marks are unknown, or no tokens: the answer follows, or ends the text.
+        behind_thoughts = spelled.index(thoughts) + len(thoughts)
+        for match in re.compile(re.escape(answer)).finditer(spelled, behind_thoughts):
+            before, behind = spelled[behind_thoughts : match.start()], spelled[match.end() :]
+            if not before.strip() or behind.strip() in endings:
+                return match.start()
+    raise WrongRow(INSEPARABLE)
+
+
+def finish(reason: Any) -> str | None:
+    """Why an answer has ended, in small letters; None where a `finish_reason` says that it goes on.
+
+    >>> finish("COMPLETE"), finish("null"), finish(None)
+    ('stop', None, None)
+    """
+    word = str(reason or "").strip().removeprefix("FinishReason.").lower()
+    return None if word in NO_FINISHES else FINISHES.get(word, word)
 
 
 def with_no_answer(raw: RawAnswer) -> RawAnswer:
-    """An answer that says why it is none, where the model gave none, without its tokens.
+    """An answer that says how it ended, and why it is none where the model gave none.
 
     A text before a tool call is an answer where its tokens can be told from those of the call.
 
     >>> with_no_answer(RawAnswer(answer="", finish_reason="tool_calls")).no_answer
     'called a tool'
     """
+    raw = replace(raw, finish_reason=finish(raw.finish_reason))
     text, is_blank = raw.answer, not (raw.answer or "").strip()
-    reason = raw.no_answer or NO_ANSWERS.get(str(raw.finish_reason or "").lower())
+    reason = raw.no_answer or NO_ANSWERS.get(raw.finish_reason or "")
     if is_blank and raw.refusal:
         reason, text = "refused", raw.refusal
     elif raw.calls_tool or reason == "called a tool":
-        n_tokens = None if is_blank else _n_spelling(str(text).strip(), raw.steps)
+        n_tokens = None if is_blank else n_spelling(str(text).strip(), raw.steps)
         if n_tokens is not None and n_tokens < len(raw.steps):
             return replace(
                 raw, steps=raw.steps[:n_tokens], tokens=None, token_ids=None, stop_token="none"
@@ -609,7 +456,7 @@ def with_no_answer(raw: RawAnswer) -> RawAnswer:
 
 def without_text(raw: RawAnswer, has_reasoning: bool) -> RawAnswer:
     """An answer without a text: its reasoning reached the limit, or it is empty."""
-    is_cut = not is_finish(raw.finish_reason) or raw.finish_reason in LIMITS
+    is_cut = raw.finish_reason in (None, "length")
     return _unanswered(raw, "cut while reasoning" if has_reasoning and is_cut else "empty", None)
 
 
@@ -625,11 +472,3 @@ def _unanswered(raw: RawAnswer, reason: NoAnswer, text: str | None) -> RawAnswer
         token_ids=None,
         stop_token="none",
     )
-
-
-def _n_spelling(text: str, steps: Sequence[Step]) -> int | None:
-    """How many steps spell a text; None where none do."""
-    if any(step.text is None for step in steps):
-        return None
-    spelled = accumulate(str(step.text) for step in steps)
-    return next((n for n, part in enumerate(spelled, 1) if part.strip() == text), None)

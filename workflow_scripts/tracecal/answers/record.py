@@ -71,8 +71,6 @@ class Record(Details):
     partial
         The lists of an incomplete trace, None at tokens that lack a value; parts of the answer may
         be complete.
-    also
-        The user's own columns: `name`, `path` and `value` of each.
     """
 
     example_id: str
@@ -84,7 +82,6 @@ class Record(Details):
     vocabulary: int | None = None
     lacks: str | None = None
     partial: Mapping[str, Sequence[float | None] | None] | None = None
-    also: Sequence[Mapping[str, str | float | None]] | None = None
 
 
 # The lists of a trace; where they are missing those of `partial`, which have gaps.

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
-from tracecal.answers.formats.format import STATED_IDS
+from tracecal.answers.formats.layout import STATED_IDS
 from tracecal.answers.log_file import open_rows
 from tracecal.errors import InputError, some_of
 from tracecal.io.input_files import MOST_BYTES, require_regular

@@ -14,28 +14,20 @@ from tracecal.answers.column_paths import describe_unknown
 from tracecal.answers.facts import (
     LABELS,
     SENT,
-    asked,
-    created,
     example_id,
-    is_asked_for,
     names_response,
-    own_columns,
-    read_request,
-    stated_group,
-    task_name,
     value_at,
-    verdicts,
+    with_facts,
 )
 from tracecal.answers.formats import columns
-from tracecal.answers.formats.format import STATED_IDS, Format, Row
-from tracecal.answers.formats.layout import Layout
+from tracecal.answers.formats.layout import STATED_IDS, Layout, Row, with_value
 from tracecal.answers.formats.layouts import FORMATS, is_recognised, recognise
 from tracecal.answers.log_file import parsed_text, read_stream, require_json
-from tracecal.answers.raw_answer import Known, NoAnswer, RawAnswer, options_path
+from tracecal.answers.raw_answer import NoAnswer, RawAnswer
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record
 from tracecal.answers.trace import Draft, each_right, make_records
-from tracecal.answers.verdict import PartLabels, agreed_verdict, is_unsure, split_part_labels
+from tracecal.answers.verdict import PartLabels, split_part_labels
 from tracecal.errors import Unanswered, WrongRow
 from tracecal.io.input_files import parsed_json
 
@@ -65,7 +57,7 @@ class OneAnswer:
 
     row: Any
     body: Row
-    format: Format | Layout | None = None
+    format: Layout | None = None
     part_labels: PartLabels | None = None
     n_choices: int = 1
     error: WrongRow | Unanswered | None = None
@@ -101,35 +93,9 @@ def _draft(reading: Reading, answer: OneAnswer) -> Draft:
     row, body = answer.row, answer.body
     if isinstance(answer.error, WrongRow):
         raise answer.error
-    request = read_request(row, body)
-    raw = _raw_answer(answer)
-    values = verdicts(row, body, reading, raw)
-    stated: dict[str, Any] = {
-        "correct": agreed_verdict(reading, **values),
-        "unsure": any(map(is_unsure, values.values())),
-        "asked_for": is_asked_for(row) or None,
-        "row_task": task_name(row, body),
-        "created": created(row, body),
-    }
-    if raw.processed == "unknown" and reading.processed == "auto":
-        processed: Known = "no" if request.decoding == "" else "unknown"
-        stated |= {"decoding": request.decoding, "processed": processed}
-    if raw.model is None and isinstance(row.get("model"), str):
-        stated["model"] = row["model"]
-    if answer.format is not None and answer.format.name == "inspect":
-        stated["asked"] = asked(body.get("input"))  # its messages end with the answer
-    else:
-        sent = next((request.settings[name] for name in SENT if request.settings.get(name)), None)
-        stated["asked"] = asked(sent, raw.prompt, row)
-    if reading.group is not None:
-        stated["group_id"] = stated_group(row, reading.group)
-    elif isinstance(row.get("group_id"), str | int):
-        stated["group_id"] = str(row["group_id"])
-    name = example_id(row, body, reading)
-    also = reading.also | options_path(reading.options)
-    columns = own_columns(row, body, also, raw.steps) if also else None
-    is_greedy = reading.greedy or request.is_greedy
-    return Draft(name, replace(raw, **stated), reading, is_greedy, columns)
+    is_sample = answer.format is not None and answer.format.name == "inspect"
+    raw = with_facts(_raw_answer(answer), row, body, reading, is_sample)
+    return Draft(example_id(row, body, reading), raw, reading)
 
 
 def _raw_answer(answer: OneAnswer) -> RawAnswer:
@@ -187,7 +153,7 @@ def _answers(row: Any, reading: Reading) -> list[OneAnswer]:
     answers = []
     for (ending, part), verdict in zip(bodies.items(), choice_verdicts, strict=False):
         single = _with_body(row, body, part) | group | verdict
-        single = _with_id(single, row_id + ending, reading)
+        single = with_value(single, reading.id or STATED_IDS[0], row_id + ending)
         part = single if body is row else part
         answers.append(OneAnswer(single, part, answer_format, None, n_choices))
     return answers
@@ -214,7 +180,7 @@ def _with_response(row: Row, reading: Reading) -> Row:
             path = reading.columns.get(name, "")
             text = value_at(row, path)
             if isinstance(text, str) and isinstance(value := parse(text), dict):
-                row = _with_value(row, path, value)
+                row = with_value(row, path, value)
         return row
     output = next((row[name] for name in OUTPUTS if name in row), None)
     is_other = output is None or reading.columns or "response" in row or reading.format != "auto"
@@ -226,15 +192,6 @@ def _with_response(row: Row, reading: Reading) -> Row:
     inputs = (row[name] for name in INPUTS if isinstance(row.get(name), dict))
     sent = next((each for each in inputs if not each.keys().isdisjoint(SENT)), row.get("request"))
     return row | {"response": response, "request": sent}
-
-
-def _with_value(row: Row, path: str, value: Any) -> Row:
-    """A row with another value at a path; unchanged where the path leads through a list."""
-    name, _, below = path.partition(".")
-    if path in row:
-        return row | {path: value}
-    inner = row.get(name)
-    return row | {name: _with_value(inner, below, value)} if isinstance(inner, dict) else row
 
 
 def _named_columns(row: Row, reading: Reading) -> Row:
@@ -262,7 +219,7 @@ def _choice_verdicts(row: Row, n_choices: int, is_first: bool) -> list[Row]:
     return of_choices
 
 
-def _format(body: Row, row: Row, reading: Reading) -> Format | Layout:
+def _format(body: Row, row: Row, reading: Reading) -> Layout:
     """The format of an answer. Raises `WrongRow` where it is in none."""
     if reading.format != "auto":
         return FORMATS[reading.format]
@@ -295,19 +252,8 @@ def _with_body(row: Row, body: Row, part: Row) -> Row:
     if body is row:
         return dict(part)
     response = row["response"]
-    if isinstance(response, dict) and "body" in response:
-        return row | {"response": response | {"body": part}}
-    return row | {"response": part}
-
-
-def _with_id(row: Row, example_id: str, reading: Reading) -> Row:
-    """Set the id of a row where `example_id` looks first."""
-    *path, last = (reading.id or STATED_IDS[0]).split(".")
-    row = copy = dict(row)
-    for name in path:
-        copy[name] = copy = dict(copy[name])
-    copy[last] = example_id
-    return row
+    is_wrapped = isinstance(response, dict) and "body" in response
+    return with_value(row, "response.body" if is_wrapped else "response", part)
 
 
 def _body(row: Row) -> Row:

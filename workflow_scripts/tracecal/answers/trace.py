@@ -14,7 +14,7 @@ folder where nobody states it; ASSUMED stands for it otherwise (docs/background/
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
@@ -25,39 +25,27 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from tracecal.answers.raw_answer import (
-    SLACK,
-    UNLISTED,
     Details,
     RawAnswer,
-    Step,
-    generated_entries,
-    is_finish,
-    is_same_logprob,
-    lists_generated,
     with_no_answer,
+    with_traced_tokens,
     without_text,
 )
 from tracecal.answers.reading import LARGEST_VOCABULARY, Reading
-from tracecal.answers.reasoning import with_traced_tokens
 from tracecal.answers.record import TRACE, Record
+from tracecal.answers.tokens import (
+    SLACK,
+    UNLISTED,
+    Step,
+    generated_entries,
+    is_same_logprob,
+)
 from tracecal.errors import InputError, WrongRow
 from tracecal.io.input_files import parsed_json
 from tracecal.io.log import LOGGER
 from tracecal.io.regular_files import read_regular
 
 DETAILS = tuple(field.name for field in fields(Details))
-# Reasons why decoding ended, in the words of programs and of traces.
-FINISHES = {
-    "stop": "stop",
-    "eos": "eos",
-    "eos_token": "eos",
-    "end_turn": "eos",
-    "length": "length",
-    "limit": "length",
-    "max_tokens": "length",
-    "word": "stop",
-    "stop_sequence": "stop",
-}
 # Log-probabilities are normalised in single precision over a vocabulary: the probability of the
 # tail is accurate to about this much.
 TAIL_TOLERANCE = 2.0**-19
@@ -122,13 +110,11 @@ class EntropyBounds:
 
 
 class Draft(NamedTuple):
-    """An answer that a format has read, with the facts of its row and how it is read."""
+    """An answer that a format has read, with the facts of its row, and how it is read."""
 
     example_id: str
     raw: RawAnswer
     reading: Reading
-    is_greedy: bool
-    also: Sequence[Mapping[str, str | float | None]] | None = None
 
 
 class Listed(NamedTuple):
@@ -138,6 +124,8 @@ class Listed(NamedTuple):
     ----------
     logprobs
         Those of `listed_logprobs`, [T, 1 + k].
+    in_top
+        Which of the generated tokens are among the likeliest, [T].
     vocabulary
         How many tokens the vocabulary has.
     is_greedy
@@ -148,6 +136,7 @@ class Listed(NamedTuple):
 
     steps: Sequence[Step]
     logprobs: np.ndarray
+    in_top: np.ndarray
     vocabulary: int
     is_greedy: bool = False
     rounding: float | None = None
@@ -199,14 +188,15 @@ def _traced(draft: Draft) -> Traced:
     reading, raw = draft.reading, with_no_answer(draft.raw)
     if raw.no_answer is None:
         raw = with_traced_tokens(raw, reading.reasoning)
-    logprobs = listed_logprobs(raw.steps)
+    logprobs, in_top = listed_logprobs(raw.steps)
     _require_possible(raw.exact, reading.vocabulary)
     exact = {name: values for name, values in raw.exact.items() if None not in values}
     vocabulary = reading.vocabulary
     if vocabulary is None:
         n_listed = int((logprobs > -np.inf).sum(1).max(initial=1))
         vocabulary = max(vocabulary_of(reading.model or raw.model) or ASSUMED, n_listed)
-    listed = Listed(raw.steps, logprobs, vocabulary, draft.is_greedy, reading.rounding)
+    is_greedy = reading.greedy or raw.is_greedy
+    listed = Listed(raw.steps, logprobs, in_top, vocabulary, is_greedy, reading.rounding)
     return Traced(draft, raw, listed, exact)
 
 
@@ -220,21 +210,17 @@ def _record(answer: tuple[Traced, Bounded]) -> Record:
         raw, trace = without_text(raw, raw.thoughts is not None), {}
     if raw.lacks:
         trace, tokens = {}, None
-    finish_reason = FINISHES.get(raw.finish_reason or "", raw.finish_reason)
-    if not is_finish(finish_reason):
-        finish_reason = None
     stop_token = reading.stop_token
     if stop_token == "auto":
-        stop_token = "none" if finish_reason == "length" else raw.stop_token
+        stop_token = "none" if raw.finish_reason == "length" else raw.stop_token
     details = {name: getattr(raw, name) for name in DETAILS} | {
         "tokens": tokens,
-        "finish_reason": finish_reason,
         "stop_token": stop_token,
         "processed": raw.processed if reading.processed == "auto" else reading.processed,
         "model": reading.model or raw.model,
     }
-    details |= {"also": traced.draft.also, "lacks": raw.lacks or raw.no_answer or reason}
-    record = Record(traced.draft.example_id, **trace, **details)
+    lacks = raw.lacks or raw.no_answer or reason
+    record = Record(traced.draft.example_id, **trace, lacks=lacks, **details)
     _require_encodable(record)
     return record
 
@@ -255,7 +241,7 @@ def _trace(
     Returns also the texts of its tokens. Lists with missing values are `partial`. Entropies that
     the row states count, or else their `bounds`.
     """
-    raw, (steps, logprobs, vocabulary, *_) = traced.raw, traced.listed
+    raw, (_, logprobs, in_top, vocabulary, *_) = traced.raw, traced.listed
     listed = logprobs > -np.inf
     lists: dict[str, Any] = {}
     fields: dict[str, Any] = {}
@@ -271,7 +257,8 @@ def _trace(
         ends = {"entropy_lower": bounds.lower, "entropy": bounds.middle}
         ends["entropy_upper"] = bounds.upper
         lists |= {name: _with_gaps(ends[name], listed.any(1)) for name in ends}
-        fields |= {"top_k": largest_top_k(steps, logprobs), "vocabulary": vocabulary}
+        n_distinct = listed.sum(1) - (listed[:, 0] & ~in_top)
+        fields |= {"top_k": int(n_distinct.max()), "vocabulary": vocabulary}
     complete = {name: values for name, values in lists.items() if None not in values}
     if not {"surprisal", "entropy"} <= complete.keys() and listed[:, :1].any():
         fields["partial"] = dict.fromkeys(TRACE) | lists
@@ -300,17 +287,19 @@ def _require_possible(exact: Mapping[str, Sequence[float | None]], vocabulary: i
             )
 
 
-def listed_logprobs(steps: Sequence[Step]) -> np.ndarray:
+def listed_logprobs(steps: Sequence[Step]) -> tuple[np.ndarray, np.ndarray]:
     """Return the log-probabilities [T, 1 + k]: first the generated token's, then the others'.
 
-    They are at most 0, and -inf where none is listed. Raises `WrongRow` for NaN or above 0.
+    They are at most 0, and -inf where none is listed. Returns also which of the generated tokens
+    are among the likeliest [T]. Raises `WrongRow` for NaN or above 0.
 
-    >>> listed_logprobs([Step("a", 1, -0.25, [("b", -2.0)], "a"), Step("c", 3, None)])
+    >>> listed_logprobs([Step("a", 1, -0.25, [("b", -2.0)], "a"), Step("c", 3, None)])[0]
     array([[-0.25, -2.  ],
            [ -inf,  -inf]])
     """
     try:
-        rows = [_distinct_logprobs(step) for step in steps]
+        generated = [generated_entries(step) for step in steps]
+        rows = list(map(_distinct_logprobs, steps, generated))
         width = max(map(len, rows), default=1)
         padded = [row + [None] * (width - len(row)) for row in rows]
         logprobs = np.array(padded, dtype=float).reshape(len(rows), width)
@@ -322,17 +311,20 @@ def listed_logprobs(steps: Sequence[Step]) -> np.ndarray:
             value = logprobs[t, column]
             text = "NaN" if np.isnan(value) else f"{value:g}, above 0"
             raise WrongRow(f"token {t + 1} has the log-probability {text}")
-    return np.where(logprobs > UNLISTED, np.minimum(logprobs, 0.0), -np.inf)
+    logprobs = np.where(logprobs > UNLISTED, np.minimum(logprobs, 0.0), -np.inf)
+    return logprobs, np.array(list(map(bool, generated)), dtype=bool)
 
 
-def _distinct_logprobs(step: Step) -> list[float | None]:
+def _distinct_logprobs(
+    step: Step, generated: Sequence[tuple[Hashable, float | None]]
+) -> list[float | None]:
     """Return the log-probabilities of the generated token and of the other listed tokens.
 
     Servers may add the generated token to the k likeliest ones or list it twice: the list without
     it holds the likeliest of the others. Different tokens of one text differ in probability.
     """
     alternatives = dict.fromkeys(step.top)
-    for pair in generated_entries(step):
+    for pair in generated:
         alternatives.pop(pair, None)
     return [step.logprob, *[logprob for _, logprob in alternatives]]
 
@@ -368,7 +360,9 @@ def _bounds_of_width(answers: Sequence[Listed], rounding: Rounding) -> list[Boun
     finite, n_listed = np.where(listed, logprobs, 0.0), listed.sum(1)
     slack = SLACK + np.expm1(rounding.errors(finite).max(1))
     total = np.exp(logprobs).sum(1)
-    contradictions = [_contradiction(step) for step in steps]
+    in_top = np.concatenate([answer.in_top for answer in answers])
+    pairs = zip(steps, in_top.tolist(), strict=True)
+    contradictions = [None if is_listed else _contradiction(step) for step, is_listed in pairs]
     smallest, generated = finite.min(1), logprobs[:, 0]
     # The generated token may be listed only because it was generated.
     alone = listed[:, 0] & (generated <= smallest) & ~is_greedy
@@ -407,12 +401,12 @@ def _bounds_of_width(answers: Sequence[Listed], rounding: Rounding) -> list[Boun
 
 
 def _contradiction(step: Step) -> str | None:
-    """Say why the listed tokens contradict a step's generated token; None if they do not.
+    """Say why the listed tokens contradict a generated token that is none; None if they do not.
 
     A generated token that is likelier than the least likely listed one is listed, too. Where no
     entry is known to be it, it would count twice.
     """
-    if step.logprob is None or step.merged or lists_generated(step):
+    if step.logprob is None or step.merged:
         return None
     listed = [logprob for _, logprob in step.top if logprob is not None and logprob > UNLISTED]
     if not listed or step.logprob <= UNLISTED:
@@ -424,13 +418,6 @@ def _contradiction(step: Step) -> str | None:
         f"has the log-probability {step.logprob:g}, above the least of the likeliest tokens listed "
         f"for it ({least:g}), but is not among them"
     )
-
-
-def largest_top_k(steps: Sequence[Step], logprobs: np.ndarray) -> int:
-    """Return the largest number of distinct tokens that a step lists."""
-    listed = logprobs > -np.inf
-    listed[:, 0] &= [lists_generated(step) for step in steps]
-    return int(listed.sum(1).max())
 
 
 def entropy_bounds(

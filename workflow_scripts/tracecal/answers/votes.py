@@ -18,7 +18,7 @@ import polars as pl
 from pydantic import BaseModel, ValidationError
 
 from tracecal.answers.facts import is_asked_for, value_at, whole_id
-from tracecal.answers.formats.format import wrong_field
+from tracecal.answers.formats.layout import wrong_field
 from tracecal.answers.log_file import numbered, open_rows, require_json, require_right_rows
 from tracecal.answers.reading import Reading
 from tracecal.answers.verdict import is_unsure, parse_verdict

@@ -26,7 +26,8 @@ from pydantic import (
 )
 
 from tracecal.answers.parts.parts import Parts
-from tracecal.answers.raw_answer import Known, Reasoning, StopToken
+from tracecal.answers.raw_answer import Known, Reasoning
+from tracecal.answers.tokens import StopToken
 from tracecal.calibration.fits import Coefficients, EstimatorFits, Number, require_width
 from tracecal.calibration.settings import Unit
 from tracecal.errors import InputError

@@ -6,9 +6,10 @@ from functools import lru_cache
 import polars as pl
 
 from tracecal.answers.parts.parts import Parts
-from tracecal.answers.raw_answer import Known, Reasoning, StopToken
+from tracecal.answers.raw_answer import Known, Reasoning
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import ENTROPY_KIND, Record, as_frame
+from tracecal.answers.tokens import StopToken
 from tracecal.calibration.groups import KNOWN_ANSWER, are_among, is_among
 from tracecal.calibrator.schema import CalibrationData
 from tracecal.errors import InputError

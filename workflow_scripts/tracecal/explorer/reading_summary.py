@@ -22,14 +22,14 @@ from tracecal.answers.answers import (
     with_failed_labels,
 )
 from tracecal.answers.facts import LABELS, OTHER_IDS, TIMES, without_values
-from tracecal.answers.formats.format import STATED_IDS, Tree
+from tracecal.answers.formats.layout import STATED_IDS, Tree
 from tracecal.answers.labels import read_labels, with_labels
 from tracecal.answers.log_file import numbered, open_rows
-from tracecal.answers.raw_answer import Step, is_same_token
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record, as_frame
 from tracecal.answers.requests import Requests
 from tracecal.answers.row import OneAnswer
+from tracecal.answers.tokens import Step, is_same_token
 from tracecal.errors import InputError, Unanswered, WrongRow, describe_wrong_rows, some_of
 from tracecal.explorer.questions import CONTEXT, QUESTION, REFERENCES, find_question
 from tracecal.io.input_files import MOST_BYTES, require_regular

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from support.log_rows import TWO, chat, token
 from support.running import ASK, CHAT, OF_JSON, READING, connected, events
 from support.upstream import CHUNKS, Upstream, piece, response
+from tracecal.answers.raw_answer import is_spelled
 from tracecal.answers.reading import Reading
-from tracecal.answers.reasoning import is_spelled
 from tracecal.serving.proxy.endpoints import ENDPOINTS, trim
 from tracecal.serving.proxy.json_bodies import TooLargeError
 from tracecal.serving.proxy.scored_stream import EventSplitter, ScoredStream

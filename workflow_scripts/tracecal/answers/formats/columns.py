@@ -13,15 +13,15 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from tracecal.answers.formats.format import Format, Row
-from tracecal.answers.raw_answer import (
+from tracecal.answers.formats.layout import Layout, Row
+from tracecal.answers.raw_answer import Known, RawAnswer
+from tracecal.answers.tokens import (
     SLACK,
-    Known,
-    RawAnswer,
     Step,
     StopToken,
     infer_stop_token,
     is_same_logprob,
+    log_of,
     read_logprobs,
     token_key,
 )
@@ -170,7 +170,10 @@ def _logprobs(row: Row) -> Floats | None:
                 raise WrongRow(f"token {t} has the surprisal {value:g}, not finite and at least 0")
         return [None if value is None else -value for value in surprisal]
     if (probabilities := _numbers(row, PROBABILITIES)) is not None:
-        return [_log(value, t) for t, value in enumerate(probabilities, 1)]
+        return [
+            None if value is None else log_of(value, f"token {t}")
+            for t, value in enumerate(probabilities, 1)
+        ]
     return _numbers(row, LOGPROBS)
 
 
@@ -189,14 +192,6 @@ def _numbers(row: Row, names: Sequence[str]) -> Floats | None:
         )
         what += "" if location else " is no list"
         raise WrongRow(f"{what}; expected a list with a number per token") from error
-
-
-def _log(probability: float | None, t: int) -> float | None:
-    if probability is None:
-        return None
-    if not 0 < probability <= 1 + SLACK:
-        raise WrongRow(f"token {t} has the probability {probability:g}, not above 0 and at most 1")
-    return math.log(probability)
 
 
 def _require_equal_lengths(columns: Columns, logprobs: Floats | None) -> None:
@@ -262,11 +257,10 @@ def _with_keys(
     return pairs
 
 
-FORMAT = Format(
-    "columns",
-    "your own columns, one answer a row",
-    recognises,
-    Columns,
-    read,
-    (*TEXTS[1:], *TRACES, *THOUGHTS, "label", "finishReason"),
+FORMAT = Layout(
+    name="columns",
+    programs="your own columns, one answer a row",
+    marks=recognises,
+    function=read,
+    fields=(*Columns.model_fields, *TEXTS[1:], *TRACES, *THOUGHTS, "label", "finishReason"),
 )

@@ -10,8 +10,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from tracecal.answers.formats.format import Format, Row
-from tracecal.answers.raw_answer import SLACK, RawAnswer, Step, token_key
+from tracecal.answers.formats.layout import Layout, Row
+from tracecal.answers.raw_answer import RawAnswer
+from tracecal.answers.tokens import SLACK, log_of, make_step
 from tracecal.errors import WrongRow
 
 ANSWERS = ("answer", "prediction", "predicted", "choice", "decision", "predicted_label")
@@ -41,24 +42,22 @@ def read(row: Row) -> RawAnswer:
     """Read a decision. Raises `WrongRow` for numbers that are no probabilities of its answer."""
     decision, answer = Decision.model_validate(row), _answer(row)
     options = _options(row)
-    exact = {}
+    exact, top = {}, []
     if not options:
         probability = next((row[name] for name in PROBABILITY if _is_number(row.get(name))), None)
         if probability is None:
             raise WrongRow("it has neither a probability of its answer nor those of its options")
-        step = Step(answer, None, _log(probability, answer), (), token_key(text=answer))
     else:
         answer = max(options, key=options.__getitem__) if answer is None else answer
         if answer not in options:
             raise WrongRow(f"its answer {answer!r} is none of its options ({', '.join(options)})")
-        top = [(token_key(text=label), _log(p, label)) for label, p in options.items() if p > 0]
-        logprob = _log(options[answer], answer)
-        step = Step(answer, None, logprob, top, token_key(text=answer))
+        top = [(name, None, log_of(p, repr(name))) for name, p in options.items() if p > 0]
+        probability = options[answer]
         if abs(sum(options.values()) - 1) <= SLACK:
             exact = {"entropy": [-sum(p * math.log(p) for p in options.values() if p > 0)]}
     return RawAnswer(
         answer=answer,
-        steps=[step],
+        steps=[make_step(answer, None, log_of(probability, repr(answer)), top)],
         exact=exact,
         tokens=None if answer is None else [answer],
         prompt=decision.prompt,
@@ -96,17 +95,10 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _log(probability: float, label: str | None) -> float:
-    if not 0 < probability <= 1 + SLACK:
-        raise WrongRow(f"{label!r} has the probability {probability:g}, not above 0 and at most 1")
-    return min(math.log(probability), 0.0)
-
-
-FORMAT = Format(
-    "decision",
-    "classifiers and logits of options: one probability an answer",
-    recognises,
-    Decision,
-    read,
-    (*ANSWERS, *PROBABILITIES, *LOGITS, *PROBABILITY, "label"),
+FORMAT = Layout(
+    name="decision",
+    programs="classifiers and logits of options: one probability an answer",
+    marks=recognises,
+    function=read,
+    fields=(*Decision.model_fields, *ANSWERS, *PROBABILITIES, *LOGITS, *PROBABILITY, "label"),
 )

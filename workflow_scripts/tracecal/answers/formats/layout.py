@@ -5,32 +5,44 @@
    null. What is marked ``!`` must be there, an object or list marked ``?`` may be null. ``a | b``
    is the first of two with a value. Paths with a dot in front are below an element of `each`.
 2. `Layout.read(row)` checks all these types at once, by a pydantic model that the paths make.
-3. What no path can say is a function: `unwrap`, `steps` or `last_touch`.
+3. What no path can say is a function: `unwrap`, `steps` or `last_touch`; a format that computes
+   reads its rows by a function alone (`function`), in a module of its own.
+
+`recogniser(marks)` is a function that says whether a row has one of some marks:
+``("done", "message{} logprobs[]")`` are alternatives, each of paths that must be there. Behind a
+path, ``{}`` asks for an object, ``[]`` for a list, ``:bool`` and ``:text`` for such a value, and
+``[{}]`` for a list of objects, in which the rest of the path holds for each.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter, itemgetter
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.alias_generators import to_camel
 
-from tracecal.answers.formats.format import Row, Stream, Tree, recogniser, value_below, wrong_field
-from tracecal.answers.raw_answer import (
-    RawAnswer,
+from tracecal.answers.raw_answer import Content, RawAnswer, counts_reasoning, split_content
+from tracecal.answers.tokens import (
     Step,
     infer_stop_token,
+    make_step,
     read_logprobs,
     require_id_per_step,
     step_token_ids,
-    token_key,
 )
-from tracecal.answers.reasoning import Content, counts_reasoning, split_content
 from tracecal.errors import WrongRow
 
+if TYPE_CHECKING:
+    from tracecal.answers.formats.stream import Stream
+
+Row = dict[str, Any]
+Tree = Mapping[str, "Tree"]  # names that are read, each with the names below it
+KINDS = {"{}": dict, "[]": list, "[{}]": list, ":bool": bool, ":text": str}
+_NAME = re.compile(r"(\w+)(\{\}|\[\{\}\]|\[\]|:bool|:text)?")
+STATED_IDS = ("custom_id", "example_id", "id", "doc_id")  # of rows that users write
 TYPES: dict[str, Any] = {
     "text": str,
     "content": Content,
@@ -101,18 +113,20 @@ class Layout:
         Further paths that are read, with their types, or with a type and a default.
     steps
         Where the tokens are, if `logprobs` does not have them: a list, or a function of the model.
-    finish
-        Translates the reason why the answer ended.
     last_touch
         Changes the answer by what the model of the row holds besides.
     unwrap
         Finds the object that the paths are about; raises `WrongRow`.
     splitter
-        Splits rows that no `each` describes, as `Format.split`.
+        Splits rows that no `each` describes, as `split` does.
     stream
         How the pieces of a streamed answer are joined.
     in_camel_case
         Whether all names may be written in camel case.
+    function
+        Makes an answer of a row, instead of all this; raises `WrongRow`, or pydantic's error.
+    fields
+        The names that `function` reads.
     """
 
     name: str
@@ -135,12 +149,13 @@ class Layout:
     tool_calls: str = ""
     also: Mapping[str, Any] = field(default_factory=dict)
     steps: TokenList | Callable[[Any], list[Step]] | None = None
-    finish: Callable[[str], str | None] = lambda reason: reason
     last_touch: Callable[[RawAnswer, Any], RawAnswer] = lambda answer, row: answer
     unwrap: Callable[[Row], Row] = lambda row: row
     splitter: Callable[[Row], dict[str, Row]] | None = None
     in_camel_case: bool = False
-    stream: Stream | None = None
+    stream: "Stream | None" = None
+    function: Callable[[Row], RawAnswer] | None = None
+    fields: tuple[str, ...] = ()
 
     @cached_property
     def recognises(self) -> Callable[[Row], bool]:
@@ -156,6 +171,8 @@ class Layout:
 
     def reader(self, row: Row) -> RawAnswer:
         """Read an answer. Raises `WrongRow`, or pydantic's error for a field."""
+        if self.function is not None:
+            return self.function(row)
         row_model = self.row_model.model_validate(self.unwrap(row))
         values = {name: _first_value(row_model, paths) for name, paths in self._places.items()}
         answer, thoughts = split_content(values.get("content", values.get("text")))
@@ -166,7 +183,6 @@ class Layout:
         refusal, calls_tool = _refusal_and_calls(values)
         has_tokens = answer or not refusal  # those of a refusal are none of an answer
         steps = self._steps(row_model, values.get("logprobs"), token_ids) if has_tokens else []
-        finish_reason = values.get("finish_reason")
         # Behind reasoning the end of the answer is compared once its tokens are known.
         text = answer if thoughts is None else None
         raw = RawAnswer(
@@ -178,7 +194,7 @@ class Layout:
             token_ids=token_ids or step_token_ids(steps),
             prompt=values.get("prompt"),
             prompt_token_ids=values.get("prompt_token_ids"),
-            finish_reason=finish_reason and self.finish(finish_reason),
+            finish_reason=values.get("finish_reason"),
             stop_token=infer_stop_token(text, steps, values.get("stop_reason")),
             model=values.get("model"),
         )
@@ -202,17 +218,15 @@ class Layout:
         if not isinstance(choices, list) or len(choices) < 2:
             return {"": row}
         order = sorted(range(len(choices)), key=lambda place: _index(choices[place], place))
+        first, *others = (with_value(row, ".".join(path), [choices[place]]) for place in order)
         about_first = dict.fromkeys(self.of_first)
-        return {
-            f"#choice-{number}" if number > 1 else "": _with(row, path, [choices[place]])
-            | (about_first if number > 1 else {})
-            for number, place in enumerate(order, 1)
-        }
+        return by_ending([first, *(other | about_first for other in others)])
 
     @cached_property
     def reads(self) -> Tree:
         """The names that are read, each with those below it."""
-        return _read_names(self._root, self.in_camel_case)
+        names = {name: {} for name in self.fields}
+        return names | _read_names(self._root, self.in_camel_case)
 
     @cached_property
     def row_model(self) -> type[BaseModel]:
@@ -241,6 +255,74 @@ class Layout:
         for path, kind in types.items():
             _add(root, path.split("."), kind)
         return root
+
+
+def with_value(row: Row, path: str, value: Any) -> Row:
+    """A row with another value at a path; unchanged where the path leads through a list.
+
+    >>> with_value({"doc": {"id": 5, "text": "a"}}, "doc.id", 7)
+    {'doc': {'id': 7, 'text': 'a'}}
+    """
+    name, dot, below = path.partition(".")
+    if path in row or not dot:
+        return row | {path: value}
+    inner = row.get(name)
+    return row | {name: with_value(inner, below, value)} if isinstance(inner, dict) else row
+
+
+def by_ending(rows: Iterable[Row]) -> dict[str, Row]:
+    """The rows of several choices, by the endings of their ids.
+
+    >>> [*by_ending([{}, {}])]
+    ['', '#choice-2']
+    """
+    return {f"#choice-{number}" if number > 1 else "": row for number, row in enumerate(rows, 1)}
+
+
+def wrong_field(name: str, error: ValidationError) -> WrongRow:
+    """The error of a row that names its first invalid field."""
+    first = error.errors()[0]
+    path = ".".join(map(str, first["loc"]))
+    message = first["msg"].partition("a valid dictionary or instance of ")
+    return WrongRow(f"as {name}, {path}: {message[0]}{'an object' if message[1] else ''}")
+
+
+def recogniser(marks: Sequence[str] | Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """Whether all paths of one of the marks are there; a function is returned unchanged.
+
+    >>> recogniser(["choices.0.message"])({"choices": [{"message": {}}]})
+    True
+    """
+    if callable(marks):
+        return marks
+    alternatives = [[_NAME.findall(path) for path in mark.split()] for mark in marks]
+    return lambda value: any(all(_has(value, path) for path in paths) for paths in alternatives)
+
+
+def _has(value: Any, path: Sequence[tuple[str, str]]) -> bool:
+    for number, (name, kind) in enumerate(path, 1):
+        if isinstance(value, dict) and name in value:
+            value = value[name]
+        elif isinstance(value, list) and name.isdecimal() and int(name) < len(value):
+            value = value[int(name)]
+        else:
+            return False
+        if kind and not isinstance(value, KINDS[kind]):
+            return False
+        if kind == "[{}]":
+            return all(isinstance(each, dict) and _has(each, path[number:]) for each in value)
+    return True
+
+
+def value_below(value: Any, names: Sequence[str]) -> Any:
+    """The value below nested objects; None where there is none.
+
+    >>> value_below({"delta": {"content": "Li"}}, ["delta", "content"])
+    'Li'
+    """
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 def _refusal_and_calls(values: Mapping[str, Any]) -> tuple[str | None, bool]:
@@ -353,8 +435,7 @@ def _listed_steps(row_model: Any, tokens: TokenList, each: str) -> list[Step]:
     for (text, token_id, logprob), top in zip(entries, tops or [None] * len(entries), strict=True):
         is_null = text is token_id is logprob is None
         others = _entries(None if is_null else _value(top, inner), tokens)
-        likeliest = [(token_key(*other[1::-1]), other[2]) for other in others]
-        steps.append(Step(text, token_id, logprob, likeliest, token_key(token_id, text)))
+        steps.append(make_step(text, token_id, logprob, others))
     return steps
 
 
@@ -364,12 +445,6 @@ def _entries(listed: Any, tokens: TokenList) -> list[tuple[str | None, int | Non
     getter = itemgetter(*map(int, names)) if names[0].isdecimal() else attrgetter(*names)
     values = [(None,) * len(names) if entry is None else getter(entry) for entry in listed or ()]
     return values if tokens.token_id else [(text, None, value) for text, value in values]
-
-
-def _with(row: Row, path: list[str], value: Any) -> Row:
-    """A row with another value at a path."""
-    name, *below = path
-    return row | {name: _with(row[name], below, value) if below else value}
 
 
 def _index(choice: Any, default: int) -> int:

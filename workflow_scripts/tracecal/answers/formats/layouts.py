@@ -13,23 +13,20 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from tracecal.answers.formats import columns, decision, lm_eval
-from tracecal.answers.formats.format import Format, Row, Stream, has_no_id, recogniser
-from tracecal.answers.formats.layout import Layout, TokenList
-from tracecal.answers.raw_answer import (
-    NO_ANSWERS,
-    Known,
-    RawAnswer,
+from tracecal.answers.formats.layout import Layout, Row, TokenList, by_ending, recogniser
+from tracecal.answers.formats.stream import Stream, has_no_id
+from tracecal.answers.raw_answer import NO_ANSWERS, Known, RawAnswer, split_content
+from tracecal.answers.tokens import (
     Step,
     Token,
     infer_stop_token,
+    make_step,
     read_step,
     read_steps,
     require_texts,
     spelled,
     step_token_ids,
-    token_key,
 )
-from tracecal.answers.reasoning import split_content
 from tracecal.errors import Unanswered, WrongRow
 
 # A text; anything else is none.
@@ -37,10 +34,7 @@ AnyText = Annotated[
     str | None, BeforeValidator(lambda value: value if isinstance(value, str) else None)
 ]
 EACH_CHOICE = "choices![+]"
-COHERE_FINISHES = {"COMPLETE": "stop", "STOP_SEQUENCE": "stop_sequence", "MAX_TOKENS": "length"}
-COHERE_FINISHES |= {"TOOL_CALL": "tool_call", "ERROR": "error", "ERROR_TOXIC": "error_toxic"}
-RESPONSE_FINISHES = {"completed": "stop", "incomplete": "length", "failed": "error"}
-RESPONSE_FINISHES |= {"cancelled": "error"}
+COHERE_FINISHES = ("COMPLETE", "STOP_SEQUENCE", "MAX_TOKENS", "TOOL_CALL", "ERROR", "ERROR_TOXIC")
 CLIENT_CALLS = ("function_call", "custom_tool_call")  # of tools that the client runs
 END_EVENTS = ("response.completed", "response.incomplete")  # those that hold a whole response
 CHUNKS = ("chat.completion.chunk", "text_completion.chunk")
@@ -186,10 +180,7 @@ def _messages(row: Row) -> dict[str, Row]:
         return {"": row}
     if isinstance(output := row.get("llm_output"), dict) and output.get("model_name"):
         messages = [message | {"model": output["model_name"]} for message in messages if message]
-    return {
-        f"#choice-{number}" if number > 1 else "": message
-        for number, message in enumerate(filter(None, messages), 1)
-    }
+    return by_ending(filter(None, messages))
 
 
 def _without_prompt_of_chat(answer: RawAnswer, row: Any) -> RawAnswer:
@@ -208,10 +199,10 @@ def _llama_step(token: Token) -> Step:
             top = token.get("top_logprobs") or token.get("top_probs") or ()
             return read_step(_with_logprob(token), [_with_logprob(candidate) for candidate in top])
         # They state the probability of the generated token only in the list of the likeliest ones.
-        top = [(token_key(text=token["tok_str"]), _log(token["prob"])) for token in probs]
-        require_texts([token["content"]])
-        key = token_key(text=token["content"])
-        return Step(token["content"], None, dict(top).get(key), top, key)
+        top = [(token["tok_str"], None, _log(token["prob"])) for token in probs]
+        text = token["content"]
+        require_texts([text])
+        return make_step(text, None, {name: logprob for name, _, logprob in top}.get(text), top)
     except (AttributeError, KeyError, TypeError) as error:
         raise WrongRow("its probabilities are no objects with 'content' and 'probs'") from error
 
@@ -425,7 +416,6 @@ LAYOUTS: Mapping[str, Layout] = {
             programs="OpenAI's Responses",
             marks=("output[]",),
             finish_reason="status",
-            finish=RESPONSE_FINISHES.get,
             model="model",
             usage="usage",
             also={
@@ -455,7 +445,6 @@ LAYOUTS: Mapping[str, Layout] = {
             each="candidates![+]",
             content=".content?.parts",
             finish_reason=".finish_reason",
-            finish=lambda reason: reason.removeprefix("FinishReason.").lower(),
             model="model_version",
             usage="usage_metadata",
             also={".content?.parts": list[dict[str, Any]], ".index": Any},
@@ -582,7 +571,6 @@ LAYOUTS: Mapping[str, Layout] = {
             content="message!.content",
             tool_calls="message!.tool_calls",
             finish_reason="finish_reason!",
-            finish=lambda reason: COHERE_FINISHES.get(reason, reason.lower()),
             model="model",
             usage="usage",
             also={
@@ -612,7 +600,7 @@ LAYOUTS: Mapping[str, Layout] = {
         ),
     )
 }
-FORMATS: dict[str, Format | Layout] = {
+FORMATS: dict[str, Layout] = {
     "inspect": LAYOUTS["inspect"],
     "lm_eval": lm_eval.sample_format(LAYOUTS["openai_chat"], LAYOUTS["openai_completions"]),
     "every_eval_ever": LAYOUTS["every_eval_ever"],
@@ -622,7 +610,7 @@ FORMATS: dict[str, Format | Layout] = {
 }
 
 
-def recognise(row: Row) -> Format | Layout:
+def recognise(row: Row) -> Layout:
     """The first format that recognises a row. Raises `WrongRow` where none does.
 
     >>> recognise({"choices": [{"message": {"content": "Lima"}}]}).name

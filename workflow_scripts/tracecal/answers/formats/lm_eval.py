@@ -7,8 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from tracecal.answers.formats.format import Format, Row
-from tracecal.answers.formats.layout import Layout
+from tracecal.answers.formats.layout import Layout, Row, by_ending
 from tracecal.answers.raw_answer import RawAnswer
 from tracecal.errors import WrongRow
 
@@ -70,11 +69,8 @@ def split(row: Row) -> dict[str, Row]:
     arguments = [
         [argument for argument in _arguments(row.get("arguments")) if not _has_response(argument)]
     ]
-    further_rows = {
-        f"#choice-{number}": row | {"resps": [[text]], "metrics": [], "arguments": arguments}
-        for number, text in enumerate(texts[1:], 2)
-    }
-    return {"": first} | further_rows
+    further = row | {"metrics": [], "arguments": arguments}
+    return by_ending([first, *(further | {"resps": [[text]]} for text in texts[1:])])
 
 
 def _is_judged(text: Any, filtered: Any) -> bool:
@@ -90,14 +86,13 @@ def _has_response(argument: Any) -> bool:
     return isinstance(argument, dict) and RESPONSE_ARGUMENT in argument
 
 
-def sample_format(*responses: Layout) -> Format:
+def sample_format(*responses: Layout) -> Layout:
     """The format of samples whose servers' responses are in one of some formats."""
-    return Format(
-        "lm_eval",
-        "samples_TASK_DATE.jsonl of lm-evaluation-harness",
-        lambda row: "resps" in row and "doc_id" in row,
-        LmEvalSample,
-        partial(read, responses=responses),
-        alternatives=("filtered_resps",),
-        split=split,
+    return Layout(
+        name="lm_eval",
+        programs="samples_TASK_DATE.jsonl of lm-evaluation-harness",
+        marks=("resps doc_id",),
+        function=partial(read, responses=responses),
+        fields=(*LmEvalSample.model_fields, "filtered_resps"),
+        splitter=split,
     )

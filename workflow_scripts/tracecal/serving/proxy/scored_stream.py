@@ -7,10 +7,10 @@ from typing import Any
 
 from aiohttp import ClientResponse
 
-from tracecal.answers.formats.format import Joined
 from tracecal.answers.formats.layouts import CHAT_STREAM, END_EVENTS
+from tracecal.answers.formats.stream import Joined
 from tracecal.answers.log_file import DONE as LAST_EVENT
-from tracecal.answers.raw_answer import is_finish
+from tracecal.answers.raw_answer import finish
 from tracecal.serving.proxy.endpoints import Endpoint, drop_confidence, require_opaque, trim
 from tracecal.serving.proxy.failures import SERVER_FAILURES
 from tracecal.serving.proxy.json_bodies import (
@@ -206,7 +206,7 @@ class ScoredStream:
         index = choice.get("index", 0)
         streamed = self.choices.get(str(index)) or StreamedChoice(index)
         self.last_chunk = {name: value for name, value in chunk.items() if name != "choices"}
-        is_end = is_finish(choice.get("finish_reason")) and not streamed.has_confidence
+        is_end = finish(choice.get("finish_reason")) is not None and not streamed.has_confidence
         if self._unscorable() is not None:
             if is_end and streamed.ending is None:
                 self._end(choice, chunk, streamed)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from tracecal.answers.parts.parts import requested_parts
+from tracecal.answers.raw_answer import OTHER_TEXT, is_spelled
 from tracecal.answers.reading import Reading
-from tracecal.answers.reasoning import OTHER_TEXT, is_spelled
 from tracecal.answers.record import Record
 from tracecal.answers.row import read_row
 from tracecal.calibrator.parts import ScoredPart, score_with_parts
