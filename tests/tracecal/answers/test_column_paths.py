@@ -17,7 +17,7 @@ ROW = {"trace_id": "t-1", "model": "m", "prompt": "2 + 3?", "completion": INNER}
 
 
 def test_the_options_that_are_named_read_the_row():
-    with pytest.raises(InputError, match="its format is unknown; where it seems") as raised:
+    with pytest.raises(InputError, match="its format is unknown, but it seems") as raised:
         read_rows([ROW], Reading())
     words = raised.value.args[0].partition("--columns ")[2].split(". ")[0].split()
     columns = dict(word.split("=") for word in words)
@@ -71,7 +71,7 @@ REQUEST = {"messages": [{"role": "user", "content": "2 + 3?"}], "temperature": 0
     ],
 )
 def test_a_whole_response_is_found_and_read_with_its_request(row, paths):
-    with pytest.raises(InputError, match="its format is unknown; where it seems") as raised:
+    with pytest.raises(InputError, match="its format is unknown, but it seems") as raised:
         read_rows([row], Reading())
     words = raised.value.args[0].partition("--columns ")[2].split(". ")[0].split()
     assert dict(word.split("=") for word in words) == paths
