@@ -26,15 +26,6 @@ def test_the_bounds_always_hold_the_entropy(weights, k, sharpness):
     assert found.lower - 1e-9 <= found.middle <= found.upper + 1e-9
 
 
-@given(weights=weights, k=st.integers(1, 40))
-def test_without_a_vocabulary_only_the_lower_bound_is_known(weights, k):
-    p = np.array(weights) / np.sum(weights)
-    found = entropy_bounds(cut(p, k), None)
-    assert found.middle is None
-    assert found.upper is None
-    assert found.lower <= shannon(p)
-
-
 def test_the_bounds_in_numbers_worked_out_by_hand():
     # p = .5, .2, tail .3 over 8 tokens: below .2 + .1, above .3 / 8 each.
     found = entropy_bounds([math.log(0.5), math.log(0.2)], 10, tolerance=0)

@@ -3,7 +3,7 @@
 1. `with_facts` adds them to an answer. `example_id`, `task_name`, `created` and `asked` find one
    each in a row and its answer.
 2. `verdicts` gives what a row says of its answer, which must agree.
-3. `read_request` finds the settings of the request, and which of them change probabilities.
+3. `request_settings` finds those of the request, `stated_decoding` which change probabilities.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from pydantic.alias_generators import to_camel
@@ -49,7 +49,7 @@ def with_facts(raw: RawAnswer, row: Row, body: Row, reading: Reading, is_sample:
 
     Raises `WrongRow`.
     """
-    request = read_request(row, body)
+    settings = request_settings(row, body)
     values = verdicts(row, body, reading, raw)
     stated: dict[str, Any] = {
         "correct": agreed_verdict(reading, **values),
@@ -57,17 +57,18 @@ def with_facts(raw: RawAnswer, row: Row, body: Row, reading: Reading, is_sample:
         "asked_for": is_asked_for(row) or None,
         "row_task": task_name(row, body),
         "created": created(row, body),
-        "is_greedy": request.settings.get("temperature") == 0,
+        "is_greedy": settings.get("temperature") == 0,
     }
     if raw.processed == "unknown" and reading.processed == "auto":
-        processed: Known = "no" if request.decoding == "" else "unknown"
-        stated |= {"decoding": request.decoding, "processed": processed}
+        decoding = stated_decoding(settings)
+        processed: Known = "no" if decoding == "" else "unknown"
+        stated |= {"decoding": decoding, "processed": processed}
     if raw.model is None and isinstance(row.get("model"), str):
         stated["model"] = row["model"]
     if is_sample:
         stated["asked"] = asked(body.get("input"))  # its messages end with the answer
     else:
-        sent = next((request.settings[name] for name in SENT if request.settings.get(name)), None)
+        sent = next((settings[name] for name in SENT if settings.get(name)), None)
         stated["asked"] = asked(sent, raw.prompt, row)
     if reading.group is not None:
         stated["group_id"] = stated_group(row, reading.group)
@@ -298,24 +299,12 @@ CAMEL_CASE = {to_camel(name): name for name in NEUTRAL}
 FLAT = tuple(name for name in NEUTRAL if name != "top_k")
 
 
-class Request(NamedTuple):
-    """The settings of a request, and its `decoding`: the settings that change probabilities."""
+def request_settings(row: Row, body: Row) -> Row:
+    """The settings of the request of an answer, or else those that its row states.
 
-    settings: Row
-    decoding: str | None
-
-
-def read_request(row: Row, body: Row) -> Request:
-    """Read the request of an answer, or else the settings that its row states.
-
-    >>> read_request({"request": {"temperature": 0.7, "top_p": 1}}, {}).decoding
-    'temperature 0.7'
+    >>> request_settings({"request": {"temperature": 0.7, "top_p": 1}}, {})
+    {'temperature': 0.7, 'top_p': 1}
     """
-    settings = _request_settings(row, body)
-    return Request(settings, stated_decoding(settings))
-
-
-def _request_settings(row: Row, body: Row) -> Row:
     for name in REQUESTS:
         for source in (row, body):
             request = source.get(name)

@@ -88,12 +88,12 @@ def is_same_token(key: Hashable, other: Hashable) -> bool:
     """
     if not (isinstance(key, tuple) and isinstance(other, tuple)):
         return key == other
-    (token_id, spelling, text), (other_id, other_spelling, other_text) = key, other
+    (token_id, spelling, _), (other_id, other_spelling, _) = key, other
     if token_id is not None and other_id is not None:
         return token_id == other_id
     if spelling and other_spelling:
         return spelling == other_spelling
-    return _plain_text(spelling, text) == _plain_text(other_spelling, other_text)
+    return plain_text(key) == plain_text(other)
 
 
 def token_key(token_id: int | None = None, text: str | None = None) -> TokenKey:
@@ -102,13 +102,8 @@ def token_key(token_id: int | None = None, text: str | None = None) -> TokenKey:
 
 
 def plain_text(key: Hashable) -> str:
-    """The text of the token of a key, without blanks at its ends."""
-    _, spelling, text = key if isinstance(key, tuple) else (None, (), key)
-    return _plain_text(spelling, text)
-
-
-def _plain_text(spelling: tuple[int, ...], text: str | None) -> str:
     """The text of a token without blanks at its ends, which programs strip on one side."""
+    _, spelling, text = key if isinstance(key, tuple) else (None, (), key)
     text = bytes(spelling).decode(errors="replace") if spelling else str(text or "")
     return text.translate(MARKS).strip()
 

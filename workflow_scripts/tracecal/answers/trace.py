@@ -102,53 +102,35 @@ EXACT = Rounding()
 
 @dataclass(frozen=True)
 class EntropyBounds:
-    """Bounds of entropies, in nats; `middle` and `upper` are None without a vocabulary."""
+    """Bounds of entropies, in nats, and their midpoint without allowances."""
 
     lower: np.ndarray
-    middle: np.ndarray | None
-    upper: np.ndarray | None
+    middle: np.ndarray
+    upper: np.ndarray
 
 
 class Draft(NamedTuple):
-    """An answer that a format has read, with the facts of its row, and how it is read."""
-
-    example_id: str
-    raw: RawAnswer
-    reading: Reading
-
-
-class Listed(NamedTuple):
-    """The steps of an answer, and what bounds of their entropies depend on.
+    """An answer that a format has read, with the facts of its row, and how it is read.
 
     Attributes
     ----------
     logprobs
-        Those of `listed_logprobs`, [T, 1 + k].
+        Those of `listed_logprobs`, [T, 1 + k], once the answer is cut to the tokens of its trace.
     in_top
         Which of the generated tokens are among the likeliest, [T].
     vocabulary
         How many tokens the vocabulary has.
-    is_greedy
-        Whether decoding was greedy, so that the generated token is the likeliest one.
-    rounding
-        How log-probabilities were rounded; None: detected.
+    exact
+        Entropies that the row states for each token.
     """
 
-    steps: Sequence[Step]
-    logprobs: np.ndarray
-    in_top: np.ndarray
-    vocabulary: int
-    is_greedy: bool = False
-    rounding: float | None = None
-
-
-class Traced(NamedTuple):
-    """A draft whose answer is cut to the tokens of its trace, and entropies that its row states."""
-
-    draft: Draft
+    example_id: str
     raw: RawAnswer
-    listed: Listed
-    exact: dict[str, Any]
+    reading: Reading
+    logprobs: np.ndarray = np.empty((0, 1))
+    in_top: np.ndarray = np.empty(0, dtype=bool)
+    vocabulary: int = ASSUMED
+    exact: Mapping[str, Any] = {}
 
 
 # Bounds, why there are none for all or some of the steps, or why the row is wrong.
@@ -166,7 +148,7 @@ def make_records(drafts: Sequence[Draft | WrongRow]) -> list[Record | WrongRow]:
         for place, answer in enumerate(traced)
         if not isinstance(answer, WrongRow) and "entropy" not in answer.exact
     ]
-    bounds = bound_entropies([traced[place].listed for place in inexact])
+    bounds = bound_entropies([traced[place] for place in inexact])
     bounds_of = dict(zip(inexact, bounds, strict=True))
     pairs = [
         answer if isinstance(answer, WrongRow) else (answer, bounds_of.get(place, (None, None)))
@@ -184,7 +166,7 @@ def each_right(make: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any
             yield error
 
 
-def _traced(draft: Draft) -> Traced:
+def _traced(draft: Draft) -> Draft:
     reading, raw = draft.reading, with_no_answer(draft.raw)
     if raw.no_answer is None:
         raw = with_traced_tokens(raw, reading.reasoning)
@@ -195,16 +177,14 @@ def _traced(draft: Draft) -> Traced:
     if vocabulary is None:
         n_listed = int((logprobs > -np.inf).sum(1).max(initial=1))
         vocabulary = max(vocabulary_of(reading.model or raw.model) or ASSUMED, n_listed)
-    is_greedy = reading.greedy or raw.is_greedy
-    listed = Listed(raw.steps, logprobs, in_top, vocabulary, is_greedy, reading.rounding)
-    return Traced(draft, raw, listed, exact)
+    return Draft(draft.example_id, raw, reading, logprobs, in_top, vocabulary, exact)
 
 
-def _record(answer: tuple[Traced, Bounded]) -> Record:
+def _record(answer: tuple[Draft, Bounded]) -> Record:
     traced, bounded = answer
     if isinstance(bounded, WrongRow):
         raise bounded
-    raw, reading = traced.raw, traced.draft.reading
+    raw, reading = traced.raw, traced.reading
     trace, tokens, reason = _trace(traced, *bounded)
     if not ((raw.answer or "").strip() or trace.get("surprisal") or raw.token_ids or raw.no_answer):
         raw, trace = without_text(raw, raw.thoughts is not None), {}
@@ -220,7 +200,7 @@ def _record(answer: tuple[Traced, Bounded]) -> Record:
         "model": reading.model or raw.model,
     }
     lacks = raw.lacks or raw.no_answer or reason
-    record = Record(traced.draft.example_id, **trace, lacks=lacks, **details)
+    record = Record(traced.example_id, **trace, lacks=lacks, **details)
     _require_encodable(record)
     return record
 
@@ -234,14 +214,14 @@ def _require_encodable(record: Record) -> None:
 
 
 def _trace(
-    traced: Traced, bounds: EntropyBounds | None, entropy_reason: str | None
+    traced: Draft, bounds: EntropyBounds | None, entropy_reason: str | None
 ) -> tuple[dict[str, Any], Sequence[str] | None, str | None]:
     """Compute the trace of an answer as fields of `Record`, and say why it is incomplete.
 
     Returns also the texts of its tokens. Lists with missing values are `partial`. Entropies that
     the row states count, or else their `bounds`.
     """
-    raw, (_, logprobs, in_top, vocabulary, *_) = traced.raw, traced.listed
+    raw, logprobs, in_top = traced.raw, traced.logprobs, traced.in_top
     listed = logprobs > -np.inf
     lists: dict[str, Any] = {}
     fields: dict[str, Any] = {}
@@ -258,7 +238,7 @@ def _trace(
         ends["entropy_upper"] = bounds.upper
         lists |= {name: _with_gaps(ends[name], listed.any(1)) for name in ends}
         n_distinct = listed.sum(1) - (listed[:, 0] & ~in_top)
-        fields |= {"top_k": int(n_distinct.max()), "vocabulary": vocabulary}
+        fields |= {"top_k": int(n_distinct.max()), "vocabulary": traced.vocabulary}
     complete = {name: values for name, values in lists.items() if None not in values}
     if not {"surprisal", "entropy"} <= complete.keys() and listed[:, :1].any():
         fields["partial"] = dict.fromkeys(TRACE) | lists
@@ -329,14 +309,14 @@ def _distinct_logprobs(
     return [step.logprob, *[logprob for _, logprob in alternatives]]
 
 
-def bound_entropies(answers: Sequence[Listed]) -> list[Bounded]:
+def bound_entropies(answers: Sequence[Draft]) -> list[Bounded]:
     """Bound the entropies of the steps of each answer, and say why there are none, of any or of a
     step that lists no token.
 
     Answers of one width and rounding are bounded at once: other sums could differ in the last bit.
     """
     outcomes: list[Bounded] = [(None, "no top log-probabilities are given")] * len(answers)
-    places = [n for n, answer in enumerate(answers) if any(step.top for step in answer.steps)]
+    places = [n for n, answer in enumerate(answers) if any(step.top for step in answer.raw.steps)]
     groups = defaultdict[tuple[int, Rounding], list[int]](list)
     for place, rounding in zip(places, _roundings([answers[n] for n in places]), strict=True):
         groups[answers[place].logprobs.shape[1], rounding].append(place)
@@ -347,14 +327,15 @@ def bound_entropies(answers: Sequence[Listed]) -> list[Bounded]:
     return outcomes
 
 
-def _bounds_of_width(answers: Sequence[Listed], rounding: Rounding) -> list[Bounded]:
+def _bounds_of_width(answers: Sequence[Draft], rounding: Rounding) -> list[Bounded]:
     """The outcomes of `bound_entropies` of answers whose log-probabilities have one width."""
-    steps = [step for answer in answers for step in answer.steps]
-    lengths = np.array([len(answer.steps) for answer in answers])
+    steps = [step for answer in answers for step in answer.raw.steps]
+    lengths = np.array([len(answer.raw.steps) for answer in answers])
     ends = np.cumsum(lengths)
     owners = np.repeat(np.arange(len(answers)), lengths)
     vocabulary = np.array([answer.vocabulary for answer in answers])[owners]
-    is_greedy = np.array([answer.is_greedy for answer in answers])[owners]
+    is_greedy = np.array([answer.reading.greedy or answer.raw.is_greedy for answer in answers])
+    is_greedy = is_greedy[owners]
     logprobs = np.concatenate([answer.logprobs for answer in answers])
     listed = logprobs > -np.inf
     finite, n_listed = np.where(listed, logprobs, 0.0), listed.sum(1)
@@ -422,7 +403,7 @@ def _contradiction(step: Step) -> str | None:
 
 def entropy_bounds(
     logprobs: ArrayLike,
-    vocabulary: ArrayLike | None,
+    vocabulary: ArrayLike,
     cap: ArrayLike | None = None,
     rounding: Rounding = EXACT,
     tolerance: float = TAIL_TOLERANCE,
@@ -434,7 +415,7 @@ def entropy_bounds(
     logprobs
         In nats, at most 0; -inf where none is listed.
     vocabulary
-        The number of tokens, if known.
+        The number of tokens.
     cap
         The largest probability that an unlisted token can have; None: the smallest listed one.
     rounding, tolerance
@@ -465,8 +446,6 @@ def entropy_bounds(
     ends = np.maximum(smallest_tail - tolerance, 0.0), np.minimum(largest_tail + tolerance, 1.0)
     highest_cap = np.minimum(cap * spread, 1.0)
     lower = np.maximum(lowest_head + _steepest_within(*ends, highest_cap) - allowance, 0.0)
-    if vocabulary is None:
-        return EntropyBounds(lower, None, None)
     n_unlisted = np.maximum(vocabulary - listed.sum(-1), 0)
     widest_tail = np.clip(n_unlisted / np.e, *ends)
     upper = highest_head + _flattest(widest_tail, n_unlisted) + allowance
@@ -538,7 +517,7 @@ def detect_rounding(logprobs: Sequence[float] | np.ndarray) -> Rounding:
     return EXACT
 
 
-def _roundings(answers: Sequence[Listed]) -> list[Rounding]:
+def _roundings(answers: Sequence[Draft]) -> list[Rounding]:
     """The stated or detected rounding of each answer; two tests tell that most are exact."""
     if not answers:
         return []
@@ -550,8 +529,8 @@ def _roundings(answers: Sequence[Listed]) -> list[Rounding]:
     n_unlike = [np.bincount(owners[unlike], minlength=len(answers)) for unlike in is_unlike]
     is_exact = np.logical_and(*n_unlike)
     return [
-        Rounding(answer.rounding)
-        if answer.rounding is not None
+        Rounding(answer.reading.rounding)
+        if answer.reading.rounding is not None
         else EXACT
         if exact
         else detect_rounding(answer.logprobs[answer.logprobs > -np.inf])
