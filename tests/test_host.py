@@ -52,10 +52,7 @@ MODULES = [
     ("libraries", "modules"),
     [
         (LIBRARIES + ", aiohttp.web", MODULES),
-        (
-            LIBRARIES + ", torch, transformers.modeling_utils",
-            ["tracecal.capture.attach", "tracecal.capture.capture"],
-        ),
+        (LIBRARIES + ", torch, transformers.modeling_utils", ["tracecal.capture.capture"]),
     ],
     ids=["scoring", "with a model"],
 )

@@ -11,12 +11,14 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import torch
 
 import tracecal
 from support import invoices
 from support.log_rows import write
 from support.tiny import initialise_model, train_tokenizer
 from tracecal.calibration.percentages import percent
+from tracecal.capture.capture import capture
 from tracecal.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -110,6 +112,10 @@ def test_programs_score_answers(answered, capsys):
     inputs = tokenizer("What is 1 + 1?", return_tensors="pt", return_token_type_ids=False)
     names |= {"model": initialise_model(len(tokenizer), "llama", 0), "inputs": inputs}
     exec(generating, names)
+    logits, tokens = (torch.stack(names["output"].logits, 1)[0], names["output"].sequences[0])
+    _, *expected = capture(logits, tokens[-len(logits) :])
+    for name, values in zip(("surprisal", "entropy"), expected, strict=True):
+        assert names[name].tolist() == pytest.approx(values.tolist(), abs=1e-5)
     assert "Confidence(probability" in capsys.readouterr().out
     exec(fitting, names)
     assert names["fitted"].predict([([0.1, 0.2], [0.3, 0.1])]).tolist() == [True]
