@@ -7,8 +7,7 @@ import polars as pl
 
 from tracecal.answers.record import RECORDS
 from tracecal.errors import InputError, require_threads
-from tracecal.features import operators
-from tracecal.features.features import FEATURES, answer_features
+from tracecal.features.features import FEATURES, answer_features, input_matrix
 
 SCHEMA = pl.Schema(RECORDS)  # type: ignore[arg-type]
 
@@ -47,38 +46,19 @@ def trace_features(surprisal: Any, entropy: Any = None) -> pl.DataFrame:
     return features.with_columns(pl.when(pl.all().is_finite()).then(pl.all()))
 
 
-def trace_score(
-    surprisal: Any,
-    entropy: Any,
-    *,
-    alpha: float = operators.ALPHA,
-    beta: float = operators.BETA,
-    gamma: float = operators.GAMMA,
-    decay: float = operators.DECAY,
-    window: int = operators.WINDOW,
-    exponent: float = operators.LENGTH_EXPONENT,
-) -> Any:
+def trace_score(surprisal: Any, entropy: Any) -> Any:
     """Compute TRACE, exp(-R), of traces without labels: larger is more confident.
 
     Parameters
     ----------
     surprisal, entropy : list of lists, or series of lists
         One answer each, in nats; see `trace_features`.
-    alpha, beta, gamma : float
-        Weights, which sum to 1, of the decayed entropy, of the entropy's peak over a window and of
-        the length-normalised surprisal.
-    decay : float
-        Tokens after which the decayed entropy's weight has fallen to 1/e.
-    window : int
-        Tokens of the window.
-    exponent : float
-        Power of the length by which the summed surprisal is divided.
 
     Returns
     -------
     polars.Series, or float for one answer
-        In (0, 1]; None where an answer has no entropies. Source: equation 1 of the paper; defaults
-        of its appendix B.
+        In (0, 1]; None where an answer has no entropies. Source: equation 1 of the paper, with the
+        weights of its appendix B; `tracecal.features.operators.trace_risk` takes others.
 
     Raises
     ------
@@ -91,20 +71,8 @@ def trace_score(
     >>> round(tracecal.trace_score([0.5], [2.0]), 6)  # exp(-(0.4 * 2 + 0.4 * 2 + 0.2 * 0.5))
     0.182684
     """
-    traces = traces_in(surprisal, entropy)
-    weights = {"alpha": alpha, "beta": beta, "gamma": gamma}
-    try:
-        risk = operators.trace_risk(
-            pl.col("surprisal"),
-            pl.col("entropy"),
-            **weights,
-            decay=decay,
-            window=window,
-            exponent=exponent,
-        )
-    except ValueError as error:
-        raise InputError(f"{error}.") from error
-    scores = traces.select(trace=np.exp(-risk)).to_series()
+    score = input_matrix(traces_in(surprisal, entropy), ["scores.trace"])[:, 0]
+    scores = pl.Series("trace", score, nan_to_null=True)
     return scores.item() if _is_single(surprisal) else scores
 
 
