@@ -280,7 +280,7 @@ def test_check(files, capsys, caplog):
 
 
 # Commands without a function of the API: a page and a proxy that are served, and help.
-ALONE = {"label", "serve", "reading", "settings"}
+ALONE = {"label", "serve", "reading"}
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS.keys() - ALONE))
@@ -290,7 +290,7 @@ def test_each_command_has_a_test_here(name):
     assert any(f"def test_{name}" in module.read_text(encoding="utf-8") for module in modules)
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - {"reading", "settings"}))
+@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - {"reading"}))
 def test_every_option_has_a_text_and_those_of_the_api_have_its(name):
     """An option's text stands once, in a docstring or a model's field."""
     command = COMMANDS[name]

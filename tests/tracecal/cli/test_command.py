@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from pydantic import BaseModel
 from sklearn.metrics import roc_auc_score
 from typer.core import TyperOption
 
@@ -493,15 +494,19 @@ def test_the_shell_completes_commands_and_options():
         assert run_apart(code, _TRACECAL_COMPLETE="complete_bash", **told).split() == [completed]
 
 
-def test_the_keys_of_the_settings_are_listed_and_documented(capsys):
-    assert main(["settings"]) == 0
-    listed = capsys.readouterr().out
-    for key in ("seed", "splits.count", "risk_control.error_rates", "bootstrap.level"):
-        assert re.search(rf"^{key}: .+\n    \w", listed, re.MULTILINE)
+def defaults_of(model, prefix=""):
+    """A model's keys, nested ones with a dot, and their defaults as a page writes them."""
+    for name, field in model.model_fields.items():
+        if isinstance(default := field.get_default(), BaseModel):
+            yield from defaults_of(type(default), f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", re.sub(r'[\[\]"]', "", json.dumps(default)) or "none"
+
+
+def test_the_keys_of_the_settings_are_documented():
     page = (REPOSITORY / "docs/guides/calibrate.md").read_text(encoding="utf-8")
-    for key, default in re.findall(r"^(\S+): (.+)$", listed, re.MULTILINE):
-        shown = re.sub(r'[\[\]"]', "", default) or "none"
-        assert f"| {key} | {shown} |" in page.replace("`", ""), key
+    for key, default in defaults_of(FitSettings):
+        assert f"| {key} | {default} |" in page.replace("`", ""), key
 
 
 def test_several_columns_may_stand_behind_one_option(files):
@@ -663,7 +668,10 @@ def ended(arguments, shell, **more):
     return done.returncode, done.stderr
 
 
-@pytest.mark.parametrize("arguments", ["settings", "--help", "score --help", "--version", ""])
+READING = f"reading {shlex.quote(str(REPOSITORY / 'examples/new.jsonl'))}"
+
+
+@pytest.mark.parametrize("arguments", [READING, "--help", "score --help", "--version", ""])
 def test_an_output_that_cannot_be_written_is_an_error(arguments):
     for shell, why in ((">&-", "Bad file descriptor"), (">/dev/full", "No space left on device")):
         assert ended(arguments, shell) == (1, f"tracecal: error: the output: {why}.\n")

@@ -498,7 +498,7 @@ def calibrate(
     task : str
         Name of the task.
     config : path or mapping, optional
-        Settings of the fit, as YAML or a mapping; 'tracecal settings' lists the keys.
+        Settings of the fit, as YAML or a mapping (keys: docs/guides/calibrate.md).
     parts : str, path or mapping, optional
         Parts of the answers, which are labelled by part. See docs/guides/parts.md.
     estimators : path or mapping, optional

@@ -16,8 +16,8 @@ import tracecal
 from tracecal.cli.api_commands import agree, card, check, explore, pick, plan, replay, watch
 from tracecal.cli.calibrate import calibrate
 from tracecal.cli.command import Command
-from tracecal.cli.help import reading, settings
 from tracecal.cli.label import label
+from tracecal.cli.reading import reading
 from tracecal.cli.score import score
 from tracecal.cli.serve import serve
 from tracecal.errors import InputError
@@ -30,7 +30,6 @@ PANELS: dict[str, tuple[Command, ...]] = {
     "Calibrated confidence": (calibrate, score, explore, card),
     "In operation": (serve, watch, check),
     "Answers without log-probabilities": (replay,),
-    "More help": (settings,),
 }
 # How the output is opened where a shell closed it: what a command says is lost with an error.
 CLOSED_OUTPUTS = ((1, "stdout", os.O_RDONLY), (2, "stderr", os.O_WRONLY))
