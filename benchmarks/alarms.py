@@ -5,8 +5,7 @@
 
 Streams of made-up answers whose score, before the sigmoid, falls by so many standard deviations
 after BEFORE answers. Prints false alarms (before the turn, and in streams that do not turn) and the
-median and the 90 % quantile of the answers from the turn to the alarm. Beside the monitors of single
-answers stand those of blocks of BLOCK, which know no reference, a
+median and the 90 % quantile of the answers from the turn to the alarm. Beside the monitors stand a
 window of the last answers with the two-sample Kolmogorov-Smirnov statistic, and ADWIN (Bifet and
 Gavaldà 2007) on the probability, which gets the reference's answers first. For both, the most
 sensitive setting is taken that raises false alarms in no more of the unchanged streams than the
@@ -23,7 +22,7 @@ from tracecal.calibrator.schema import Reference
 from tracecal.serving.monitoring.batch import Batch
 from tracecal.serving.monitoring.state import AlarmSettings
 
-STREAMS, KNOWN, BEFORE, AFTER, BLOCK = 200, 300, 300, 700, 20
+STREAMS, KNOWN, BEFORE, AFTER = 200, 300, 300, 700
 WINDOW, STEP = 100, 10
 SHIFTS = (0.0, 0.25, 0.5, 1.0)
 DELTAS = 10.0 ** -np.arange(0.0, 6.05, 0.1)
@@ -41,10 +40,10 @@ def drawn(shift: float, seed: int) -> tuple[Reference, Batch]:
     return known, Batch(probability[KNOWN:], length[KNOWN:], kept)
 
 
-def monitors(streams: list[tuple[Reference, Batch]], block: int = 1) -> np.ndarray:
+def monitors(streams: list[tuple[Reference, Batch]]) -> np.ndarray:
     """The place of the first alarm of any monitor [streams]; infinite: none."""
     references, batches = zip(*streams, strict=True)
-    found = np.stack([*first_alarms(references, batches, AlarmSettings(block=block)).values()])
+    found = np.stack([*first_alarms(references, batches, AlarmSettings()).values()])
     return np.where(found > 0, found, np.inf).min(axis=0)
 
 
@@ -98,7 +97,6 @@ def line(places: np.ndarray, turned: bool) -> str:
 def main() -> int:
     streams = {shift: [drawn(shift, seed) for seed in range(STREAMS)] for shift in SHIFTS}
     found = {"monitors": {shift: monitors(own) for shift, own in streams.items()}}
-    found[f"blocks of {BLOCK}"] = {shift: monitors(own, BLOCK) for shift, own in streams.items()}
     share = np.isfinite(found["monitors"][0.0]).mean()
     statistics = {shift: window(own) for shift, own in streams.items()}
     largest = np.sort(statistics[0.0].max(axis=1))[::-1]

@@ -47,8 +47,7 @@ CLAIMS: dict[str, Callable[[int], Iterator[Claim]]] = {
     "agreements": lambda runs: intervals.agreements(runs // 5),
     "checks": checks.claims,
     "alarms": alarms.claims,
-    "neighbours": alarms.neighbour_claims,
-    "days": lambda runs: alarms.daily_claims(runs // 10),
+    "warnings": alarms.warning_claims,
 }
 
 

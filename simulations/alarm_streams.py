@@ -13,7 +13,7 @@ from tracecal.serving.monitoring.betting import (
     bet_on_change,
     bet_on_dependence,
 )
-from tracecal.serving.monitoring.ranks import bins_of, smoothed_ranks, tie_breakers
+from tracecal.serving.monitoring.ranks import BINS, smoothed_ranks, tie_breakers
 from tracecal.serving.monitoring.state import DEPENDENCE_LIMIT, AlarmSettings
 
 
@@ -29,17 +29,14 @@ def first_alarms(
     """
     alarms = {}
     for name in MONITORS:
-        ranks, numbers = _ranks(name, references, streams, settings.block, seed)
+        ranks, numbers = _ranks(name, references, streams, seed)
         _, evidence = bet_on_change(np.zeros((len(ranks), len(STAKES))), ranks)
         alarms[name] = _first(evidence, numbers, settings.limit)
     return alarms
 
 
 def first_warnings(
-    references: Sequence[Reference],
-    streams: Sequence[Batch],
-    settings: AlarmSettings,
-    seed: int = 0,
+    references: Sequence[Reference], streams: Sequence[Batch], seed: int = 0
 ) -> np.ndarray:
     """Return the number of the answer at which neighbours are found to be alike, as `first_alarms`.
 
@@ -47,7 +44,7 @@ def first_warnings(
     """
     first = np.zeros(len(streams), dtype=int)
     for name in MONITORS:
-        ranks, numbers = _ranks(name, references, streams, settings.block, seed)
+        ranks, numbers = _ranks(name, references, streams, seed)
         if not ranks.shape[1]:
             continue
         last = np.full((len(ranks), WINDOW + 1), 0.5)
@@ -58,19 +55,18 @@ def first_warnings(
 
 
 def _ranks(
-    name: str, references: Sequence[Reference], streams: Sequence[Batch], block: int, seed: int
+    name: str, references: Sequence[Reference], streams: Sequence[Batch], seed: int
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """Return a monitor's ranks [streams, n], padded with 1/2, and the numbers of their answers."""
-    binned, size = bins_of(block)[name]
+    binned, size = BINS[name]
     ranks, numbers = [], []
     for number, (reference, stream) in enumerate(zip(references, streams, strict=True)):
-        values = stream[: len(stream) // block * block].signals(block)[name]
-        before = () if block > 1 else getattr(reference, name, ())
+        values, before = stream.signals[name], getattr(reference, name, ())
         defined = np.flatnonzero(~np.isnan(values))
         ties = tie_breakers(name, seed + number, 0, len(defined))
         counts = np.bincount(binned(np.asarray(before, dtype=float)), minlength=size)
         ranks.append(smoothed_ranks(counts, binned(values[defined]), ties))
-        numbers.append((defined + 1) * block)
+        numbers.append(defined + 1)
     longest = max(map(len, ranks), default=0)
     padded = [np.append(row, np.full(longest - len(row), 0.5)) for row in ranks]
     return np.stack(padded), numbers

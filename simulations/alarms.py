@@ -4,9 +4,8 @@ Each run draws a reference and a stream from one population, which all four moni
 watch: any alarm within n answers is allowed in n / (2 N) of the runs. With labels the chance of an
 alarm, ever, is bounded; the error rate is at its target, or wanders below it.
 
-The warning that neighbours are alike may be false in one of a hundred runs, ever. Where they are
-alike (`DEPENDENT`), blocks of the length that N_FIRST answers of the same traffic suggest keep the
-stated rates, without and with labels, although their means are not quite independent.
+The warning that neighbours are alike may be false in one of a hundred runs, ever; `DEPENDENT` is
+traffic in which they are.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -208,7 +207,7 @@ DEPENDENT = {
     "each correlated by .7 with the last": autoregressive,
     "4 conversations of 5 at once": conversations,
 }
-N_FIRST, N_WATCHED = 1000, 6000
+N_FIRST = 1000
 LABELS, RATE = 3000, 0.1
 
 
@@ -247,111 +246,66 @@ def draw_dependent(name: str, rng: np.random.Generator, n: int) -> Batch:
     return make_batch(DEPENDENT[name](rng, n), rng)
 
 
-def suggest_block(name: str, run: int, n: int = N_FIRST) -> int | None:
-    """The block length that the first `n` answers of a run suggest."""
-    return draw_dependent(name, np.random.default_rng([run, 1]), n).block_length()
+def count_dependent_alarms(name: str, runs: int, n: int) -> int:
+    """Count the runs of `n` answers with an alarm."""
+    rngs = [np.random.default_rng([run, 2]) for run in range(runs)]
+    streams = [draw_dependent(name, rng, n) for rng in rngs]
+    settings = AlarmSettings(answers_per_alarm=round(n / 0.3))
+    alarms = first_alarms([Reference()] * runs, streams, settings)
+    return int(np.any([*alarms.values()], axis=0).sum())
 
 
-def count_dependent_alarms(
-    name: str, runs: int, block: int | None = None, n: int = N_WATCHED
-) -> int:
-    """Count the runs of `n` answers with an alarm, with blocks as suggested or of this length.
-
-    A run without a length that helps is not watched.
-    """
-    lengths, n_alarms = [block or suggest_block(name, run) for run in range(runs)], 0
-    for length in {*lengths} - {None}:
-        streams = []
-        for run in np.flatnonzero(np.array(lengths) == length):
-            rng = np.random.default_rng([run, 2])
-            streams.append(draw_dependent(name, rng, n))
-        settings = AlarmSettings(answers_per_alarm=round(n / 0.3), block=length)
-        alarms = first_alarms([Reference()] * len(streams), streams, settings)
-        n_alarms += int(np.any([*alarms.values()], axis=0).sum())
-    return n_alarms
-
-
-def count_dependent_error_alarms(
-    name: str, runs: int, chance: float, block: int | None = None
-) -> int:
+def count_dependent_error_alarms(name: str, runs: int, chance: float) -> int:
     """`count_dependent_alarms` for labels at exactly the target error rate."""
-    n_alarms = 0
-    for run in range(runs):
-        length = block or suggest_block(name, run)
-        if length is not None:
-            score = DEPENDENT[name](np.random.default_rng([run, 3]), LABELS)
-            wrong = (score < ndtri(RATE))[: LABELS // length * length]
-            shares = wrong.reshape(1, -1, length).mean(2)
-            _, evidence = bet_on_errors(np.zeros((1, len(EXCESS_RATES))), shares, RATE, 0)
-            n_alarms += bool((evidence >= 1 / chance).any())
-    return n_alarms
+    wrong = np.stack(
+        [
+            DEPENDENT[name](np.random.default_rng([run, 3]), LABELS) < ndtri(RATE)
+            for run in range(runs)
+        ]
+    )
+    _, evidence = bet_on_errors(np.zeros((runs, len(EXCESS_RATES))), wrong, RATE, 0)
+    return int((evidence >= 1 / chance).any(1).sum())
 
 
-DAY, DAYS, SWING = 2000, 20, 0.2
+DAY, SWING = 2000, 0.2
 
 
-def daily(rng: np.random.Generator, spread: float) -> Batch:
-    """Draw DAYS of DAY answers, more or less by a share `spread`.
+def daily(rng: np.random.Generator, days: int) -> Batch:
+    """Draw days of DAY answers.
 
     The mean score swings with the hour by SWING standard deviations.
     """
-    sizes = np.maximum(DAY * (1 + spread * rng.normal(size=DAYS)), 1).astype(int)
-    hour = np.concatenate([np.arange(size) / size for size in sizes])
+    hour = np.tile(np.arange(DAY) / DAY, days)
     return make_batch(rng.normal(size=len(hour)) + SWING * np.sin(2 * np.pi * hour), rng)
 
 
-def count_daily_alarms(block: int, spread: float, runs: int, answers_per_alarm: int) -> int:
+def count_daily_alarms(days: int, runs: int) -> int:
     """Count the streams of days in which a monitor raises an alarm."""
-    rng = np.random.default_rng([block, round(100 * spread)])
-    settings = AlarmSettings(answers_per_alarm=answers_per_alarm, block=block)
-    n_alarms = 0
-    for run in range(runs):  # one by one, as days differ in length
-        alarms = first_alarms([Reference()], [daily(rng, spread)], settings, run)
-        n_alarms += any(numbers[0] > 0 for numbers in alarms.values())
-    return n_alarms
-
-
-def daily_claims(runs: int) -> Iterator[Claim]:
-    """Blocks of a quarter of a day or more average a daily cycle out."""
-    for block in (DAY // 4, DAY // 2, DAY):
-        for spread in (0.0, 0.2):
-            answers_per_alarm = max(100 * block, round(DAY * DAYS / 0.3))
-            n_alarms = count_daily_alarms(block, spread, runs, answers_per_alarm)
-            claim = (
-                f"no alarm in {DAYS} days that swing, blocks of {block}, days differ by {spread:g}"
-            )
-            yield Claim(claim, runs, n_alarms, DAY * DAYS / (2 * answers_per_alarm))
+    streams = [daily(np.random.default_rng([run, 6]), days) for run in range(runs)]
+    alarms = first_alarms([Reference()] * runs, streams, AlarmSettings())
+    return int(np.any([*alarms.values()], axis=0).sum())
 
 
 def count_warnings(population: TrafficPopulation, runs: int) -> int:
     """Count the runs of independent answers with a warning that neighbours are alike."""
     streams = [population.draw(np.random.default_rng([run, 4]), N_FIRST) for run in range(runs)]
-    return int((first_warnings([Reference()] * runs, streams, AlarmSettings()) > 0).sum())
+    return int((first_warnings([Reference()] * runs, streams) > 0).sum())
 
 
-def count_noticed(name: str, n: int, runs: int, block: int = 1) -> int:
+def count_noticed(name: str, n: int, runs: int) -> int:
     """Count the runs whose first `n` answers raise the warning that neighbours are alike."""
     streams = [draw_dependent(name, np.random.default_rng([run, 5]), n) for run in range(runs)]
-    settings = AlarmSettings(block=block)
-    return int((first_warnings([Reference()] * runs, streams, settings) > 0).sum())
+    return int((first_warnings([Reference()] * runs, streams) > 0).sum())
 
 
-def neighbour_claims(runs: int, names: Sequence[str] = tuple(DEPENDENT)) -> Iterator[Claim]:
-    """Claims about traffic whose neighbours are alike, and about the warning that says so."""
-    chance, few = AlarmSettings().chance, max(20, runs // 20)
+def warning_claims(runs: int) -> Iterator[Claim]:
+    """Claims about the warning that neighbours are alike, and about answers that all are."""
+    few = max(20, runs // 20)
     claim = "no alarm within 3,000 answers that are all of one token"
     yield Claim(claim, few, count_constant_alarms(3000, few), WATCHED / 2)
     for name, population in POPULATIONS.items():
         claim = f"independent answers are not called alike: {name}"
         yield Claim(claim, runs, count_warnings(population, runs), 0.01)
-    for name in (*names, *ALIKE_IN_ONE):
-        tries = max(20, runs // 10)
-        claim = f"no alarm within {N_WATCHED:,} answers, blocks as advised: {name}"
-        yield Claim(claim, tries, count_dependent_alarms(name, tries), 0.15)
-        if name in ALIKE_IN_ONE:
-            continue
-        claim = f"no alarm of {LABELS:,} labels, blocks as advised: {name}"
-        yield Claim(claim, tries, count_dependent_error_alarms(name, tries, chance), chance)
 
 
 def claims(runs: int, lengths: Sequence[int] = tuple(LENGTHS)) -> Iterator[Claim]:
@@ -371,14 +325,14 @@ def claims(runs: int, lengths: Sequence[int] = tuple(LENGTHS)) -> Iterator[Claim
 
 
 def main(runs: int = 200) -> None:
-    """Print how often the tests of neighbours notice them, and what happens without blocks.
+    """Print how often the tests of neighbours notice them, and how often a monitor raises an alarm.
 
     The table of docs/background/alarms.md: PYTHONPATH=workflow_scripts:tests python -m simulations.alarms
     """
-    print(f"{'neighbours':<42} warned within 300  1,000  alarm within 3,000 without blocks")
+    print(f"{'neighbours':<42} warned within 300  1,000  alarm within 3,000")
     for name in (*DEPENDENT, *ALIKE_IN_ONE):
         shares = [count_noticed(name, n, runs) / runs for n in (300, N_FIRST)]
-        n_alarms = count_dependent_alarms(name, runs, block=1, n=3000)
+        n_alarms = count_dependent_alarms(name, runs, 3000)
         print(f"{name:<42} {shares[0]:17.2f} {shares[1]:6.2f} {n_alarms / runs:6.2f}", flush=True)
 
 

@@ -30,7 +30,7 @@ from tracecal.calibration.guarantees.overall import overall_threshold
 from tracecal.calibration.guarantees.parts import PartScores
 from tracecal.calibrator.schema import Reference
 from tracecal.labelling import sequential
-from tracecal.serving.monitoring.state import AlarmSettings, initial_state
+from tracecal.serving.monitoring.state import initial_state
 
 pytestmark = pytest.mark.slow
 
@@ -96,9 +96,8 @@ def short_alarms(runs):
     return alarms.claims(runs // 2, [10**3])
 
 
-def some_neighbours(runs):
-    names = ["identical pairs", "runs of 5, correlated by .3", "4 conversations of 5 at once"]
-    return alarms.neighbour_claims(runs // 2, names)
+def few_warnings(runs):
+    return alarms.warning_claims(runs // 2)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +118,7 @@ def some_neighbours(runs):
         few_agreements,
         some_that_ask,
         short_alarms,
-        some_neighbours,
+        few_warnings,
         checks.claims,
     ],
 )
@@ -301,23 +300,22 @@ def test_labels_told_by_what_they_say_and_wrong_ones_are_noticed(kind):
     assert not Claim("", 100, raised, 0.05).holds
 
 
-def test_a_daily_cycle_that_is_watched_singly_is_noticed(monkeypatch):
-    monkeypatch.setattr(alarms, "DAYS", 3)
-    assert alarms.count_daily_alarms(1, 0.0, 3, 10**4) == 3
+def test_a_daily_cycle_is_noticed():
+    assert alarms.count_daily_alarms(3, 3) == 3
 
 
 @pytest.mark.parametrize("name", ["identical pairs", "runs of 5, correlated by .3"])
-def test_alike_neighbours_that_are_watched_singly_are_noticed(name):
+def test_alike_neighbours_are_noticed(name):
     """Both kinds of monitors raise more alarms than stated, and nearly all of it is told."""
-    raised = alarms.count_dependent_alarms(name, 10, block=1)
+    raised = alarms.count_dependent_alarms(name, 10, 6000)
     assert not Claim("", 10, raised, 0.15).holds
-    raised = alarms.count_dependent_error_alarms("runs of 5, identical", 20, 0.05, block=1)
+    raised = alarms.count_dependent_error_alarms("runs of 5, identical", 20, 0.05)
     assert not Claim("", 20, raised, 0.05).holds
     given = []
     for run in range(10):
         rng = np.random.default_rng([run, 5])
         given.append(alarms.make_batch(alarms.DEPENDENT[name](rng, 1000), rng))
-    told = alarm_streams.first_warnings([Reference()] * 10, given, AlarmSettings())
+    told = alarm_streams.first_warnings([Reference()] * 10, given)
     assert (told > 0).sum() >= 8
 
 

@@ -172,16 +172,7 @@ def test_each_state_draws_a_seed_and_keeps_it(tmp_path):
     assert seeds[0] == seeds[2] != seeds[1]
 
 
-def test_a_state_of_an_earlier_version_is_refused_with_what_makes_it_anew(tmp_path):
-    with sqlite3.connect(tmp_path / "old.db") as connection:
-        connection.execute("CREATE TABLE state (one INTEGER PRIMARY KEY, content TEXT NOT NULL)")
-        old = {"identity": "x", "state": {"promise": {"seed": 2026}, "answers": 3, "monitors": {}}}
-        connection.execute("INSERT INTO state VALUES (1, ?)", (json.dumps(old),))
-    with pytest.raises(InputError, match="of an earlier version.*'tracecal watch --answers LOG"):
-        StateDatabase(tmp_path / "old.db", "x", AlarmSettings())
-
-
-@pytest.mark.parametrize("number", ['"seed": ', '"answers": '])
+@pytest.mark.parametrize("number", ['"seed": ', '"n_answers": '])
 def test_a_digit_of_a_state_that_was_changed_is_noticed(tmp_path, number):
     store = StateDatabase(tmp_path / "s.db", "x", AlarmSettings(), seed=7123)
     store.add_answers(["a", "b"], batch(2))
@@ -252,7 +243,7 @@ def test_labels_of_one_file_are_judged_in_the_order_of_their_answers(tmp_path):
         store.add_labels([(f"a{n}", n % 12 > 0) for n in places])
         states.append(as_json(store.state))
     assert states[0] == states[1]
-    assert states[0]["monitors"]["error rate"]["alarm"] is None
+    assert states[0]["errors"]["alarm"] is None
 
 
 def test_rows_say_what_answers_share():
@@ -281,7 +272,7 @@ def test_one_answer_of_each_key_of_a_file(folder, capsys, caplog):
     assert not Path("none.db").exists()
 
 
-def test_alike_neighbours_are_told_with_the_length_of_blocks(folder, capsys, caplog):
+def test_alike_neighbours_are_told(folder, capsys):
     rows = [json.loads(line) for line in Path("same.jsonl").read_text().splitlines()]
     pairs = [row | {"example_id": f"{row['example_id']}{k}"} for row in rows for k in "ab"]
     Path("pairs.jsonl").write_text("\n".join(map(json.dumps, pairs)))
@@ -289,15 +280,7 @@ def test_alike_neighbours_are_told_with_the_length_of_blocks(folder, capsys, cap
         main([*WATCH, "--answers", "pairs.jsonl"])
     told = capsys.readouterr().out
     assert "WARNING: neighbouring answers are alike in the probability, noticed at answer" in told
-    assert "or with --block 8; after 1,000 answers this is known better" in told
-    again = [*WATCH[:3], "--state", "new.db", *WATCH[5:], "--answers", "pairs.jsonl"]
-    assert main([*again, "--block", "8"]) == 0
-    told = capsys.readouterr().out
-    assert "WARNING" not in told
-    assert "blocks of 8 are independent" in told
-    assert "have no reference" in caplog.text
-    assert main([*again[:4], "x.db", *again[5:], "--block", "101"]) == 1
-    assert "--block 101 is too long: at most --answers-per-alarm / 100, 100" in caplog.text
+    assert "begin a new --state with --one-per and the path of what they share" in told
 
 
 def test_ids_and_labels_twice_late_early_and_contradicting_are_counted(tmp_path):

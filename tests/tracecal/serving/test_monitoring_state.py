@@ -11,7 +11,7 @@ from scipy.stats import bernoulli, kstest, rankdata
 
 from simulations.alarm_streams import first_alarms, first_warnings
 from tracecal.calibrator.schema import Reference
-from tracecal.serving.monitoring.batch import MAX_LAG, MONITORS, Batch, block_length
+from tracecal.serving.monitoring.batch import Batch
 from tracecal.serving.monitoring.betting import (
     DEPENDENCE_STAKES,
     EXCESS_RATES,
@@ -136,17 +136,12 @@ def test_at_the_target_bets_gain_nothing_on_average():
 
 
 @settings(max_examples=12, deadline=None)
-@given(
-    st.integers(0, 999),
-    st.lists(st.integers(0, 500), max_size=6),
-    st.booleans(),
-    st.sampled_from([1, 3]),
-)
-def test_answers_one_by_one_and_in_batches_leave_the_same_state(seed, places, changes, block):
+@given(st.integers(0, 999), st.lists(st.integers(0, 500), max_size=6), st.booleans())
+def test_answers_one_by_one_and_in_batches_leave_the_same_state(seed, places, changes):
     rng = np.random.default_rng(seed)
     whole = batch(rng, 500, shift=1.5 if changes else 0.0)
     reference = Reference(1 / (1 + np.exp(-rng.normal(size=100))), rng.integers(1, 300, 100))
-    first = initial_state(AlarmSettings(50, block=block), reference)
+    first = initial_state(AlarmSettings(50), reference)
     at_once, piecewise = watch(first, whole), first
     for part in cut(whole, places):
         piecewise = from_json(json.loads(json.dumps(as_json(watch(piecewise, part)))))
@@ -154,9 +149,9 @@ def test_answers_one_by_one_and_in_batches_leave_the_same_state(seed, places, ch
 
 
 @settings(max_examples=8, deadline=None)
-@given(st.lists(st.booleans(), max_size=60), st.integers(0, 60), st.sampled_from([1, 4]))
-def test_labels_one_by_one_and_in_batches_leave_the_same_state(wrong, place, block):
-    first = initial_state(AlarmSettings(error_rate=0.2, block=block))
+@given(st.lists(st.booleans(), max_size=60), st.integers(0, 60))
+def test_labels_one_by_one_and_in_batches_leave_the_same_state(wrong, place):
+    first = initial_state(AlarmSettings(error_rate=0.2))
     wrong = np.array(wrong, dtype=bool)
     apart = judge(judge(first, wrong[:place]), wrong[place:])
     assert as_json(apart) == as_json(judge(first, wrong))
@@ -210,51 +205,6 @@ def test_each_state_breaks_ties_in_a_way_of_its_own():
     totals = [watch(one, constant).monitors["length"].evidence for one in (first, second)]
     assert totals[0] != totals[1]
     assert as_json(initial_state(AlarmSettings(), seed=first.seed)) == as_json(first)
-
-
-def test_values_of_blocks_by_hand():
-    probability = np.array([0.5, 0.9, np.nan, 0.0, np.nan, np.nan])
-    whole = Batch(
-        probability,
-        np.array([2.0, 8.0, np.nan, 5.0, np.nan, np.nan]),
-        np.array([0.0, 1.0, np.nan, 1.0, np.nan, np.nan]),
-    )
-    found = whole.signals(2)
-    assert found["probability"][0] == pytest.approx(0.75)  # logits 0 and ln 9: the mean is ln 3
-    assert found["probability"][1] == pytest.approx(1 / (1 + np.exp(12)))
-    assert found["length"][:2] == pytest.approx([4, 5])
-    assert found["kept"][:2].tolist() == [1, 1]
-    assert found["unknown"].tolist() == [0, 1, 2]
-    assert all(np.isnan(found[name][2]) for name in ("probability", "length", "kept"))
-    single = whole.signals()
-    assert [*single] == [*found] == [*MONITORS]
-    np.testing.assert_array_equal(single["probability"], probability)
-
-
-def test_blocks_have_no_reference_and_a_limit_of_their_own():
-    rng = np.random.default_rng(7)
-    known = Reference(rng.random(50), rng.integers(1, 9, 50))
-    assert initial_state(AlarmSettings(), known).monitors["length"].counts.sum() == 50
-    state = initial_state(AlarmSettings(2000, block=20), known)
-    assert state.monitors["length"].counts.sum() == 0
-    assert state.settings.limit == 8 * 2000 / 20
-    whole = Batch(np.append(rng.random(600), rng.random(400) ** 5), np.ones(1000), np.ones(1000))
-    state = watch(state, whole)
-    assert [*state.alarms] == ["probability"]
-    assert state.alarms["probability"].alarm % 20 == 0
-    assert 600 < state.alarms["probability"].alarm <= 960
-
-
-def test_labels_of_a_block_are_one_bet_on_their_mean():
-    state = judge(
-        initial_state(AlarmSettings(error_rate=0.2, block=4)),
-        np.array([1, 0, 0, 1, 1, 0], dtype=bool),
-    )
-    q = 0.2 + 0.8 * EXCESS_RATES
-    pays = (q / 0.2 + (1 - q) / 0.8) / 2
-    assert state.errors.wealth == pytest.approx(pays * (1 / 2) / len(EXCESS_RATES))
-    assert state.errors.n_values == 1
-    assert state.pending_labels.tolist() == [1, 0]
 
 
 def test_evidence_of_alike_neighbours_by_hand():
@@ -317,23 +267,7 @@ def test_independent_and_constant_answers_are_not_alike():
             assert watch(initial_state(AlarmSettings(), seed=seed), batch).dependence_alarm is None
 
 
-@pytest.mark.parametrize("run", [2, 5, 20])
-def test_the_length_of_blocks_is_some_four_times_that_of_runs(run):
-    rng = np.random.default_rng(run)
-    values = np.repeat(rng.normal(size=4000 // run), run) + 0.5 * rng.normal(size=4000)
-    assert 2 * run <= block_length(values) <= 8 * run
-
-
-def test_no_block_is_long_enough_for_a_drift_and_independent_or_constant_values_need_no_long_one():
-    rng = np.random.default_rng(3)
-    values = rng.normal(size=20_000)
-    assert block_length(values) == block_length(np.ones(500)) == 8
-    wave = np.sin(np.arange(20_000) * 2 * np.pi / (8 * MAX_LAG))
-    assert block_length(values + 2 * wave) is None
-
-
-@pytest.mark.parametrize("block", [1, 3])
-def test_streams_at_once_raise_the_alarms_of_one_by_one(block):
+def test_streams_at_once_raise_the_alarms_of_one_by_one():
     rng = np.random.default_rng(5)
     references, streams = [], []
     for _ in range(2):
@@ -342,13 +276,13 @@ def test_streams_at_once_raise_the_alarms_of_one_by_one(block):
         turned = np.append(pairs, rng.random(400) ** 6)
         turned[rng.random(1000) < 0.05] = np.nan
         streams.append(Batch(turned, rng.integers(1, 9, 1000).astype(float), np.full(1000, np.nan)))
-    settings = AlarmSettings(300, block=block)
+    settings = AlarmSettings(300)
     at_once = first_alarms(references, streams, settings, seed=4)
-    warnings = first_warnings(references, streams, settings, seed=4)
+    warnings = first_warnings(references, streams, seed=4)
     for number, (reference, stream) in enumerate(zip(references, streams, strict=True)):
         own = watch(initial_state(settings, reference, seed=4 + number), stream)
         alarms = {name: one.alarm or 0 for name, one in own.monitors.items()}
         assert alarms == {name: places[number] for name, places in at_once.items()}
         assert (own.dependence_alarm or ("", 0))[1] == warnings[number]
         assert alarms["probability"] > 0
-        assert block > 1 or warnings[number] > 0
+        assert warnings[number] > 0

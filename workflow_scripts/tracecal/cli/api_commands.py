@@ -183,8 +183,8 @@ def watch(
 
     You may look after every answer; with the same state the next call goes on where this one
     ended. Alarms hold for answers that are independent of one another: where neighbours are alike,
-    use --one-per or --block. Rows that cannot be read are left out. It ends with 3 after an alarm,
-    and says what changed where.
+    use --one-per. Rows that cannot be read are left out. It ends with 3 after an alarm, and says
+    what changed where.
     """
     with tracecal.Monitors(calibrator, state, **options) as monitors:
         monitors.watch(answers, task=task, reading=reading)

@@ -33,8 +33,8 @@ class Monitors:
 
     You may look after every answer: the rate of false alarms holds however often you look. The
     state is a file, and with the same file the next call goes on where this one ended. Alarms hold
-    for answers that are independent of one another: where neighbours are alike, set `one_per` or
-    `block` (docs/guides/proxy.md).
+    for answers that are independent of one another: where neighbours are alike, set `one_per`
+    (docs/guides/proxy.md).
 
     Parameters
     ----------
@@ -50,8 +50,6 @@ class Monitors:
         Answers with one false alarm on average, at least 100.
     chance : float
         Chance of ever raising a false alarm about the error rate.
-    block : int
-        Answers watched as one, where neighbours are alike.
     one_per : str, optional
         Path of a row, such as ``request.user``: one answer of each value is watched. By default the
         first answer to each question is, or every answer where the guarantee counts answers.
@@ -79,20 +77,18 @@ class Monitors:
         estimator: str | None = None,
         answers_per_alarm: int = ANSWERS_PER_ALARM,
         chance: float = ERROR_ALARM_CHANCE,
-        block: int = 1,
         one_per: str | None = None,
     ) -> None:
         options = {
             "answers_per_alarm": answers_per_alarm,
             "chance": chance,
-            "block": block,
             "one_per": one_per,
         }
         self._settings = parse(MonitorSettings, options, "options")
         self._calibrator = calibrator_in(calibrator)
         self._fitted = self._calibrator.predictor(estimator)
         self._state, self._error_rate = state, error_rate
-        for warning in messages.reference_warnings(self._fitted, self._settings):
+        if warning := messages.reference_warning(self._fitted):
             LOGGER.warning("%s", warning)
         self._alarm_settings = traffic.alarm_settings(self._fitted, self._settings, error_rate)
         self._answer_counts, self._label_counts = AddedCounts(), AddedCounts()

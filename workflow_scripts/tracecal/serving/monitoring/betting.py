@@ -37,8 +37,8 @@ def bet_on_errors(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Bet that the error rate is above its target, after `n_before` labels.
 
-    `errors` [streams, n] are 1 (wrong) or 0, or means of blocks of labels: bets pay in proportion.
-    Returns the wealth [streams, rates] after all labels and the evidence [streams, n] after each.
+    `errors` [streams, n] are 1 (wrong) or 0. Returns the wealth [streams, rates] after all labels
+    and the evidence [streams, n] after each.
     """
     rates = error_rate + (1 - error_rate) * EXCESS_RATES
     if_right = (1 - rates) / (1 - error_rate)

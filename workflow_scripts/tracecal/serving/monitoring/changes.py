@@ -46,9 +46,8 @@ def change_lines(
     else:
         ids, places, *columns = zip(*database.query(WATCHED), strict=True)
         watched = Batch(*np.array(columns, dtype=float))
-        compared = reference if state.settings.block == 1 else Reference()
-        begin = find_begin(name, watched, compared)
-        yield f"changed: {describe_change(name, watched, compared, begin, places[begin])}"
+        begin = find_begin(name, watched, reference)
+        yield f"changed: {describe_change(name, watched, reference, begin, places[begin])}"
         yield f"where: {describe_place(ids[begin], file)}"
     yield ADVICE
 
@@ -56,7 +55,7 @@ def change_lines(
 def find_begin(name: str, watched: Batch, reference: Reference) -> int:
     """The first answer since a signal differs most, by a CUSUM of its ranks; 0: from the first."""
     earlier = np.array(getattr(reference, name, ()), dtype=float)
-    values = np.concatenate([earlier, watched.signals()[name]])
+    values = np.concatenate([earlier, watched.signals[name]])
     is_known = ~np.isnan(values)
     rank = np.zeros(len(values))
     rank[is_known] = rankdata(values[is_known])

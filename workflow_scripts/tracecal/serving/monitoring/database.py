@@ -9,7 +9,6 @@ import hashlib
 import json
 import os
 import sqlite3
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -37,13 +36,12 @@ LOCK_TIMEOUT = 10.0  # seconds to wait for another writer
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS state (one INTEGER PRIMARY KEY CHECK (one = 1), content TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS answers (
-    id TEXT PRIMARY KEY, place INTEGER NOT NULL, time REAL NOT NULL,
+    id TEXT PRIMARY KEY, place INTEGER NOT NULL,
     probability REAL, length REAL, kept REAL, key TEXT, watched INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS taken (
     key TEXT, what TEXT, PRIMARY KEY (key, what)
 ) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS by_time ON answers (time);
 CREATE TABLE IF NOT EXISTS labels (
     id TEXT PRIMARY KEY, correct INTEGER NOT NULL, used TEXT NOT NULL
 ) WITHOUT ROWID;
@@ -51,7 +49,6 @@ CREATE TABLE IF NOT EXISTS labels (
 # What became of a label.
 LABEL_USES = USED, WAITING, NOT_KEPT, SAME_KEY = "used", "waiting", "not kept", "same key"
 BATCH_SIZE = 500  # answers of a transaction
-BLOCK_SAMPLE = 10_000  # newest answers that the advised length of blocks is computed from
 MOST_BYTES = 2**40  # of a state
 Values = tuple[float | None, ...]  # an answer's probability, length and kept
 
@@ -107,14 +104,13 @@ class StateDatabase:
             self.connection.execute("PRAGMA journal_mode = WAL")
             self.connection.execute("PRAGMA synchronous = NORMAL")
             with self._transaction():
-                self._require_current_version()
                 for statement in SCHEMA.split(";"):
                     self.connection.execute(statement)
                 if self._content() is None:
                     self._save(initial_state(settings, reference, seed))
             self._inode = self.path.stat().st_ino
             content = self._content()
-        if content["identity"] != identity or content["state"]["promise"] != vars(settings):
+        if content["identity"] != identity or content["state"]["settings"] != vars(settings):
             self.connection.close()
             raise InputError(
                 f"{path} watches another calibrator, or with other settings: a state goes on with "
@@ -225,19 +221,6 @@ class StateDatabase:
             counts = {"kept": int(n_kept), "decided": n_decided, "unknown": n_unknown}
             return counts | dict.fromkeys(LABEL_USES, 0) | dict(labels.fetchall())
 
-    def block_length(self) -> int | None:
-        """Return the length of blocks that suits all signals of the newest answers.
-
-        None where no length suits one of them.
-        """
-        newest = self.query(
-            "SELECT probability, length, kept FROM answers WHERE watched "
-            "ORDER BY time DESC, place DESC LIMIT ?",
-            (BLOCK_SAMPLE,),
-        )
-        columns = np.array(newest[::-1], dtype=float).reshape(-1, 3).T
-        return Batch(*columns).block_length()
-
     def query(self, sql: str, values: Sequence[Any] = ()) -> list[tuple]:
         """Return the rows of a query."""
         with self._explained():
@@ -255,15 +238,14 @@ class StateDatabase:
         choices: Sequence[int],
     ) -> int:
         """Store new answers and the state after them; return how many of them are watched."""
-        now, rows, watched = time.time(), [], []
-        first_number = state.n_answers + 1
-        for number, (example_id, values) in enumerate(new.items(), first_number):
-            key, choice = keys[number - first_number], choices[number - first_number]
+        rows, watched = [], []
+        answers = zip(new.items(), keys, choices, strict=True)
+        for place, ((example_id, values), key, choice) in enumerate(answers, state.n_answers + 1):
             is_watched = choice == 0 and (key == example_id or self._take(key, "answer"))
             shared_key = None if key == example_id else key
-            rows.append((example_id, number, now, *values, shared_key, is_watched))
+            rows.append((example_id, place, *values, shared_key, is_watched))
             watched += [values] if is_watched else []
-        self.connection.executemany("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        self.connection.executemany("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
         columns = np.array(watched, dtype=float).reshape(len(watched), 3).T
         n_answers = state.n_answers + len(new)
         state = replace(watch(state, Batch(*columns)), n_answers=n_answers)
@@ -308,7 +290,7 @@ class StateDatabase:
         if row is None:
             return None
         content = json.loads(row[0])
-        if "seed" in content["state"] and content.pop("checksum", None) != _checksum(content):
+        if content.pop("checksum", None) != _checksum(content):
             raise InputError(
                 f"{self.path} is damaged: its state does not match its checksum. Make it anew from "
                 "the log: 'tracecal watch --answers LOG --calibrator C.json --state NEW'."
@@ -319,17 +301,6 @@ class StateDatabase:
         content = {"identity": self.identity, "state": as_json(state)}
         text = json.dumps(content | {"checksum": _checksum(content)})
         self.connection.execute("INSERT OR REPLACE INTO state VALUES (1, ?)", (text,))
-
-    def _require_current_version(self) -> None:
-        """Refuse a state without a seed: all states of that version break ties alike."""
-        tables = self.connection.execute("SELECT name FROM sqlite_master WHERE name = 'state'")
-        content = self._content() if tables.fetchone() else None
-        if content is not None and "seed" not in content["state"]:
-            raise InputError(
-                f"{self.path} is a state of an earlier version, which raises alarms by itself "
-                "where all answers have one length. Make it anew from the log: 'tracecal watch "
-                "--answers LOG --calibrator C.json --state NEW', with the options that you used."
-            )
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

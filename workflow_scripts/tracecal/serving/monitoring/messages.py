@@ -12,11 +12,9 @@ from tracecal.serving.monitoring.database import (
     AddedCounts,
     StateDatabase,
 )
-from tracecal.serving.monitoring.settings import MIN_BLOCKS_PER_ALARM, MonitorSettings
 from tracecal.serving.monitoring.state import DEPENDENCE_LIMIT, ERROR_MONITOR, State
 
 LONG_NAMES = {"kept": "share kept", "unknown": "share without confidence"}
-ENOUGH_ANSWERS = 1000  # for a reliable length of blocks
 
 
 def long_name(monitor: str) -> str:
@@ -44,29 +42,17 @@ def alarm_sentences(state: State) -> Iterator[str]:
             )
 
 
-def dependence_warning(database: StateDatabase) -> str | None:
+def dependence_warning(state: State) -> str | None:
     """Say that neighbours are alike and what to do; None where nothing says so."""
-    state = database.state
-    settings = state.settings
     if state.dependence_alarm is None:
         return None
     signal, alarm = state.dependence_alarm
-    answers = f"answers (--block {settings.block})" if settings.block > 1 else "answers"
     chance = len(MONITORS) / DEPENDENCE_LIMIT
-    warning = (
-        f"neighbouring {answers} are alike in the {long_name(signal)}, noticed at answer {alarm:,} "
+    return (
+        f"neighbouring answers are alike in the {long_name(signal)}, noticed at answer {alarm:,} "
         f"(a chance of at most {chance:g} where they are not), so that false alarms come more "
         "often than stated: begin a new --state with --one-per and the path of what they share"
     )
-    length = database.block_length()
-    if length is None:
-        return f"{warning}; blocks do not help, as in a drift or a daily cycle"
-    length = max(length, 2 * settings.block)
-    needs_more = length > settings.answers_per_alarm // MIN_BLOCKS_PER_ALARM
-    more = f" and --answers-per-alarm {MIN_BLOCKS_PER_ALARM * length}" if needs_more else ""
-    is_early = state.n_watched < ENOUGH_ANSWERS
-    early = f"; after {ENOUGH_ANSWERS:,} answers this is known better" if is_early else ""
-    return f"{warning}, or with --block {length}{more}{early}"
 
 
 def watched_sentence(state: State) -> str:
@@ -74,26 +60,20 @@ def watched_sentence(state: State) -> str:
     one_per = state.settings.one_per
     unit = "question" if state.settings.by_question else "request"
     unit = f"value of {one_per}" if one_per else unit
-    block = state.settings.block
-    subject = f"blocks of {block} " if block > 1 else "these "
     return (
         f"{state.n_watched:,} of {state.n_answers:,} answers watched, one of each {unit}; false "
-        f"alarms are as rare as stated where {subject}are independent of one another"
+        "alarms are as rare as stated where these are independent of one another"
     )
 
 
-def reference_warnings(predictor: Predictor, settings: MonitorSettings) -> Iterator[str]:
+def reference_warning(predictor: Predictor) -> str | None:
     """Say what is not noticed without the calibration's answers to compare with."""
-    if settings.block > 1:
-        yield (
-            f"means of --block {settings.block} answers have no reference: what was unlike the "
-            "calibration from the start is not noticed"
-        )
-    elif not predictor.reference.probability:
-        yield (
-            "the calibrator holds no answers to compare with, so that only changes within this "
-            "traffic are noticed; calibrate again to change that"
-        )
+    if predictor.reference.probability:
+        return None
+    return (
+        "the calibrator holds no answers to compare with, so that only changes within this "
+        "traffic are noticed; calibrate again to change that"
+    )
 
 
 def summary(
@@ -110,12 +90,11 @@ def summary(
             limit, evidence = state.limit_of(name), monitor.evidence
             rounded = f"{evidence:,.1f}" if evidence < 1e6 else f"{evidence:.1e}"
             lines.append(f"{long_name(name)}: evidence {rounded}, alarm at {limit:,.0f}")
-    unit = "answer" if state.settings.block == 1 else "block"
     lines.append(
-        f"while nothing changes, evidence grows by about 1 with each {unit} watched, and that of "
+        "while nothing changes, evidence grows by about 1 with each answer watched, and that of "
         "the error rate stays about 1"
     )
-    if warning := dependence_warning(database):
+    if warning := dependence_warning(state):
         lines.append(f"WARNING: {warning}")
     alarms = [f"ALARM: {sentence}" for sentence in alarm_sentences(state)]
     return "\n".join([*lines, *(alarms or ["no alarm"]), *changes])

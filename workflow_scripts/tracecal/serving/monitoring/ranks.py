@@ -1,7 +1,7 @@
-"""Ranks of answers, or of blocks of answers, among all values so far.
+"""Ranks of answers among all values so far.
 
 While nothing changes, the ranks of a signal are independent and uniform, whatever its distribution.
-Values are counted in bins, so that a state stays small: put values in bins with `bins_of`, then
+Values are counted in bins, so that a state stays small: put values in bins with `BINS`, then
 rank them with `smoothed_ranks` and the numbers of `tie_breakers`.
 """
 
@@ -25,23 +25,22 @@ def bins_of_probability(probability: np.ndarray) -> np.ndarray:
 
 
 def bins_of_length(length: np.ndarray) -> np.ndarray:
-    """Return the bins [n], below LENGTH_BINS, of (mean) lengths [n] of at least 1 token."""
+    """Return the bins [n], below LENGTH_BINS, of lengths [n] of at least 1 token."""
     return np.minimum(BINS_PER_DOUBLING * np.log2(length), LENGTH_BINS - 1).astype(int)
 
 
-def bins_of_count(count: np.ndarray) -> np.ndarray:
-    """Return the counts [n] as bins."""
-    return count.astype(int)
+def bins_of_share(is_counted: np.ndarray) -> np.ndarray:
+    """Return the bins [n], 0 or 1, of what is counted (1) or not (0)."""
+    return is_counted.astype(int)
 
 
-def bins_of(block: int = 1) -> dict[str, tuple[Callable[[np.ndarray], np.ndarray], int]]:
-    """By signal: the function that bins the values of blocks, and the number of bins."""
-    return {
-        "probability": (bins_of_probability, PROBABILITY_BINS),
-        "length": (bins_of_length, LENGTH_BINS),
-        "kept": (bins_of_count, block + 1),
-        "unknown": (bins_of_count, block + 1),
-    }
+# By signal: the function that bins its values, and the number of bins.
+BINS: dict[str, tuple[Callable[[np.ndarray], np.ndarray], int]] = {
+    "probability": (bins_of_probability, PROBABILITY_BINS),
+    "length": (bins_of_length, LENGTH_BINS),
+    "kept": (bins_of_share, 2),
+    "unknown": (bins_of_share, 2),
+}
 
 
 def tie_breakers(name: str, seed: int, start: int, count: int) -> np.ndarray:

@@ -1,12 +1,11 @@
 """Settings of the monitors. Each start of a command reads this file: it loads little."""
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from tracecal.io.settings import Strict
 
 ANSWERS_PER_ALARM = 10_000  # default: one false alarm in so many answers, on average
 ERROR_ALARM_CHANCE = 0.05  # default: chance of ever raising a false alarm about the error rate
-MIN_BLOCKS_PER_ALARM = 100  # blocks per false alarm, on average
 
 
 class MonitorSettings(Strict):
@@ -24,16 +23,6 @@ class MonitorSettings(Strict):
         lt=1,
         description="of ever raising a false alarm about the error rate",
     )
-    block: int = Field(1, ge=1, description="answers watched as one, where neighbours are alike")
     one_per: str | None = Field(
         None, description="watch one answer of each value at this path of a row"
     )
-
-    @model_validator(mode="after")
-    def _has_enough_blocks(self) -> "MonitorSettings":
-        if self.block > self.answers_per_alarm / MIN_BLOCKS_PER_ALARM:
-            raise ValueError(
-                f"--block {self.block} is too long: at most --answers-per-alarm / "
-                f"{MIN_BLOCKS_PER_ALARM}, {self.answers_per_alarm // MIN_BLOCKS_PER_ALARM}"
-            )
-        return self

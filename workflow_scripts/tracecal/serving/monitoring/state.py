@@ -24,14 +24,12 @@ from tracecal.serving.monitoring.betting import (
     bet_on_dependence,
     bet_on_errors,
 )
-from tracecal.serving.monitoring.ranks import bins_of, smoothed_ranks, tie_breakers
+from tracecal.serving.monitoring.ranks import BINS, smoothed_ranks, tie_breakers
 from tracecal.serving.monitoring.settings import ANSWERS_PER_ALARM, ERROR_ALARM_CHANCE
 
 ERROR_MONITOR = "error rate"
 # Evidence at which neighbours are said to be alike in one of the signals; each has a test.
 DEPENDENCE_LIMIT = 100.0 * len(MONITORS)
-# Names in a state's JSON that differ from those of the attributes.
-JSON_NAMES = {"n_values": "seen", "evidence": "total", "recent_ranks": "last"}
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,6 @@ class AlarmSettings:
     answers_per_alarm: int = ANSWERS_PER_ALARM
     error_rate: float | None = None
     chance: float = ERROR_ALARM_CHANCE
-    block: int = 1
     one_per: str | None = None
     unit: Unit = "questions"
 
@@ -56,12 +53,12 @@ class AlarmSettings:
     @property
     def limit(self) -> float:
         """The evidence at which a monitor without labels raises its alarm."""
-        return 2.0 * len(MONITORS) * self.answers_per_alarm / self.block
+        return 2.0 * len(MONITORS) * self.answers_per_alarm
 
 
 @dataclass(frozen=True)
 class Monitor:
-    """One monitor after `n_values` answers or labels, or blocks of them.
+    """One monitor after `n_values` answers or labels.
 
     `counts` [bins] are the values so far, empty for labels, and `wealth` [bets] what each bet won.
     `evidence` stays after an alarm, which was raised at answer or label number `alarm`.
@@ -91,8 +88,7 @@ class State:
     """Everything that the monitors remember.
 
     `seed` breaks this state's ties. `monitors` are those without labels, by signal, and so are the
-    tests of `dependence`. Of `n_answers` answers `n_watched` are watched. `pending` answers, and
-    `pending_labels` (1: wrong), do not fill a block yet.
+    tests of `dependence`. Of `n_answers` answers `n_watched` are watched.
     """
 
     settings: AlarmSettings
@@ -104,8 +100,6 @@ class State:
     )
     n_watched: int = 0
     n_answers: int = 0
-    pending: Batch = field(default_factory=Batch.empty)
-    pending_labels: np.ndarray = field(default_factory=lambda: np.empty(0))
 
     @property
     def all_monitors(self) -> dict[str, Monitor]:
@@ -134,15 +128,14 @@ def initial_state(
 ) -> State:
     """Make a state that has seen nothing but the calibration's answers.
 
-    `reference` are the calibration's answers, which blocks are not compared with; the share kept
-    has none, as its threshold was chosen on those answers. `seed` is random by default: with a
-    shared one all users would get the same false alarm where a signal is constant.
+    `reference` are the calibration's answers; the share kept has none, as its threshold was chosen
+    on those answers. `seed` is random by default: with a shared one all users would get the same
+    false alarm where a signal is constant.
     """
-    if reference is None or settings.block > 1:
-        reference = Reference()
+    reference = reference or Reference()
     values = {"probability": reference.probability, "length": reference.length}
     monitors = {}
-    for signal, (to_bins, n_bins) in bins_of(settings.block).items():
+    for signal, (to_bins, n_bins) in BINS.items():
         bins = to_bins(np.asarray(values.get(signal, ()), dtype=float))
         counts = np.bincount(bins, minlength=n_bins)
         monitors[signal] = Monitor(counts, np.zeros(len(STAKES)))
@@ -152,39 +145,32 @@ def initial_state(
 
 def watch(state: State, batch: Batch) -> State:
     """Return the state after a batch of answers."""
-    block, pending = state.settings.block, state.pending + batch
-    n_complete = len(pending) // block * block
-    signals = pending[:n_complete].signals(block)
-    n_before = state.n_watched - len(state.pending)
-    monitors, ranks = {}, {}
-    for name, monitor in state.monitors.items():
-        monitors[name], ranks[name] = _watch_signal(name, monitor, signals[name], n_before, state)
+    n_before, monitors, ranks = state.n_watched, {}, {}
+    for name, values in batch.signals.items():
+        monitors[name], ranks[name] = _watch_signal(name, values, state)
     return replace(
         state,
         monitors=monitors,
         dependence={
-            name: _watch_dependence(state.dependence[name], ranks[name], n_before, block)
+            name: _watch_dependence(state.dependence[name], ranks[name], n_before)
             for name in MONITORS
         },
-        n_watched=state.n_watched + len(batch),
+        n_watched=n_before + len(batch),
         n_answers=state.n_answers + len(batch),
-        pending=pending[n_complete:],
     )
 
 
-def _watch_signal(
-    name: str, monitor: Monitor, values: np.ndarray, n_before: int, state: State
-) -> tuple[Monitor, np.ndarray]:
-    """Return a monitor after the values [n] of blocks, and their ranks [n].
+def _watch_signal(name: str, values: np.ndarray, state: State) -> tuple[Monitor, np.ndarray]:
+    """Return a monitor after further values [n], and their ranks [n].
 
-    Values are NaN where a block has none, and so are their ranks. `n_before` answers came before.
-    After an alarm the monitor counts on, and its evidence stays.
+    Values are NaN where an answer has none, and so are their ranks. After an alarm the monitor
+    counts on, and its evidence stays.
     """
-    ranks, block = np.full(len(values), np.nan), state.settings.block
+    monitor, ranks = state.monitors[name], np.full(len(values), np.nan)
     rows = np.flatnonzero(~np.isnan(values))
     if not len(rows):
         return monitor, ranks
-    bins = bins_of(block)[name][0](values[rows])
+    bins = BINS[name][0](values[rows])
     ties = tie_breakers(name, state.seed, monitor.n_values, len(bins))
     ranks[rows] = smoothed_ranks(monitor.counts, bins, ties)
     counts = monitor.counts + np.bincount(bins, minlength=len(monitor.counts))
@@ -195,15 +181,15 @@ def _watch_signal(
     end, is_alarm = _first_at(evidence[0], state.settings.limit)
     if is_alarm:
         wealth, _ = bet_on_change(monitor.wealth[None], ranks[None, rows[:end]])
-    alarm = n_before + (int(rows[end - 1]) + 1) * block if is_alarm else None
+    alarm = state.n_watched + int(rows[end - 1]) + 1 if is_alarm else None
     bet = replace(counted, wealth=wealth[0], evidence=float(evidence[0, end - 1]), alarm=alarm)
     return bet, ranks
 
 
 def _watch_dependence(
-    monitor: DependenceMonitor, ranks: np.ndarray, n_before: int, block: int
+    monitor: DependenceMonitor, ranks: np.ndarray, n_before: int
 ) -> DependenceMonitor:
-    """Return the monitor after ranks [n] of blocks, NaN where a block has none.
+    """Return the monitor after ranks [n] of answers, NaN where one has none.
 
     `n_before` answers came before. After an alarm nothing changes.
     """
@@ -214,7 +200,7 @@ def _watch_dependence(
     wealth = bet_on_dependence(monitor.wealth[None], monitor.recent_ranks[None], defined[None])[0]
     end, is_alarm = _first_at(wealth.mean(1), DEPENDENCE_LIMIT)
     recent = np.concatenate([monitor.recent_ranks, defined[:end]])[-WINDOW - 1 :]
-    alarm = n_before + (int(rows[end - 1]) + 1) * block if is_alarm else None
+    alarm = n_before + int(rows[end - 1]) + 1 if is_alarm else None
     return DependenceMonitor(wealth[end - 1], recent, alarm)
 
 
@@ -223,21 +209,15 @@ def judge(state: State, is_wrong: np.ndarray) -> State:
 
     Without a target error rate labels change nothing.
     """
-    monitor, block, error_rate = state.errors, state.settings.block, state.settings.error_rate
+    monitor, error_rate = state.errors, state.settings.error_rate
     if error_rate is None or monitor.alarm is not None or not len(is_wrong):
         return state
-    pending = np.concatenate([state.pending_labels, is_wrong])
-    n_complete = len(pending) // block * block
-    state = replace(state, pending_labels=pending[n_complete:])
-    shares = pending[:n_complete].reshape(-1, block).mean(1)
-    if not len(shares):
-        return state
-    n_before = monitor.n_values
-    wealth, evidence = bet_on_errors(monitor.wealth[None], shares[None], error_rate, n_before)
+    errors, n_before = is_wrong[None].astype(float), monitor.n_values
+    wealth, evidence = bet_on_errors(monitor.wealth[None], errors, error_rate, n_before)
     end, is_alarm = _first_at(evidence[0], state.limit_of(ERROR_MONITOR))
     if is_alarm:
-        wealth, _ = bet_on_errors(monitor.wealth[None], shares[None, :end], error_rate, n_before)
-    alarm = (n_before + end) * block if is_alarm else None
+        wealth, _ = bet_on_errors(monitor.wealth[None], errors[:, :end], error_rate, n_before)
+    alarm = n_before + end if is_alarm else None
     total = float(evidence[0, end - 1])
     return replace(state, errors=Monitor(monitor.counts, wealth[0], n_before + end, total, alarm))
 
@@ -252,54 +232,39 @@ def _first_at(evidence: np.ndarray, limit: float) -> tuple[int, bool]:
 
 def as_json(state: State) -> dict[str, Any]:
     """Return plain values from which `from_json` restores the state exactly."""
-    pending = np.stack(state.pending.columns).tolist()
     return {
-        "promise": vars(state.settings),
-        "seed": state.seed,
-        "answers": state.n_watched,
-        "seen": state.n_answers,
-        "waiting": [[None if np.isnan(value) else value for value in row] for row in pending],
-        "labels": state.pending_labels.tolist(),
-        "neighbours": {name: _monitor_as_json(each) for name, each in state.dependence.items()},
-        "monitors": {name: _monitor_as_json(each) for name, each in state.all_monitors.items()},
+        **vars(state),
+        "settings": vars(state.settings),
+        "errors": _plain(state.errors),
+        "monitors": {name: _plain(monitor) for name, monitor in state.monitors.items()},
+        "dependence": {name: _plain(monitor) for name, monitor in state.dependence.items()},
     }
 
 
-def _monitor_as_json(monitor: Monitor | DependenceMonitor) -> dict[str, Any]:
+def _plain(monitor: Monitor | DependenceMonitor) -> dict[str, Any]:
     return {
-        JSON_NAMES.get(name, name): value.tolist() if isinstance(value, np.ndarray) else value
+        name: value.tolist() if isinstance(value, np.ndarray) else value
         for name, value in vars(monitor).items()
     }
 
 
 def from_json(stored: Mapping[str, Any]) -> State:
     """Restore a state that `as_json` stored."""
-    monitors = {
-        name: Monitor(**_with_arrays(values) | {"counts": np.array(values["counts"], dtype=int)})
-        for name, values in stored["monitors"].items()
-    }
-    return State(
-        settings=AlarmSettings(**stored["promise"]),
-        seed=stored["seed"],
-        errors=monitors.pop(ERROR_MONITOR),
-        monitors=monitors,
-        dependence={
-            name: DependenceMonitor(**_with_arrays(values))
-            for name, values in stored["neighbours"].items()
+    monitors, dependence = stored["monitors"], stored["dependence"]
+    restored = {
+        "settings": AlarmSettings(**stored["settings"]),
+        "errors": Monitor(**_with_arrays(stored["errors"])),
+        "monitors": {name: Monitor(**_with_arrays(each)) for name, each in monitors.items()},
+        "dependence": {
+            name: DependenceMonitor(**_with_arrays(each)) for name, each in dependence.items()
         },
-        n_watched=stored["answers"],
-        n_answers=stored["seen"],
-        pending=Batch(*np.array(stored["waiting"], dtype=float)),
-        pending_labels=np.array(stored["labels"], dtype=float),
-    )
+    }
+    return State(**{**stored, **restored})
 
 
 def _with_arrays(stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return a monitor's attributes from its JSON, with lists as arrays."""
-    attributes = {json_name: name for name, json_name in JSON_NAMES.items()}
     return {
-        attributes.get(name, name): np.array(value, dtype=float)
-        if isinstance(value, list)
-        else value
+        name: np.array(value) if isinstance(value, list) else value
         for name, value in stored.items()
     }

@@ -72,7 +72,7 @@ class Watcher:
         self._thread: threading.Thread | None = None
         database = self.open_database()
         self.state = database.state
-        self._note_alarms(database)
+        self._note_alarms()
         database.close()
 
     def open_database(self) -> StateDatabase:
@@ -141,7 +141,7 @@ class Watcher:
                 while self._queue:
                     self._flush(database)
                 self.state = database.state  # of other processes too
-                self._note_alarms(database)
+                self._note_alarms()
                 self._note_failure(None)
             except InputError as error:
                 self._note_failure(error.args[0])
@@ -167,9 +167,9 @@ class Watcher:
         for _ in queued:
             self._queue.popleft()
 
-    def _note_alarms(self, database: StateDatabase) -> None:
+    def _note_alarms(self) -> None:
         if self.warning is None and self.state.dependence_alarm is not None:
-            self.warning = dependence_warning(database)
+            self.warning = dependence_warning(self.state)
             LOGGER.warning("%s", self.warning)
         alarms = "; ".join(alarm_sentences(self.state))
         if alarms and self.reason is None:
