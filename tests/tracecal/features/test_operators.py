@@ -105,7 +105,7 @@ WITHOUT_NUMPY = {
 
 @pytest.mark.parametrize("name", WITHOUT_NUMPY)
 def test_many_answers_agree_with_one_by_one(name, monkeypatch):
-    monkeypatch.setattr(op, "BLOCK", 7)  # several blocks, the last one not full
+    monkeypatch.setattr(features, "BLOCK", 7)  # several blocks, the last one not full
     rng = np.random.default_rng(1)
     rows = [rng.exponential(1, size).tolist() for size in [1, 300, *rng.integers(1, 40, 100)]]
     found, expected = (apply(WITHOUT_NUMPY[name](module), rows) for module in (op, one_by_one))
@@ -114,7 +114,7 @@ def test_many_answers_agree_with_one_by_one(name, monkeypatch):
 
 @pytest.mark.parametrize("name", WITHOUT_NUMPY)
 def test_null_and_empty_lists_are_null_and_disturb_no_neighbour(name, monkeypatch):
-    monkeypatch.setattr(op, "BLOCK", 2)
+    monkeypatch.setattr(features, "BLOCK", 2)
     expression = WITHOUT_NUMPY[name](op)
     rows = [None, [3.0, 1.0, 2.0], [], [5.0] * 9, [], None, [0.5, 7.0], [4.0], []]
     filled = [row for row in rows if row]

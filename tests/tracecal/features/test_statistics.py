@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracecal.estimators.registry import ESTIMATORS
+from tracecal.features import features
 from tracecal.features import operators as op
 from tracecal.features.features import FEATURES, STATISTICS, statistics
 
@@ -60,7 +61,7 @@ def test_statistics_agree_with_numpy_and_scipy(rows):
 
 
 def test_many_answers_are_those_one_by_one(monkeypatch):
-    monkeypatch.setattr(op, "BLOCK", 7)
+    monkeypatch.setattr(features, "BLOCK", 7)
     rng = np.random.default_rng(2)
     rows = [rng.exponential(1, size).tolist() for size in rng.integers(1, 40, 60)]
     alone = pl.concat([apply([row]) for row in rows])

@@ -15,49 +15,33 @@ from tracecal.features import features
 from tracecal.features.features import (
     ALPHA,
     BETA,
-    BLOCK,
     DECAY,
     GAMMA,
     LENGTH_EXPONENT,
     WINDOW,
     Kernel,
+    blocks,
     mixture,
 )
 
 
 def per_answer(x: pl.Expr, kernel: Kernel, names: Sequence[str] = ()) -> pl.Expr:
-    """Apply a kernel to the list of each answer; fastest where lists are sorted by length.
+    """Apply a kernel to the list of each answer.
 
     With `names` the kernel returns several values [answers, names], and the expression is a struct.
     """
 
     def reduce_lists(lists: pl.Series) -> pl.Series:
-        values = _reduce(lists, kernel, (len(names),) if names else ())
+        values = np.full((len(lists), *([len(names)] if names else [])), np.nan)
+        for rows, (block,) in blocks(lists.to_frame("list"), ["list"]):
+            if block is not None:
+                values[rows] = kernel(block)
         if names:
             return pl.DataFrame(values, list(names), nan_to_null=True).to_struct(lists.name)
         return pl.Series(lists.name, values, nan_to_null=True)
 
     dtype = pl.Struct(dict.fromkeys(names, pl.Float64)) if names else pl.Float64
     return x.map_batches(reduce_lists, return_dtype=dtype, is_elementwise=True)
-
-
-def _reduce(lists: pl.Series, kernel: Kernel, shape: tuple[int, ...]) -> np.ndarray:
-    """Apply a kernel to all lists; each value has `shape`, and is NaN for an empty list."""
-    lengths = lists.list.len().fill_null(0)
-    if not lengths.is_sorted():
-        order = lengths.arg_sort()
-        return _reduce(lists.gather(order), kernel, shape)[order.arg_sort()]
-    tokens = lists.explode(empty_as_null=False, keep_nulls=False).to_numpy()
-    blocks, begin = [np.empty((0, *shape))], 0
-    for length, n_answers in zip(*np.unique(lengths, return_counts=True), strict=True):
-        if length == 0:
-            blocks.append(np.full((n_answers, *shape), np.nan))
-            continue
-        values = tokens[begin : begin + n_answers * length].reshape(n_answers, length)
-        begin += values.size
-        step = max(1, BLOCK // length)
-        blocks += [kernel(values[i : i + step].astype(float)) for i in range(0, n_answers, step)]
-    return np.concatenate(blocks)
 
 
 def mean(x: pl.Expr) -> pl.Expr:
