@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from aiohttp import web
 from pydantic import StrictBool, StrictInt
 
 from tracecal.answers.reading import Reading
@@ -26,13 +27,6 @@ from tracecal.io.log import LOGGER
 from tracecal.io.settings import Strict, parse
 from tracecal.labelling.search import LabelSearch, describe_record
 from tracecal.labelling.verdicts import Verdict, VerdictFile
-
-try:
-    from aiohttp import web
-except ModuleNotFoundError as error:
-    raise InputError(
-        "the page for labels needs aiohttp, which is not installed: pip install 'tracecal[serve]'"
-    ) from error
 
 HOST = "127.0.0.1"
 # The columns that are hidden until a verdict is given: single ones, and those by estimator.
