@@ -16,7 +16,7 @@ from tracecal.estimators.trace_inputs import compute_inputs
 from tracecal.explorer.confidences import trace_predictors
 from tracecal.explorer.page_answers import PageAnswers
 from tracecal.labelling.search import deciding_scores
-from tracecal.serving.proxy.server import ProxyOptions, run
+from tracecal.serving.proxy.server import run
 from tracecal.serving.proxy.settings import ProxySettings
 
 CONFIG = {"splits": {"count": 1}}
@@ -242,9 +242,9 @@ def test_a_column_that_the_calibrator_does_not_know_is_refused(calibrator):
 
 def test_a_proxy_takes_none(calibrator, files):
     calibrator.save("C.json")
-    served = ProxyOptions(ProxySettings(upstream="http://localhost:1"), "C.json", None, Reading())
+    settings = ProxySettings(upstream="http://localhost:1")
     with pytest.raises(tracecal.InputError, match="takes judge beside the trace"):
-        run(served)
+        run(settings, "C.json", None, Reading())
 
 
 def test_the_option_is_column_and_path(files, caplog):

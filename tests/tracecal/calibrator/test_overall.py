@@ -13,7 +13,7 @@ from tracecal.calibration.guarantees.line import allowed_errors
 from tracecal.calibrator.predictor import target_of
 from tracecal.cli.main import main
 from tracecal.errors import InputError
-from tracecal.serving.proxy.server import ProxyOptions, make_scorer
+from tracecal.serving.proxy.server import make_scorer
 from tracecal.serving.proxy.settings import ProxySettings
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -161,7 +161,7 @@ def test_a_proxy_says_as_it_starts_what_its_overall_error_rate_means(tmp_path, c
     settings = ProxySettings(upstream="http://localhost:1")
     caplog.set_level("INFO")
     target = target_of(None, 0.1)
-    make_scorer(ProxyOptions(settings, str(tmp_path / "C.json"), target, tracecal.Reading()))
+    make_scorer(settings, str(tmp_path / "C.json"), target, tracecal.Reading())
     assert sentence in caplog.text
 
 

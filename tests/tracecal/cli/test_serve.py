@@ -251,7 +251,6 @@ def test_the_command_serves_on_loopback_and_writes_no_key(content, tmp_path):
                 ("max-body", "1e30"),
                 ("top", "1e30"),
                 ("max-requests", "1e12"),
-                ("connect-timeout", "inf"),
                 ("timeout", "1e300"),
                 ("client-timeout", "nan"),
                 ("answers-per-alarm", "1e300"),

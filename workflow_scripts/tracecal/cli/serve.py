@@ -14,7 +14,6 @@ PANELS = {
         "allow_origin",
         "max_requests",
         "max_body",
-        "connect_timeout",
         "timeout",
         "client_timeout",
     ),
@@ -58,7 +57,7 @@ def serve(
     """
     require_installed("'tracecal serve'", "serve", "aiohttp", "prometheus_client")
     from tracecal.calibrator.predictor import target_of
-    from tracecal.serving.proxy.server import ProxyOptions, run
+    from tracecal.serving.proxy.server import run
 
     target = target_of(error_rate, overall_error, recall)
-    run(ProxyOptions(settings, calibrator, target, reading))
+    run(settings, calibrator, target, reading)

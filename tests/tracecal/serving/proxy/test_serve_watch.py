@@ -127,7 +127,7 @@ def test_alike_neighbours_are_told_in_the_log_and_the_metrics(watching, caplog):
     watcher = watching(answers_per_alarm=100_000)
     shown(watcher, pl.concat([answers(150, seed=3)] * 2).sort("example_id"))
     assert caplog.text.count("neighbouring answers are alike") == 1
-    assert "--one-per and the path of what they share" in caplog.text
+    assert "one_per and the path of what they share" in caplog.text
     assert (
         samples(generate_latest(Metrics(watcher).registry).decode())["tracecal_neighbours_alike"]
         == 1

@@ -1,7 +1,5 @@
 """A server's whole answer with confidence."""
 
-from aiohttp import ClientResponse
-
 from tracecal.serving.proxy.endpoints import (
     Endpoint,
     drop_confidence,
@@ -9,39 +7,15 @@ from tracecal.serving.proxy.endpoints import (
     require_opaque,
     trim,
 )
-from tracecal.serving.proxy.json_bodies import (
-    Object,
-    parse_json,
-    read_body,
-    work_on,
-    write_json,
-)
+from tracecal.serving.proxy.json_bodies import Object, parse_json, write_json
 from tracecal.serving.proxy.scorer import Unscored
-
-
-async def scored_answer(
-    response: ClientResponse,
-    scorer: Unscored,
-    request: Object,
-    request_size: int,
-    endpoint: Endpoint,
-    max_bytes: int,
-) -> bytes:
-    """Return the answer of a response with confidence and the requested log-probabilities alone.
-
-    The request had `request_size` bytes. Raises `UnreadableError` where the body exceeds
-    `max_bytes` or cannot be read.
-    """
-    encoding = response.headers.get("Content-Encoding", "")
-    content = await read_body(response.content.iter_any(), encoding, max_bytes)
-    size = len(content) + request_size
-    return await work_on(size, score_body, content, response.status, scorer, request, endpoint)
 
 
 def score_body(
     content: bytes, status: int, scorer: Unscored, request: Object, endpoint: Endpoint
 ) -> bytes:
-    """Return an answer's body with confidence; an error's body without log-probabilities.
+    """Return an answer's body with confidence and the requested log-probabilities alone; an error's
+    body without any.
 
     Raises `UnreadableError` where the body is no JSON and might hold log-probabilities that the
     client did not request, or a confidence.

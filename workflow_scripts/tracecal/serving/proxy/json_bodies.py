@@ -145,16 +145,3 @@ def write_json(value: Any) -> bytes:
 def _whole_number(text: str) -> int | Numeral:
     is_exact = len(text) <= 20 and -(2**63) <= int(text) < 2**64
     return int(text) if is_exact else Numeral(text)
-
-
-def json_object(content: bytes) -> Object | None:
-    """Return the JSON object in `content`; None where there is none, or one nested too deeply.
-
-    >>> json_object(b'{"a": 1}'), json_object(b"[1]")
-    ({'a': 1}, None)
-    """
-    try:
-        value = parse_json(content)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None

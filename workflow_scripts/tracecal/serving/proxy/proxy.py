@@ -20,7 +20,7 @@ from aiohttp import ClientConnectionResetError, ClientResponse, web
 from multidict import CIMultiDict
 
 from tracecal.io.log import LOGGER
-from tracecal.serving.proxy.answer import is_success, scored_answer
+from tracecal.serving.proxy.answer import is_success, score_body
 from tracecal.serving.proxy.endpoints import Endpoint, endpoint_of
 from tracecal.serving.proxy.failures import (
     SERVER_FAILURES,
@@ -33,7 +33,7 @@ from tracecal.serving.proxy.json_bodies import (
     Object,
     TooLargeError,
     UnreadableError,
-    json_object,
+    parse_json,
     read_body,
     require_few_values,
     require_utf8,
@@ -203,9 +203,13 @@ class Proxy:
     ) -> web.Response:
         """Answer a request of this `body` with the server's answer and its confidence."""
         headers = headers_to_pass_on(response.headers, BODY_HEADERS)
+        encoding = response.headers.get("Content-Encoding", "")
         async with response:
-            max_bytes = self.settings.max_bytes
-            content = await scored_answer(response, self.scorer, body, size, endpoint, max_bytes)
+            content = await read_body(
+                response.content.iter_any(), encoding, self.settings.max_bytes
+            )
+            work = score_body, content, response.status, self.scorer, body, endpoint
+            content = await work_on(len(content) + size, *work)
         return web.Response(body=content, status=response.status, headers=headers)
 
     async def _answer_stream(
@@ -287,8 +291,13 @@ def extended_request(
     None where they cannot be read. Raises `TooLargeError` where reading them would take too long.
     """
     require_few_values(content)
-    body = json_object(content)
-    additions = body and endpoint.additions(body, top)
+    try:
+        body = parse_json(content)
+    except ValueError:
+        return None, None
+    if not isinstance(body, dict):
+        return None, None
+    additions = endpoint.additions(body, top)
     return body, write_json(body | additions) if additions else None
 
 

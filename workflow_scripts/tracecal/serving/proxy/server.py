@@ -1,6 +1,6 @@
 """The proxy as a server.
 
-`run(ProxyOptions(settings, calibrator, target, reading))` serves until it is stopped.
+`run(settings, calibrator, target, reading)` serves until it is stopped.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ import resource
 import socket
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from aiohttp import web
 
@@ -30,51 +30,50 @@ CLOSING_SECONDS = 1.0  # for the last bytes to clients, once behind `Proxy.stop`
 REPEAT_SECONDS = 60.0  # between two lines on the same kind of error
 
 
-class ProxyOptions(NamedTuple):
-    """What is served; answers are kept at the `target`, if any."""
+def run(settings: ProxySettings, calibrator: str, target: Target | None, reading: Reading) -> None:
+    """Serve until stopped, and keep answers at the `target`, if any.
 
-    settings: ProxySettings
-    calibrator: str
-    target: Target | None
-    reading: Reading
-
-
-def run(options: ProxyOptions) -> None:
-    """Serve until stopped; raise `InputError` where an option is wrong."""
-    settings = options.settings
-    proxy = Proxy(make_scorer(options), settings)
+    Raises `InputError` where an option is wrong.
+    """
+    proxy = Proxy(make_scorer(settings, calibrator, target, reading), settings)
     listening = _listen(settings)
     _raise_file_limit(settings)
     host, port = listening.getsockname()[:2]
     LOGGER.info("http://%s:%d answers for %s", host, port, settings.upstream)
-    _serve(proxy, listening)
+    application = proxy.application()
+    application.cleanup_ctx.append(short_errors)
+    application.on_shutdown.append(proxy.stop)
+    gc.freeze()  # else each look for garbage goes through all that the imports made
+    web.run_app(application, sock=listening, print=None, **server_options(settings))
 
 
-def make_scorer(options: ProxyOptions) -> Scorer:
+def make_scorer(
+    settings: ProxySettings, calibrator: str, target: Target | None, reading: Reading
+) -> Scorer:
     """Make the scorer of the server's answers, with a watcher where `--watch` asks for one."""
-    settings, predictor = options.settings, load_predictor(options.calibrator)
-    vocabulary = vocabulary_for(predictor.fitted_on, options.reading.vocabulary)
-    if options.reading.processed == "auto":
+    predictor = load_predictor(calibrator)
+    vocabulary = vocabulary_for(predictor.fitted_on, reading.vocabulary)
+    if reading.processed == "auto":
         LOGGER.warning(
             "requests without sampling settings count as decoded like the labelled answers; "
             "answers to requests with other settings are not kept. Where the server always "
             "returns raw probabilities, as vLLM does, state --processed no"
         )
     reasoning = predictor.fitted_on.reasoning
-    reading = options.reading.model_copy(
+    reading = reading.model_copy(
         update={
             "vocabulary": vocabulary,
             "reasoning": "apart" if reasoning == "none" else reasoning,
         }
     )
-    scorer = Scorer(predictor, reading, options.target)
-    if (sentence := describe_target(predictor.control, options.target)) is not None:
+    scorer = Scorer(predictor, reading, target)
+    if (sentence := describe_target(predictor.control, target)) is not None:
         LOGGER.info("%s", sentence)
-    if options.target is not None and (reason := predictor.why_not(options.target)) is not None:
+    if target is not None and (reason := predictor.why_not(target)) is not None:
         LOGGER.warning("no answer will have a decision, kept or not: %s", reason)
     if settings.watch is None:
         return scorer
-    return replace(scorer, watcher=Watcher(predictor, options.target, settings))
+    return replace(scorer, watcher=Watcher(predictor, target, settings))
 
 
 def _listen(settings: ProxySettings) -> socket.socket:
@@ -104,14 +103,6 @@ def _raise_file_limit(settings: ProxySettings) -> None:
             allowed,
             settings.max_requests,
         )
-
-
-def _serve(proxy: Proxy, listening: socket.socket) -> None:
-    application = proxy.application()
-    application.cleanup_ctx.append(short_errors)
-    application.on_shutdown.append(proxy.stop)
-    gc.freeze()  # else each look for garbage goes through all that the imports made
-    web.run_app(application, sock=listening, print=None, **server_options(proxy.settings))
 
 
 def server_options(settings: ProxySettings) -> dict[str, Any]:

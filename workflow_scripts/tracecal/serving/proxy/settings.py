@@ -34,9 +34,6 @@ class ProxySettings(MonitorSettings):
     max_body: PositiveFloat = Field(
         64, le=MAX_MB, description="MB of a request, or of an answer to score"
     )
-    connect_timeout: PositiveFloat = Field(
-        10, le=DAY, description="seconds to connect to the server"
-    )
     timeout: PositiveFloat = Field(
         600, le=DAY, description="seconds the server or a client may stall"
     )

@@ -23,6 +23,7 @@ from tracecal.serving.proxy.visitors import is_local
 
 # Headers that the library would add.
 AUTOMATIC_HEADERS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
+CONNECT_TIMEOUT = 10.0  # seconds
 STOPPED = "it had not answered when the proxy was stopped"
 
 
@@ -54,9 +55,7 @@ class UpstreamServer:
         async with ClientSession(
             connector=TCPConnector(limit=0, force_close=True),
             cookie_jar=DummyCookieJar(),
-            timeout=ClientTimeout(
-                None, sock_connect=settings.connect_timeout, sock_read=settings.timeout
-            ),
+            timeout=ClientTimeout(None, sock_connect=CONNECT_TIMEOUT, sock_read=settings.timeout),
             auto_decompress=False,
             skip_auto_headers=AUTOMATIC_HEADERS,
             proxy=outer_proxy,
