@@ -65,11 +65,11 @@ def _as_argument(match: re.Match[str]) -> str:
     if not value:
         return (f"Reading({name}=...)" if name in OF_READING else name) + rest
     pairs = [pair.split("=", 1) for pair in value.split() if "=" in pair]
-    shown: object = dict(pairs) if pairs else value.strip("'")
+    literal: object = dict(pairs) if pairs else value.strip("'")
     if name in LISTS:
-        shown = value.split(",")
+        literal = value.split(",")
     is_number = value.replace(".", "", 1).isdecimal()
-    argument = f"{name}={value if is_number else repr(shown)}"
+    argument = f"{name}={value if is_number else repr(literal)}"
     return (f"Reading({argument})" if name in OF_READING else argument) + rest
 
 

@@ -118,7 +118,7 @@ class Mixture(_Checked):
 
     def combine(self, proba: Sequence[np.ndarray]) -> np.ndarray:
         """The probabilities of those of `fits`."""
-        return sum(weight * one for weight, one in zip(self.weights, proba, strict=True))
+        return sum(weight * values for weight, values in zip(self.weights, proba, strict=True))
 
 
 @dataclass(frozen=True)

@@ -24,20 +24,20 @@ FIRST_READING = ("id", "columns", "also", "labels", "wrong_rows")
 
 class ModelOptions(NamedTuple):
     """Which fields of a model are options, with which defaults, in which panels of the help (else
-    in `panel`), or `hidden` there but those `shown`.
+    in `panel`), or `hidden` there but those `visible`.
     """
 
     only: tuple[str, ...] = ()
     defaults: Mapping[str, str] = {}
     panels: Mapping[str, tuple[str, ...]] = {}
     hidden: bool = False
-    shown: tuple[str, ...] = ()
+    visible: tuple[str, ...] = ()
     panel: str = MORE
 
 
-def reading_options(*shown: str, **settings: Any) -> ModelOptions:
+def reading_options(*visible: str, **settings: Any) -> ModelOptions:
     """The options of `Reading`: help shows some, and leaves the others to 'tracecal reading'."""
-    return ModelOptions(hidden=True, shown=shown, panel="How rows are read", **settings)
+    return ModelOptions(hidden=True, visible=visible, panel="How rows are read", **settings)
 
 
 def command_line_type(annotation: Any) -> Any:
@@ -79,7 +79,7 @@ def model_options(model: type[Strict], settings: ModelOptions) -> Iterator[inspe
     for name in (*names, *panel_of):
         field = model.model_fields[name]
         default = settings.defaults.get(name, field.get_default())
-        hidden = settings.hidden and name not in settings.shown
+        hidden = settings.hidden and name not in settings.visible
         yield field_option(name, field, default, panel_of.get(name, settings.panel), hidden)
 
 

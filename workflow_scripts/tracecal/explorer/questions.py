@@ -34,8 +34,8 @@ def find_questions(
 
 def questions_by_id(answers: Answers) -> dict[str, str]:
     """The questions of answers that were read with their rows, by id; empty texts left out."""
-    found = find_questions(answers.rows, answers.frame["prompt"])["question"]
-    pairs = zip(answers.frame["example_id"], found, strict=True)
+    questions = find_questions(answers.rows, answers.frame["prompt"])["question"]
+    pairs = zip(answers.frame["example_id"], questions, strict=True)
     return {example_id: question for example_id, question in pairs if question}
 
 

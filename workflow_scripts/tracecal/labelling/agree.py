@@ -132,8 +132,8 @@ def measure_agreement(first: pl.DataFrame, second: pl.DataFrame, seed: int) -> A
     """
     group = pl.coalesce("group_id", "prompt", "example_id").alias("group")
     frames = [
-        frame.select("example_id", "correct", group, who=pl.lit(place))
-        for place, frame in enumerate((first, second))
+        frame.select("example_id", "correct", group, who=pl.lit(person))
+        for person, frame in enumerate((first, second))
     ]
     agreement = _agreement(pl.concat(frames), seed)
     return replace(agreement, disagreements=agreement.disagreements.drop("who", "who_second"))
@@ -141,8 +141,8 @@ def measure_agreement(first: pl.DataFrame, second: pl.DataFrame, seed: int) -> A
 
 def _agreement(verdicts: pl.DataFrame, seed: int) -> Agreement:
     """The agreement of all pairs of people: `example_id`, `correct`, `group` and `who` in a row."""
-    given = verdicts.drop_nulls("correct")
-    pairs = given.join(given.drop("group"), on="example_id", suffix="_second")
+    judged = verdicts.drop_nulls("correct")
+    pairs = judged.join(judged.drop("group"), on="example_id", suffix="_second")
     pairs = pairs.filter(pl.col("who") < pl.col("who_second"))
     pairs = pairs.sort("example_id", "who", "who_second")
     if not pairs.height:

@@ -101,8 +101,8 @@ def confidence_at_once(n: int, error_rates: Sequence[float], level: float) -> fl
         counts = np.flatnonzero(probability > NEGLIGIBLE)
         first = max(0, math.floor((n - counts[-1]) * further - reach))
         numbers = np.arange(first, min(n, math.ceil((n - counts[0]) * further + reach)) + 1)
-        left = n - counts[:, None]
-        mass = np.diff(bdtr(np.minimum(numbers, left), left, further), prepend=0.0)
+        remaining = n - counts[:, None]
+        mass = np.diff(bdtr(np.minimum(numbers, remaining), remaining, further), prepend=0.0)
         following = np.zeros(n + len(numbers) + first)
         for count, row in zip(counts, mass, strict=True):
             following[count + numbers] += probability[count] * row

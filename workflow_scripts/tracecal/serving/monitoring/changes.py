@@ -67,10 +67,10 @@ def find_begin(name: str, watched: Batch, reference: Reference) -> int:
     return first + int(np.argmax(distance[first - 1 :])) - len(earlier)
 
 
-def describe_change(name: str, watched: Batch, reference: Reference, begin: int, place: int) -> str:
-    """What was before an answer, at a place of the traffic, and since."""
+def describe_change(name: str, watched: Batch, reference: Reference, begin: int, nth: int) -> str:
+    """What was before an answer, the `nth` of the traffic, and since."""
     before, since = watched[:begin], watched[begin:]
-    then = f"before answer {place:,}"
+    then = f"before answer {nth:,}"
     if not begin:
         before = Batch(*map(np.array, (reference.probability, reference.length, ())))
         then = "in the calibration"

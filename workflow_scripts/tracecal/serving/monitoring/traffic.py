@@ -85,10 +85,10 @@ def question_key(question: str | None, group: str | None, request: str) -> str |
 
     Choices have their request as a group, which says nothing of the question.
     """
-    named = question if group in (None, request) else f"group {group}"
-    if named is None:
+    text = question if group in (None, request) else f"group {group}"
+    if text is None:
         return None
-    return hashlib.blake2b(named.encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def require_keys(keys: Sequence[str | None], one_per: str) -> None:

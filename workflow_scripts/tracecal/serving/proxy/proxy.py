@@ -161,8 +161,7 @@ class Proxy:
             unscored = replace(self, scorer=Unscored(UNREADABLE))
             # Nothing is added to the request: all in the answer is the client's.
             plain = replace(endpoint, client_top=lambda request: sys.maxsize)
-            asked = body or {}, len(content), plain
-            return await unscored._answer_of(request, response, *asked)
+            return await unscored._answer_of(request, response, body or {}, len(content), plain)
         response = await self.server.send(*target, extended, headers)
         if response.status in REFUSED:
             response.close()

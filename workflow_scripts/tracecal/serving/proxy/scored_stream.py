@@ -191,15 +191,15 @@ class ScoredStream:
         if content.get("type") in END_EVENTS and isinstance(response, dict):
             self.responses.append(response)
             return [], [value]
-        ended, others = [], []
+        ended, unended = [], []
         for choice in choices if isinstance(choices, list) else ():
             is_at_end = isinstance(choice, dict) and self._is_at_end(choice, content)
-            (ended if is_at_end else others).append(choice)
-        if not any(isinstance(choice, dict) for choice in others):
+            (ended if is_at_end else unended).append(choice)
+        if not any(isinstance(choice, dict) for choice in unended):
             return ([], [value]) if ended or self.withheld else ([value], [])
         if not ended:
             return [value], []
-        return [value | {"choices": others}], [value | {"choices": ended}]
+        return [value | {"choices": unended}], [value | {"choices": ended}]
 
     def _is_at_end(self, choice: Object, chunk: Object) -> bool:
         """Collect a choice's piece; return whether that states its end, or comes behind it."""
