@@ -1,6 +1,7 @@
 """The operators against hand-computed cases, NumPy restatements and their properties."""
 
 import math
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -41,7 +42,9 @@ def test_hand_computed_length_normalisation():
 
 
 def test_hand_computed_slope():
-    assert apply(op.slope(X), [[1, 3, 5], [2, 2], [7]]) == pytest.approx([2.0, 0.0, 0.0])
+    assert apply(op.per_answer(X, features.slope), [[1, 3, 5], [2, 2], [7]]) == pytest.approx(
+        [2.0, 0.0, 0.0]
+    )
 
 
 def test_hand_computed_trace_risk():
@@ -66,18 +69,19 @@ def numpy_slope(x):
     return np.polyfit(np.arange(1, len(x) + 1), x, 1)[0] if len(x) > 1 else 0.0
 
 
+ABOVE_1 = partial(features.rate, condition=lambda x: x > 1)
 RESTATED = {
     "mean": (op.mean(X), np.mean),
-    "variance": (op.variance(X), np.var),
+    "variance": (op.per_answer(X, features.variance), np.var),
     "first": (op.first_mean(X, 3), lambda x: x[:3].mean()),
     "last": (op.last_mean(X, 3), lambda x: x[-3:].mean()),
-    "slope": (op.slope(X), numpy_slope),
+    "slope": (op.per_answer(X, features.slope), numpy_slope),
     "decayed_2": (op.decayed(X, 2), lambda x: numpy_decayed(x, 2)),
     "decayed_8": (op.decayed(X, 8), lambda x: numpy_decayed(x, 8)),
     "window_4": (op.window_peak(X, 4), lambda x: numpy_window(x, 4)),
     "window_1": (op.window_peak(X, 1), np.max),
     "length_normalised": (op.length_normalised(X, 0.25), lambda x: x.sum() / len(x) ** 0.25),
-    "rate": (op.rate(X, lambda x: x > 1), lambda x: (x > 1).mean()),
+    "rate": (op.per_answer(X, ABOVE_1), lambda x: (x > 1).mean()),
 }
 
 
@@ -90,16 +94,19 @@ def test_operators_agree_with_numpy(name, rows):
 
 
 WITHOUT_NUMPY = {
-    "mean": lambda module: module.mean(X),
-    "variance": lambda module: module.variance(X),
-    "first": lambda module: module.first_mean(X, 3),
-    "last": lambda module: module.last_mean(X, 3),
-    "slope": lambda module: module.slope(X),
-    "decayed": lambda module: module.decayed(X, 2),
-    "window": lambda module: module.window_peak(X, 4),
-    "wide_window": lambda module: module.window_peak(X, 20),
-    "length_normalised": lambda module: module.length_normalised(X, 0.25),
-    "rate": lambda module: module.rate(X, lambda x: x > 1),
+    "mean": (op.mean(X), one_by_one.mean(X)),
+    "variance": (op.per_answer(X, features.variance), one_by_one.variance(X)),
+    "first": (op.first_mean(X, 3), one_by_one.first_mean(X, 3)),
+    "last": (op.last_mean(X, 3), one_by_one.last_mean(X, 3)),
+    "slope": (op.per_answer(X, features.slope), one_by_one.slope(X)),
+    "decayed": (op.decayed(X, 2), one_by_one.decayed(X, 2)),
+    "window": (op.window_peak(X, 4), one_by_one.window_peak(X, 4)),
+    "wide_window": (op.window_peak(X, 20), one_by_one.window_peak(X, 20)),
+    "length_normalised": (
+        op.length_normalised(X, 0.25),
+        one_by_one.length_normalised(X, 0.25),
+    ),
+    "rate": (op.per_answer(X, ABOVE_1), one_by_one.rate(X, lambda x: x > 1)),
 }
 
 
@@ -108,14 +115,14 @@ def test_many_answers_agree_with_one_by_one(name, monkeypatch):
     monkeypatch.setattr(features, "BLOCK", 7)  # several blocks, the last one not full
     rng = np.random.default_rng(1)
     rows = [rng.exponential(1, size).tolist() for size in [1, 300, *rng.integers(1, 40, 100)]]
-    found, expected = (apply(WITHOUT_NUMPY[name](module), rows) for module in (op, one_by_one))
+    found, expected = (apply(expression, rows) for expression in WITHOUT_NUMPY[name])
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", WITHOUT_NUMPY)
 def test_null_and_empty_lists_are_null_and_disturb_no_neighbour(name, monkeypatch):
     monkeypatch.setattr(features, "BLOCK", 2)
-    expression = WITHOUT_NUMPY[name](op)
+    expression, _ = WITHOUT_NUMPY[name]
     rows = [None, [3.0, 1.0, 2.0], [], [5.0] * 9, [], None, [0.5, 7.0], [4.0], []]
     filled = [row for row in rows if row]
     expected = iter(apply(expression, filled))
@@ -126,7 +133,7 @@ def test_null_and_empty_lists_are_null_and_disturb_no_neighbour(name, monkeypatc
 
 @pytest.mark.parametrize("name", WITHOUT_NUMPY)
 def test_operators_are_expressions_in_slices_chunks_groups_and_lazy_frames(name):
-    expression = WITHOUT_NUMPY[name](op)
+    expression, _ = WITHOUT_NUMPY[name]
     frame = pl.DataFrame({"x": [[1.0, 4.0, 2.0], [3.0], [2.0, 9.0, 1.0, 0.0, 5.0], [6.0, 0.25]]})
     expected = frame.select(value=expression)["value"]
     assert frame[1:3].select(value=expression)["value"].equals(expected[1:3])

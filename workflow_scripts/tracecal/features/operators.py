@@ -5,7 +5,7 @@ one Float64 per answer. Lists have T >= 1 entries, none of them missing; positio
 missing or empty list gives no value. `features` holds the arithmetic.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -26,7 +26,11 @@ from tracecal.features.features import (
 
 
 def per_answer(x: pl.Expr, kernel: Kernel, names: Sequence[str] = ()) -> pl.Expr:
-    """Apply a kernel to the list of each answer.
+    """Apply a kernel of `tracecal.features.features` to the list of each answer.
+
+    >>> frame = pl.DataFrame({"H": [[1.0, 3.0, 5.0], [7.0]]})
+    >>> frame.select(per_answer(pl.col("H"), features.slope)).to_series().to_list()
+    [2.0, 0.0]
 
     With `names` the kernel returns several values [answers, names], and the expression is a struct.
     """
@@ -53,11 +57,6 @@ def mean(x: pl.Expr) -> pl.Expr:
     return per_answer(x, features.mean)
 
 
-def variance(x: pl.Expr) -> pl.Expr:
-    """Population variance over the answer's tokens; 0 when T = 1."""
-    return per_answer(x, features.variance)
-
-
 def first_mean(x: pl.Expr, k: int) -> pl.Expr:
     """Mean of the first `k` tokens (of all when T < k)."""
     return per_answer(x, partial(features.first_mean, k=k))
@@ -66,16 +65,6 @@ def first_mean(x: pl.Expr, k: int) -> pl.Expr:
 def last_mean(x: pl.Expr, k: int) -> pl.Expr:
     """Mean of the last `k` tokens (of all when T < k)."""
     return per_answer(x, partial(features.last_mean, k=k))
-
-
-def slope(x: pl.Expr) -> pl.Expr:
-    """Least-squares slope of the values on t; 0 when T = 1.
-
-    >>> traces = pl.DataFrame({"H": [[1.0, 3.0, 5.0], [7.0]]})
-    >>> traces.select(slope(pl.col("H"))).to_series().to_list()
-    [2.0, 0.0]
-    """
-    return per_answer(x, features.slope)
 
 
 def decayed(x: pl.Expr, decay: float) -> pl.Expr:
@@ -116,16 +105,6 @@ def length_normalised(surprisal: pl.Expr, exponent: float) -> pl.Expr:
     [8.0]
     """
     return per_answer(surprisal, partial(features.length_normalised, exponent=exponent))
-
-
-def probabilities(surprisal: pl.Expr) -> pl.Expr:
-    """Selected-token probabilities p_t = exp(-s_t), a list column."""
-    return surprisal.list.eval((-pl.element().cast(pl.Float64)).exp())
-
-
-def rate(x: pl.Expr, condition: Callable[[np.ndarray], np.ndarray]) -> pl.Expr:
-    """Share of the tokens whose value meets `condition`, a function of an array of values."""
-    return per_answer(x, partial(features.rate, condition=condition))
 
 
 def trace_risk(
