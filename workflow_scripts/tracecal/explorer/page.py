@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
+from tracecal.pages.page import render_page
 
 BROWSER = Path(__file__).parent / "browser"
 PARTS = (
@@ -29,11 +29,9 @@ def page(data: dict[str, Any]) -> str:
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     style = _read(STYLE)
     program = "\n".join(map(_read, PROGRAM))
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True
-    )
-    return environment.from_string(_read(PAGE)).render(
-        run=data["run"],
+    return render_page(
+        PAGE,
+        data["run"],
         policy=f"default-src 'none'; style-src '{_fingerprint(style)}'; "
         f"script-src '{_fingerprint(program)}'; base-uri 'none'; form-action 'none'"
         + ("; connect-src 'self'" if "labelling" in data else ""),
