@@ -174,7 +174,7 @@ class Monitors:
                 for (question, group), request in zip(questions, requests, strict=True)
             )
         keys_or_requests = [key or request for key, request in zip(keys, requests, strict=True)]
-        counts = self._database.add_in_batches(ids, batch, keys_or_requests, choices)
+        counts = self._database.add_answers(ids, batch, keys_or_requests, choices)
         self._answer_counts += counts
         self._file = WatchedFile(source.source, ids, source.frame["created"])
         return counts

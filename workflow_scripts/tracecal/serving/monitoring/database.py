@@ -135,32 +135,25 @@ class StateDatabase:
         Of the answers with one of `keys` (by default their ids) the first is watched, and of the
         `choices` of a request number 0 (by default all are).
         """
-        counts, new_rows = AddedCounts(), []
-        with self._explained(), self._transaction():
+        keys, choices = keys or ids, choices or [0] * len(ids)
+        answers = [*zip(_rows(ids, batch), keys, choices, strict=True)]
+        counts = AddedCounts()
+        for first in range(0, len(answers), BATCH_SIZE):
             new: dict[str, Values] = {}
-            for row, (example_id, *values) in enumerate(_rows(ids, batch)):
-                known_values = new.get(example_id) or self._values_of(example_id)
-                if known_values is None:
-                    new[example_id] = tuple(values)
-                    new_rows.append(row)
-                else:
-                    counts.repeated += known_values == tuple(values)
-                    counts.contradicting += known_values != tuple(values)
-            keys, choices = keys or ids, choices or [0] * len(ids)
-            new_keys, new_choices = ([each[row] for row in new_rows] for each in (keys, choices))
-            counts.new = len(new)
-            counts.watched = self._watch(self._load(), new, new_keys, new_choices)
+            new_keys, new_choices = [], []
+            with self._explained(), self._transaction():
+                for (example_id, *values), key, choice in answers[first : first + BATCH_SIZE]:
+                    known_values = new.get(example_id) or self._values_of(example_id)
+                    if known_values is None:
+                        new[example_id] = tuple(values)
+                        new_keys.append(key)
+                        new_choices.append(choice)
+                    else:
+                        counts.repeated += known_values == tuple(values)
+                        counts.contradicting += known_values != tuple(values)
+                counts.new += len(new)
+                counts.watched += self._watch(self._load(), new, new_keys, new_choices)
         return counts
-
-    def add_in_batches(
-        self, ids: Sequence[str], batch: Batch, keys: Sequence[str], choices: Sequence[int]
-    ) -> AddedCounts:
-        """Call `add_answers` on BATCH_SIZE answers at a time."""
-        total = AddedCounts()
-        for first in range(0, len(ids), BATCH_SIZE):
-            part = slice(first, first + BATCH_SIZE)
-            total += self.add_answers(ids[part], batch[part], keys[part], choices[part])
-        return total
 
     def add_served(
         self,
