@@ -24,7 +24,7 @@ from simulations.guarantees import (
     SimulatedAnswers,
 )
 from tracecal.calibration.guarantees.line import significance_level
-from tracecal.labelling.sequential import (
+from tracecal.calibration.guarantees.sequential import (
     NoMoreLabels,
     PopulationKind,
     draw_test_order,

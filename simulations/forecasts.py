@@ -38,6 +38,7 @@ class ScoredPopulation:
 
     advice: ClassVar[str] = "the true numbers are what is simulated"
     at_hand: ClassVar[int] = 0
+    many: ClassVar[None] = None
     population: GroupPopulation
 
     @property
@@ -69,7 +70,7 @@ POPULATIONS: dict[str, tuple[Population, float]] = {
 
 def forecast(population: Population, rate: float, draws: int, seed: int) -> pl.DataFrame:
     """The share of draws with a guarantee, by number of labels."""
-    return summarise_draws(simulate_draws(population, SIZES, draws, rate, CONFIDENCE, seed))
+    return summarise_draws(simulate_draws(population, SIZES, draws, [rate], CONFIDENCE, seed))
 
 
 def imitate(answers: LabelledAnswers) -> LabelledPopulation:

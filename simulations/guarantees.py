@@ -246,7 +246,7 @@ def lowest_threshold(
     """The threshold of the last rate by the answers that did not fit the score."""
     level, fitted = significance_level(CONFIDENCE), (score[fits], answers.wrong[fits])
     labelled = score[~fits], answers.wrong[~fits]
-    return find_thresholds(*labelled, score[fits], rates, level, False, fitted)[-1].threshold
+    return find_thresholds(*labelled, score[fits], rates, level, fitted)[-1].threshold
 
 
 def count_broken(population: GroupPopulation, runs: int, seed: int) -> tuple[int, int]:

@@ -133,7 +133,7 @@ def false_thresholds(
     """Whether a draw of `n` labels gives any threshold, and whether it gives a false one."""
     score, wrong = population.draw(rng, n)
     unlabelled, _ = population.draw(rng, UNLABELLED if few else 0)
-    (test,) = find_thresholds(score, wrong, unlabelled, [rate], LEVEL, with_forecast=False)
+    (test,) = find_thresholds(score, wrong, unlabelled, [rate], LEVEL)
     broken = any(population.error_rate(threshold) > rate for threshold in test.guaranteed)
     return bool(test.guaranteed), broken
 
@@ -208,7 +208,7 @@ def count_broken_groups(population: GroupPopulation, runs: int, seed: int) -> tu
     for _ in range(runs):
         labelled = one_of_each(population.draw(rng, population.groups), rng)
         nothing = labelled.score[:0]
-        (test,) = find_thresholds(labelled.score, labelled.wrong, nothing, [rate], LEVEL, False)
+        (test,) = find_thresholds(labelled.score, labelled.wrong, nothing, [rate], LEVEL)
         said += bool(test.guaranteed)
         broken += any(true_rate(log, log.score, each) > rate for each in test.guaranteed)
     return said, broken

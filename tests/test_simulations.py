@@ -25,11 +25,11 @@ from simulations import (
     parts,
 )
 from simulations.claims import Claim
+from tracecal.calibration.guarantees import sequential
 from tracecal.calibration.guarantees.line import Places
 from tracecal.calibration.guarantees.overall import overall_threshold
 from tracecal.calibration.guarantees.parts import PartScores
 from tracecal.calibrator.schema import Reference
-from tracecal.labelling import sequential
 from tracecal.serving.monitoring.state import initial_state
 
 pytestmark = pytest.mark.slow

@@ -4,7 +4,7 @@ from trace_job import job
 from trace_workflow.analyses.labelled_answers import read_labelled_answers, with_representatives
 from tracecal.calibration.pooled import PART, part_codes
 from tracecal.calibration.settings import RiskControl
-from tracecal.calibrator.guarantee import find_guarantees
+from tracecal.calibrator.guarantee import find_guarantees, population_of_tested, with_forecasts
 from tracecal.calibrator.ranking import Ranking, rank_split
 from tracecal.calibrator.schema import CalibratorFile
 from tracecal.estimators.registry import INPUTS
@@ -28,7 +28,8 @@ with job(snakemake):
         splits = read_parquet(inputs.splits, ["example_id", "split", "rank", "part"])
         fits = file.estimators[estimator]
         ranking = Ranking.of_split(estimator, columns, fits, answers, splits)
-        targets = RiskControl(**snakemake.params.targets)
-        control = find_guarantees(ranking, rank_split(ranking), targets)
+        tested, targets = rank_split(ranking), RiskControl(**snakemake.params.targets)
+        control = find_guarantees(ranking, tested, targets)
+        control = with_forecasts(control, population_of_tested(tested))
         file = file.with_keys(estimator, risk_control=control)
     write_checked(file.text(), snakemake.output[0])

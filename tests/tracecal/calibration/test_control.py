@@ -10,7 +10,7 @@ from support.grouped_answers import answers, logistic, make_split
 from tracecal.calibration.guarantees.line import find_places
 from tracecal.calibration.settings import RiskControl
 from tracecal.calibration.splits import make_splits
-from tracecal.calibrator.guarantee import find_guarantees
+from tracecal.calibrator.guarantee import find_guarantees, population_of_tested, with_forecasts
 from tracecal.calibrator.ranking import Ranking, rank_split
 from tracecal.calibrator.schema import ErrorRateControl
 
@@ -143,3 +143,23 @@ def test_a_part_without_a_score_counts_in_its_document_as_not_kept():
     without, with_lowest = (control_frame(rows)["thresholds"][0] for rows in (holed, lowest))
     assert without["n"] == with_lowest["n"] / 2
     assert (without["threshold"] is None) or without["threshold"] > 0.01
+
+
+@pytest.mark.parametrize("of_parts", [False, True])
+def test_a_run_forecasts_by_the_answers_that_tested(of_parts):
+    rng = np.random.default_rng(4)
+    frame = answers(rng, 300, 1, 0.5).with_columns(represents=True)
+    frame = frame.with_columns(
+        correct=pl.Series(rng.random(300)) < 1 / (1 + (-1.5 * pl.col("a")).exp())
+    )
+    if of_parts:
+        frame = frame.with_columns(parent_id="group_id")
+    columns = {f"features.{name}": name for name in logistic().features}
+    ranking = Ranking.of_split(
+        "trace_plus", columns, logistic(), frame.with_columns(**columns), make_split(frame)
+    )
+    tested = rank_split(ranking)
+    control = find_guarantees(ranking, tested, RiskControl(error_rates=(0.05, 0.5)))
+    strict, loose = with_forecasts(control, population_of_tested(tested)).thresholds
+    assert strict.threshold is None and "labelled questions like these would" in strict.reason
+    assert loose.threshold is not None and loose.enough is None

@@ -21,6 +21,7 @@ from tracecal.calibration.forecast import (
 )
 from tracecal.calibration.guarantees.error_rate import find_thresholds
 from tracecal.calibration.guarantees.line import min_groups
+from tracecal.calibration.guarantees.sequential import NoMoreLabels, search_threshold
 from tracecal.errors import InputError
 
 SETTINGS = {"draws": 5, "confidence": 0.9, "seed": 1}
@@ -44,18 +45,17 @@ def test_scores_are_ranks_within_folds():
     assert normal_scores(probability, fold) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("degree", [1, 2])
-def test_the_curve_is_scikit_learns_and_its_spread_that_of_other_samples(degree):
+def test_the_curve_is_scikit_learns_and_its_spread_that_of_other_samples():
     rng = np.random.default_rng(0)
     fitted = []
     for _ in range(300):
         score = rng.normal(size=250)
         correct = rng.random(250) < expit(1 + 1.5 * score)
         labelled = np.arange(250), score, correct
-        fitted.append(LabelledPopulation.from_labels(*labelled, degree=degree))
+        fitted.append(LabelledPopulation.from_labels(*labelled))
     # scikit-learn has one penalty for all weights: 1, of features that are scaled accordingly.
-    scales = forecast.PRECISION[: degree + 1] ** -0.5
-    x = np.column_stack([np.ones(250), score, score**2 - 1])[:, : degree + 1] * scales
+    scales = forecast.PRECISION**-0.5
+    x = np.column_stack([np.ones(250), score, score**2 - 1]) * scales
     penalised = LogisticRegression(fit_intercept=False, tol=1e-10).fit(x, correct)
     assert fitted[-1].coefficients == pytest.approx(penalised.coef_[0] * scales, abs=1e-5)
     between = np.cov([item.coefficients for item in fitted], rowvar=False)
@@ -107,28 +107,26 @@ def test_groups_at_hand_are_drawn_whole(sizes, groups, seed):
     group = np.repeat(np.arange(len(sizes)), sizes)
     order = rng.permutation(len(group))  # a file's answers come in any order
     within = np.concatenate([np.arange(size) for size in sizes])
-    scores = (group + within / 10)[order]
+    scores = (group + within / 10)[order] / 2
     sample = LabelledPopulation.from_labels(group[order], scores, scores > 1).draw(rng, groups)
     assert len(np.unique(sample.group)) == groups
     for number in range(groups):
-        values = np.sort(sample.probability[sample.group == number])
-        first = int(values[0])
+        values = 2 * ndtri(np.sort(sample.probability[sample.group == number]))
+        first = int(values[0] + 0.05)
         assert np.allclose(values, first + np.arange(sizes[first]) / 10)
 
 
 def certain(n, correct):
     score = ndtri((np.arange(n) + 0.5) / n)
-    spread = np.zeros((2, 2))
-    return LabelledPopulation(
-        np.arange(n), score, np.array([40.0 if correct else -40.0, 0]), spread, 0.0
-    )
+    coefficients = np.array([40.0 if correct else -40.0, 0, 0])
+    return LabelledPopulation(np.arange(n), score, coefficients, np.zeros((3, 3)), 0.0)
 
 
 def test_right_answers_are_guaranteed_from_the_number_that_suffices_on():
     """Fewer than a hundred labels all test; they must be as many as suffice where none is wrong."""
     needed = min_groups(0.1, 0.1)
     sizes = [needed - 1, needed, 4 * needed]
-    sample = forecast.simulate_draws(certain(40, True), sizes, error_rate=0.1, **SETTINGS)
+    sample = forecast.simulate_draws(certain(40, True), sizes, error_rates=[0.1], **SETTINGS)
     summary = forecast.summarise_draws(sample)
     assert summary["guaranteed"].to_list() == [0, 1, 1]
     assert summary["median"].to_list() == [0, 1, 1]
@@ -137,7 +135,7 @@ def test_right_answers_are_guaranteed_from_the_number_that_suffices_on():
 def test_where_no_number_suffices_the_labels_at_hand_do_not_tell():
     population = certain(40, False)
     table = forecast.summarise_draws(
-        forecast.simulate_draws(population, [40, 80], error_rate=0.1, **SETTINGS)
+        forecast.simulate_draws(population, [40, 80], error_rates=[0.1], **SETTINGS)
     )
     assert questions_needed(forecast.POWER, table) is None
     sentence = forecast.describe_forecast(population, table, 0.1)
@@ -184,10 +182,65 @@ def test_fewer_labels_than_a_fit_takes_are_ranked_by_the_fixed_score():
     assert population.draw(rng, 100).correct.all()
 
 
+def test_the_more_labels_the_nearer_is_their_fit_to_one_on_all_labels():
+    """The error of a fit is inverse to its labels; to the labels at hand that of a fifth applies."""
+    rng, fifth = np.random.default_rng(0), certain(40, True)
+    population = replace(fifth, many=replace(fifth, coefficients=np.array([-40.0, 0, 0])))
+    share = {n: population.draw(rng, n).correct.mean() for n in (30, 40, 50, 80, 1000)}
+    assert share == {30: 1, 40: 1, 50: 1, 80: 0, 1000: 0}
+    assert replace(population, is_fixed=True).draw(rng, 1000).correct.all()
+
+
+def test_where_a_fixed_score_ranks_any_number_of_labels_none_fit():
+    draw = replace(certain(40, True), is_fixed=True).draw(np.random.default_rng(0), 200)
+    ranked = forecast.rank_draw(draw, 200)
+    assert len(ranked.score) == 200 and ranked.fitted is None
+
+
+def test_answers_without_a_score_are_never_kept_and_count_among_all():
+    ranked = np.where(np.arange(80) < 60, ndtri((np.arange(80) + 0.5) / 60 % 1), np.nan)
+    population = LabelledPopulation.from_labels(np.arange(80), ranked, np.arange(80) < 60)
+    assert population.coefficients == pytest.approx(
+        LabelledPopulation.from_labels(
+            np.arange(60), ranked[:60], np.ones(60, dtype=bool)
+        ).coefficients
+    )
+    simulated = forecast.simulate_draws(population, [400], 40, [0.2], 0.9, 0)
+    (row,) = forecast.summarise_draws(simulated).iter_rows(named=True)
+    assert row["high"] < 0.85 and row["median"] == pytest.approx(0.75, abs=0.05)
+    assert row["unchecked"] == pytest.approx(0.75, abs=0.05)
+
+
+def test_all_error_rates_are_tested_on_the_same_draws():
+    population = BinormalPopulation(0.8, 0.85)
+    together = forecast.forecast_tables(population, [0.1, 0.3], 0.9, 200, 10)
+    single = [forecast.forecast_tables(population, [rate], 0.9, 200, 10)[0] for rate in (0.1, 0.3)]
+    assert all(first.equals(second) for first, second in zip(together, single, strict=True))
+
+
+@pytest.mark.parametrize("accuracy, auroc, rate", [(0.75, 0.85, 0.2), (0.7, 0.8, 0.1)])
+def test_as_many_labels_as_a_search_is_said_to_ask_for_do_in_most_draws(accuracy, auroc, rate):
+    population, rng, draws = BinormalPopulation(accuracy, auroc), np.random.default_rng(5), 150
+    enough, done = forecast.labels_to_ask(population, rate, 0.9), 0
+    for _ in range(draws):
+        answers, asked = population.draw(rng, 4000), []
+
+        def is_wrong(index, correct=answers.correct, asked=asked):
+            asked.append(index)
+            if len(asked) > enough:
+                raise NoMoreLabels
+            return not correct[index]
+
+        found = search_threshold(answers.probability, is_wrong, rate, 0.1, "finite")
+        done += found.threshold is not None
+    assert done / draws == pytest.approx(forecast.POWER, abs=0.12)
+    assert forecast.labels_to_ask(population, 0.001, 0.9) is None
+
+
 def test_what_nobody_checks_is_forecast_beside_what_is_kept():
     """With 60 labels at 10 % already half of the answers of a good score, and of the kept none."""
     population = BinormalPopulation(0.7, 0.9)
-    drawn = forecast.simulate_draws(population, [60, 240], 40, 0.1, 0.9, 0)
+    drawn = forecast.simulate_draws(population, [60, 240], 40, [0.1], 0.9, 0)
     few, many = forecast.summarise_draws(drawn).iter_rows(named=True)
     assert few["unchecked"] > 0.35 > few["median"] and many["unchecked"] > few["unchecked"]
     sentence = forecast.describe_few(forecast.summarise_draws(drawn), 0.1)
@@ -197,7 +250,7 @@ def test_what_nobody_checks_is_forecast_beside_what_is_kept():
 def test_draws_depend_on_the_seed_alone():
     population = BinormalPopulation(0.8, 0.9)
     first, second = (
-        forecast.simulate_draws(population, sizes, error_rate=0.2, **SETTINGS)
+        forecast.simulate_draws(population, sizes, error_rates=[0.2], **SETTINGS)
         for sizes in ([50, 100], [100])
     )
     assert first.filter(pl.col("questions") == 100).equals(second)
@@ -212,7 +265,7 @@ def test_a_draw_is_tested_as_calibrate_tests_labels():
         fits, score, wrong = drawn.group < n_fit, drawn.probability, ~drawn.correct
         (test,) = find_thresholds(
             *(score[~fits], wrong[~fits], score[fits]),
-            *([0.1], 0.1, False, (score[fits], wrong[fits])),
+            *([0.1], 0.1, (score[fits], wrong[fits])),
         )
         expected = 0.0 if test.threshold is None else np.mean(score[~fits] >= test.threshold)
         assert forecast.coverage(forecast.rank_draw(drawn, n), 0.1, 0.1) == expected

@@ -15,9 +15,9 @@ def parts(sizes, score):
     return PartScores(np.asarray(score, dtype=float), document, np.repeat(sizes, sizes))
 
 
-def bets_on(labelled, wrong, unlabelled, most, rate, with_forecast=True):
+def bets_on(labelled, wrong, unlabelled, most, rate):
     ranked = RankedParts(labelled, wrong, unlabelled, most)
-    return ranked.test([rate], LEVEL, with_forecast)[0]
+    return ranked.test([rate], LEVEL)[0]
 
 
 @given(sizes=st.lists(st.integers(1, 30), min_size=1, max_size=60))
@@ -89,19 +89,6 @@ def test_parts_need_unlabelled_ones_and_say_how_many():
         "are 18"
     )
     assert bets_on(scores, right, scores, 2, 0.2).threshold == pytest.approx(0, abs=1e-12)
-
-
-def test_the_documents_needed_are_enough():
-    rng = np.random.default_rng(5)
-    scores = parts(np.full(30, 3), rng.random(90))
-    unlabelled = parts(np.full(200, 3), rng.random(600))
-    wrong = np.repeat(np.arange(30) % 8 == 0, 3)
-    tested = bets_on(scores, wrong, unlabelled, 3, 0.2)
-    assert tested.threshold is None and 30 < tested.enough < 300
-    assert tested.reason.endswith(
-        f"about {tested.enough} labelled documents like these would be enough"
-    )
-    assert bets_on(scores, ~wrong, unlabelled, 3, 0.2).enough is None
 
 
 def test_a_recall_is_tested_by_bets_from_the_lowest_threshold_up():

@@ -13,7 +13,6 @@ from tracecal.calibration.guarantees.line import (
     TILT,
     error_line,
     find_places,
-    labels_needed,
 )
 
 LEVEL = 0.1
@@ -150,16 +149,6 @@ def test_the_order_of_the_labels_does_not_matter():
     places, shuffled = find_places(score, wrong), find_places(score[order], wrong[order])
     assert np.array_equal(places.wrong, shuffled.wrong)
     assert np.array_equal(places.score, shuffled.score)
-
-
-def test_the_labels_needed_reach_the_line_if_further_ones_are_alike():
-    def tied(n):
-        return find_places(np.zeros(n), np.arange(n) % 10 == 9)  # a tenth is wrong
-
-    needed = labels_needed(tied(60), 0.15, LEVEL)
-    assert [tied(n).passes(0.15, LEVEL)[0] for n in (60, needed // 2, needed)] == [0, 0, 1]
-    assert labels_needed(tied(60), 0.05, LEVEL) is None, "too many are wrong"
-    assert labels_needed(tied(20), 0.1, LEVEL) is None, "no line: 22 are needed if none is wrong"
 
 
 def test_the_nearest_place_is_that_with_the_smallest_chance():

@@ -9,9 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
+from tracecal.calibration.guarantees import sequential
 from tracecal.calibration.guarantees.line import min_groups
-from tracecal.labelling import sequential
-from tracecal.labelling.sequential import NoMoreLabels, draw_test_order, search_threshold
+from tracecal.calibration.guarantees.sequential import (
+    NoMoreLabels,
+    draw_test_order,
+    search_threshold,
+)
 
 LEVEL = 0.1
 

@@ -10,11 +10,10 @@ from scipy.stats import binom, binomtest
 import tracecal
 from support.labelled_answers import answers, fitted_file, ranked_by
 from tracecal.calibration.fits import probabilities
-from tracecal.calibration.forecast import POWER, format_count, questions_needed
+from tracecal.calibration.forecast import POWER, questions_needed, rounded_count
 from tracecal.calibration.guarantees.error_rate import find_thresholds
 from tracecal.calibration.guarantees.fixed_score import AMOUNTS, fit_fixed_score
 from tracecal.calibration.settings import FitSettings
-from tracecal.calibrator import guarantee
 from tracecal.calibrator.catalogue import FIXED_SCORE, MEAN_OF_THREE, SURPRISAL_RIDGE
 from tracecal.calibrator.predictor import Kinds, make_predictor
 from tracecal.calibrator.ranking import choose_ranking
@@ -113,14 +112,26 @@ def test_a_file_holds_what_the_line_finds_by_the_fixed_score():
 
 def test_the_forecast_of_labels_is_that_of_the_plan():
     """In the file, in the reason that score gives, and in the sentence of calibrate."""
-    calibrator = tracecal.calibrate(answers(300), "t", error_rates=[0.3])
+    calibrator = tracecal.calibrate(answers(300, seed=7), "t", error_rates=[0.3])
     (entry,) = calibrator.report().control.thresholds
     assert entry.threshold is None and 300 < entry.enough < 3200
-    plan = tracecal.plan(0.3, calibrator=calibrator, draws=guarantee.DRAWS)
-    assert format_count(questions_needed(POWER, plan.table)) == f"{entry.enough:,}"
+    plan = tracecal.plan(0.3, calibrator=calibrator)
+    assert rounded_count(questions_needed(POWER, plan.table)) == entry.enough
     assert f"about {entry.enough:,} may be enough" in " ".join(calibrator.report().text.split())
     (reason,) = set(calibrator.score(as_new(answers(5, seed=3)), error_rate=0.3)["reason"])
     assert f"about {entry.enough:,} labelled questions like these would be enough" in reason
+    n_to_ask = calibrator.report().n_to_ask
+    assert f"or about {n_to_ask} more that 'tracecal label' asks for" in " ".join(
+        calibrator.report().text.split()
+    )
+    assert plan.text.endswith(
+        f"Of labels that 'tracecal label' asks for, about {n_to_ask} would do."
+    )
+    several = tracecal.calibrate(answers(300, seed=7), "t", error_rates=[0.3], looks=3)
+    (entry,) = several.report().control.thresholds
+    plan = tracecal.plan(0.3, calibrator=several)
+    assert plan.confidence == pytest.approx(1 - 0.1 / 3)
+    assert rounded_count(questions_needed(POWER, plan.table, plan.at_hand)) == entry.enough
     hopeless = tracecal.calibrate(answers(60), "t", error_rates=[0.01]).report().control
     assert hopeless.thresholds[0].enough is None
     assert (
@@ -196,7 +207,7 @@ def test_labels_that_are_there_twice_give_the_threshold_of_one_copy():
 
 
 def test_the_same_answers_twice_are_kept_twice_and_a_row_is_decided_by_itself():
-    calibrator = tracecal.calibrate(repeated(answers(300), 1), "t", error_rates=[0.5])
+    calibrator = tracecal.calibrate(repeated(answers(300, seed=7), 1), "t", error_rates=[0.5])
     new = as_new(repeated(answers(94, seed=8)))
     scored = calibrator.score(new, error_rate=0.5)
     alone = calibrator.score(new.head(94), error_rate=0.5)
@@ -207,7 +218,7 @@ def test_the_same_answers_twice_are_kept_twice_and_a_row_is_decided_by_itself():
 
 
 def test_a_row_without_entropies_is_scored_alike_beside_full_rows_and_alone(tmp_path):
-    calibrator = tracecal.calibrate(answers(300), "t", error_rates=[0.5])
+    calibrator = tracecal.calibrate(answers(300, seed=7), "t", error_rates=[0.5])
     full, bare = as_new(answers(20, seed=8)), without_entropies(as_new(answers(20, seed=9)))
     bare = bare.with_columns(example_id=pl.format("b{}", "example_id"))
     mixed = pl.concat([full[::2], bare, full[1::2]])
@@ -318,9 +329,11 @@ def kept(predictor, inputs, rate):
 @pytest.mark.parametrize("estimator", [None, "trace_plus", "stack_of_six", "seq_logp"])
 def test_what_a_threshold_keeps_in_a_file_it_keeps_alone(estimator):
     """A product of a matrix and one of its row differ in the last bit; a threshold lies below."""
-    file = fitted_file(answers(300), estimator, risk_control={"error_rates": [0.4, 0.5, 0.6]})
+    file = fitted_file(
+        answers(300, seed=7), estimator, risk_control={"error_rates": [0.4, 0.5, 0.6]}
+    )
     predictor = make_predictor(file, None, "C.json")
-    inputs = training(answers(300)).frame.select(predictor.columns).to_numpy()
+    inputs = training(answers(300, seed=7)).frame.select(predictor.columns).to_numpy()
     for rate, threshold in predictor.thresholds.items():
         if threshold is None:
             continue

@@ -128,7 +128,7 @@ def test_the_fewest_labels_of_a_look_of_several(rate, fewest):
     for looks, n in enumerate(fewest, 1):
         assert bdtr(0, n, rate) <= 0.1 / looks < bdtr(0, n - 1, rate)
         score, wrong = np.arange(n) / n, np.zeros(n, dtype=bool)
-        (test,) = find_thresholds(score, wrong, score[:0], [rate], 0.1 / looks, False)
+        (test,) = find_thresholds(score, wrong, score[:0], [rate], 0.1 / looks)
         assert test.threshold is not None
 
 

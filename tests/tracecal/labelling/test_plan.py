@@ -16,7 +16,8 @@ from tracecal.calibration import forecast
 from tracecal.calibration.guarantees.error_rate import find_thresholds
 from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
-from tracecal.calibrator.guarantee import labelled_population, population_of
+from tracecal.calibrator.guarantee import find_guarantees, labelled_population, population_of
+from tracecal.calibrator.ranking import choose_ranking, rank_answers
 from tracecal.calibrator.schema import CalibratorFile, HeldOut
 from tracecal.calibrator.training_set import make_training_set
 from tracecal.cli.main import main
@@ -81,14 +82,13 @@ def test_the_population_is_the_labelled_answers(content):
     correct = dict(frame.select("example_id", "correct").iter_rows())
     assert held["correct"] == [correct[example_id] for example_id in order]
     assert len(set(population.group)) == frame.height and population.correlation == 0
-    folds = pl.DataFrame(
-        {"fold": held["fold"], "score": population.score, "p": held["probability"]}
-    )
-    assert folds["fold"].n_unique() == 5
-    for (_,), fold in folds.partition_by("fold", as_dict=True).items():
-        assert fold["score"].mean() == pytest.approx(0, abs=0.02)
-        assert fold.select(pl.corr("score", "p", method="spearman")).item() == pytest.approx(1)
-    assert population.coefficients[1] > 0.5
+    for ranked, column in ((population, "by_fifths"), (population.many, "probability")):
+        folds = pl.DataFrame({"fold": held["fold"], "score": ranked.score, "p": held[column]})
+        assert folds["fold"].n_unique() == 5
+        for (_,), fold in folds.partition_by("fold", as_dict=True).items():
+            assert fold["score"].mean() == pytest.approx(0, abs=0.02)
+            assert fold.select(pl.corr("score", "p", method="spearman")).item() == pytest.approx(1)
+        assert ranked.coefficients[1] > 0.5
 
 
 def test_a_plan_counts_parts_of_an_answer_together_as_the_calibrator_does(content, monkeypatch):
@@ -102,7 +102,7 @@ def test_a_plan_counts_parts_of_an_answer_together_as_the_calibrator_does(conten
     monkeypatch.setattr(
         forecast, "rank_draw", lambda *terms: kinds.append(terms[-1]) or ranked(*terms)
     )
-    forecast.forecast_table(population, 0.3, 0.9, 50, 2, 1)
+    forecast.forecast_tables(population, [0.3], 0.9, 50, 2, 1)
     assert kinds == [True, True]
 
 
@@ -122,13 +122,13 @@ def share_guaranteed(draw, draws):
     guaranteed = 0
     for _ in range(draws):
         score, wrong = draw(50)
-        (test,) = find_thresholds(score, wrong, score[:0], [0.2], 0.1, with_forecast=False)
+        (test,) = find_thresholds(score, wrong, score[:0], [0.2], 0.1)
         guaranteed += test.threshold is not None
     return guaranteed / draws
 
 
 def share_forecast(population, draws, seed):
-    simulated = forecast.simulate_draws(population, [50], draws, 0.2, 0.9, seed)
+    simulated = forecast.simulate_draws(population, [50], draws, [0.2], 0.9, seed)
     return simulated.select((pl.col("coverage") > 0).mean()).item()
 
 
@@ -148,6 +148,23 @@ def test_the_forecast_of_the_readmes_example_is_what_50_of_its_labels_guarantee(
     foreseen = share_forecast(labelled_population(estimator, "C.json"), draws, 0)
     deviation = np.sqrt(2 * expected * (1 - expected) / draws)
     assert 0.1 < expected < 0.2 and abs(foreseen - expected) < 3 * deviation
+
+
+def test_the_forecast_of_the_readmes_example_is_what_100_of_its_labels_guarantee():
+    """With a fit on a fifth of them, and the tests by the others."""
+    frame = tracecal.read_answers(Path(__file__).parents[3] / "examples" / "labelled.jsonl")
+    calibrator, settings = tracecal.calibrate(frame, "cities"), FitSettings().with_targets([0.2])
+    draws, guaranteed = 40, 0
+    for seed in range(draws):
+        training = make_training_set(frame.sample(100, seed=seed), "cities", settings)
+        fits = training.select(DEFAULT).fit_estimators().estimators
+        ranking = choose_ranking(training, fits)
+        answers_ranked = rank_answers(training, ranking)
+        control = find_guarantees(ranking, answers_ranked, settings.risk_control)
+        guaranteed += control.thresholds[0].threshold is not None
+    table = tracecal.plan(0.2, calibrator=calibrator, most=100).table
+    (foreseen,) = table.filter(questions=100)["guaranteed"]
+    assert 0.5 < guaranteed / draws < 1 and foreseen == pytest.approx(guaranteed / draws, abs=0.15)
 
 
 @pytest.mark.parametrize(

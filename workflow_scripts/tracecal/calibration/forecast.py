@@ -1,14 +1,14 @@
 """A forecast of how many labels a guarantee needs, simulated with the code that tests guarantees.
 
 1. A `Population` draws labelled answers: `LabelledPopulation` imitates those at hand,
-   `BinormalPopulation` follows from guesses of accuracy and AUROC. `forecast_table` simulates
+   `BinormalPopulation` follows from guesses of accuracy and AUROC. `forecast_tables` simulates
    growing numbers of its questions.
 2. `questions_needed` reads off the number at which a share of the draws has a guarantee.
 3. `describe_forecast` says it in a sentence.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Protocol
@@ -16,15 +16,20 @@ from typing import ClassVar, Protocol
 import numpy as np
 import polars as pl
 from scipy.optimize import minimize
-from scipy.special import expit, logit, ndtri
+from scipy.special import expit, logit, ndtr, ndtri
 
 from tracecal.calibration.groups import FIT_SHARE, MIN_FITTED
 from tracecal.calibration.guarantees.error_rate import RankedAnswers
 from tracecal.calibration.guarantees.line import significance_level
 from tracecal.calibration.guarantees.overall import overall_threshold
 from tracecal.calibration.guarantees.parts import PartScores, RankedParts, most_parts
+from tracecal.calibration.guarantees.sequential import (
+    START_SHARE,
+    falling_thresholds,
+    passes_test,
+)
 from tracecal.calibration.percentages import percent, rate_text
-from tracecal.calibration.settings import require_shares
+from tracecal.calibration.settings import SEED, require_shares, stated_shares
 from tracecal.errors import InputError
 from tracecal.io.randomness import seeded
 
@@ -33,8 +38,11 @@ MOST, DRAWS = 3200, 100
 # A number of labels is enough if POWER of the draws have a guarantee. The sentence also gives the
 # numbers for the shares OTHER_POWERS.
 POWER, OTHER_POWERS = 0.8, (0.5, 0.95)
+MORE_FITTED = 4  # folds but one, which fit held-out probabilities, for one
+NEW_ANSWERS = 4000  # of the file in which 'tracecal label --error-rate' is taken to ask
 MIN_QUESTIONS = 50  # the smallest number of labelled questions to try
 DRAW_SCHEMA = {
+    "error_rate": pl.Float64,
     "questions": pl.Int64,
     "draw": pl.Int64,
     "coverage": pl.Float64,
@@ -55,14 +63,17 @@ class LabelledAnswers:
     group : array [answers]
         The group of each answer; groups are tested in the order of their numbers.
     probability : array [answers]
-        The calibrated probability of each answer.
+        The score of each answer, from 0 to 1; NaN: none.
     correct : array [answers]
         Whether each answer is correct.
+    is_fixed : bool
+        Whether the probability is a fixed score, which no label fits.
     """
 
     group: np.ndarray
     probability: np.ndarray
     correct: np.ndarray
+    is_fixed: bool = False
 
 
 class Population(Protocol):
@@ -83,6 +94,11 @@ class Population(Protocol):
         """How many labelled questions there are, without a guarantee."""
         ...
 
+    @property
+    def many(self) -> "Population | None":
+        """The same with the scores of a fit on all labels, where these are others."""
+        ...
+
     def draw(self, rng: np.random.Generator, n_groups: int) -> LabelledAnswers:
         """Draw new groups, numbered from 0 in random order."""
         ...
@@ -91,11 +107,12 @@ class Population(Protocol):
 def normal_scores(probability: np.ndarray, fold: np.ndarray) -> np.ndarray:
     """Return the normal quantiles of probabilities' ranks within their folds, [answers].
 
-    The fits of folds differ in level, so that their probabilities cannot be ranked together.
+    The fits of folds differ in level, so that their probabilities cannot be ranked together. NaN
+    where there is no probability.
     """
-    score = np.empty(len(probability))
+    score = np.full(len(probability), np.nan)
     for number in np.unique(fold):
-        in_fold = fold == number
+        in_fold = (fold == number) & ~np.isnan(probability)
         rank = pl.Series(probability[in_fold]).rank().to_numpy()
         score[in_fold] = ndtri((rank - 0.5) / in_fold.sum())
     return score
@@ -110,7 +127,7 @@ class LabelledPopulation:
     group, score : array [answers]
         Group and score of the labelled answers.
     coefficients, covariance : array
-        Mean and covariance of (a, b) or (a, b, c): an answer is right with probability
+        Mean and covariance of (a, b, c): an answer is right with probability
         expit(a + b score + c (score² - 1)).
     correlation : float
         The probability that chance decides on a group as a whole.
@@ -118,8 +135,12 @@ class LabelledPopulation:
         Whether groups are parts of answers.
     at_hand : int
         How many labelled questions there are, where they have no guarantee; else 0.
+    is_fixed : bool
+        Whether the score is a fixed one, which no label fits.
     few : LabelledPopulation, optional
         The same answers with the fixed score, by which fewer than MIN_FITTED groups are ranked.
+    many : LabelledPopulation, optional
+        The same answers with the scores of fits on MORE_FITTED times as many labels.
     """
 
     advice: ClassVar[str] = (
@@ -133,7 +154,9 @@ class LabelledPopulation:
     correlation: float
     of_parts: bool = False
     at_hand: int = 0
+    is_fixed: bool = False
     few: "LabelledPopulation | None" = None
+    many: "LabelledPopulation | None" = None
 
     @classmethod
     def from_labels(
@@ -142,18 +165,16 @@ class LabelledPopulation:
         score: np.ndarray,
         correct: np.ndarray,
         of_parts: bool = False,
-        degree: int = 1,
     ) -> "LabelledPopulation":
         """Fit the curve to labelled answers with `normal_scores`.
 
-        The scores of a fixed score are those of labels to come, and their curve bends (`degree` 2):
-        a straight one has too many errors at the top. Held-out probabilities come from more labels
-        than will fit a ranking, which a straight curve allows for.
+        A curve that does not bend has too many errors at the top.
         """
-        coefficients, covariance = _fit_curve(score, correct, degree)
-        right = expit(_powers(score, degree) @ coefficients)
-        residual = (correct - right) / np.sqrt(right * (1 - right))
-        correlation = _group_correlation(group, residual)
+        ranked = ~np.isnan(score)
+        coefficients, covariance = _fit_curve(score[ranked], correct[ranked])
+        right = expit(_powers(score[ranked]) @ coefficients)
+        residual = (correct[ranked] - right) / np.sqrt(right * (1 - right))
+        correlation = _group_correlation(group[ranked], residual)
         sizes = np.unique(group, return_counts=True)[1]
         # Design effect of correlated answers.
         design_effect = 1 + correlation * ((sizes**2).sum() / sizes.sum() - 1)
@@ -172,6 +193,11 @@ class LabelledPopulation:
         if self.few is not None and n_groups < MIN_FITTED:
             return self.few.draw(rng, n_groups)
         order, starts, sizes = self._by_group
+        coefficients = self.coefficients
+        if self.many is not None and not self.is_fixed:
+            # An error of a fit falls as the inverse of its number of labels.
+            share = max(1 - len(sizes) / n_groups, 0) / (1 - 1 / MORE_FITTED)
+            coefficients = coefficients + share * (self.many.coefficients - coefficients)
         # Resample questions, so that sampling error counts.
         resampled = rng.integers(len(sizes), size=len(sizes))
         chosen = rng.choice(resampled, n_groups)
@@ -179,40 +205,37 @@ class LabelledPopulation:
         group = np.repeat(np.arange(n_groups), size)
         member = np.arange(len(group)) - np.repeat(np.cumsum(size) - size, size)
         indices = order[np.repeat(starts[chosen], size) + member]
-        curve = rng.multivariate_normal(self.coefficients, self.covariance, check_valid="ignore")
+        curve = rng.multivariate_normal(coefficients, self.covariance, check_valid="ignore")
         as_a_whole = rng.random(n_groups) < self.correlation
         chance = np.where(as_a_whole[group], rng.random(n_groups)[group], rng.random(len(group)))
         score = self.score[indices]
-        right = expit(_powers(score, len(curve) - 1) @ curve)
-        return LabelledAnswers(group, score, chance < right)
+        right = expit(_powers(score) @ curve)
+        return LabelledAnswers(group, ndtr(score), chance < right, self.is_fixed)
 
 
-def _powers(score: np.ndarray, degree: int) -> np.ndarray:
-    """What the coefficients of a curve multiply, [answers, degree + 1]."""
-    return np.column_stack([np.ones(len(score)), score, score**2 - 1])[:, : degree + 1]
+def _powers(score: np.ndarray) -> np.ndarray:
+    """What the coefficients of a curve multiply, [answers, 3]."""
+    return np.column_stack([np.ones(len(score)), score, score**2 - 1])
 
 
-def _fit_curve(
-    score: np.ndarray, correct: np.ndarray, degree: int
-) -> tuple[np.ndarray, np.ndarray]:
+def _fit_curve(score: np.ndarray, correct: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean and covariance of a curve's coefficients by Laplace's approximation."""
-    x, precision = _powers(score, degree), PRECISION[: degree + 1]
+    x = _powers(score)
 
     def loss(theta: np.ndarray) -> float:
         margin = x @ theta
         surprise = np.logaddexp(0, np.where(correct, -margin, margin))
-        return surprise.sum() + (precision * theta**2).sum() / 2
+        return surprise.sum() + (PRECISION * theta**2).sum() / 2
 
     def gradient(theta: np.ndarray) -> np.ndarray:
-        return x.T @ (expit(x @ theta) - correct) + precision * theta
+        return x.T @ (expit(x @ theta) - correct) + PRECISION * theta
 
     def hessian(theta: np.ndarray) -> np.ndarray:
         right = expit(x @ theta)
-        return (x.T * (right * (1 - right))) @ x + np.diag(precision)
+        return (x.T * (right * (1 - right))) @ x + np.diag(PRECISION)
 
-    optimum = minimize(
-        loss, np.zeros(degree + 1), jac=gradient, hess=hessian, method="trust-exact"
-    ).x
+    start = np.zeros(len(PRECISION))
+    optimum = minimize(loss, start, jac=gradient, hess=hessian, method="trust-exact").x
     return optimum, np.linalg.inv(hessian(optimum))
 
 
@@ -239,6 +262,7 @@ class BinormalPopulation:
     advice: ClassVar[str] = "more labels, a larger error rate or a better estimator would be needed"
     of_parts: ClassVar[bool] = False
     at_hand: ClassVar[int] = 0
+    many: ClassVar[None] = None
     accuracy: float
     auroc: float
 
@@ -256,34 +280,36 @@ class BinormalPopulation:
         return LabelledAnswers(np.arange(n_groups), probability, correct)
 
 
-def forecast_table(
+def forecast_tables(
     population: Population,
-    error_rate: float,
+    error_rates: Sequence[float],
     confidence: float,
-    max_questions: int,
-    draws: int,
-    seed: int,
-) -> pl.DataFrame:
-    """Simulate growing numbers of labelled questions, up to `max_questions` (`summarise_draws`).
+    most: int = MOST,
+    draws: int = DRAWS,
+    seed: int = SEED,
+) -> list[pl.DataFrame]:
+    """Simulate growing numbers of labelled questions, up to `most`: a table for each error rate.
 
-    Raises `InputError` for settings out of range.
+    All rates are tested on the same draws. Raises `InputError` for settings out of range.
     """
-    require_shares({"--error-rate": error_rate, "--confidence": confidence})
-    if max_questions < MIN_QUESTIONS or draws < 1:
+    stated_shares("--error-rate", error_rates)
+    require_shares({"--confidence": confidence})
+    if most < MIN_QUESTIONS or draws < 1:
         raise InputError(f"--most must be {MIN_QUESTIONS} or more, and --draws must be 1 or more.")
-    sizes = doubling_sizes(MIN_QUESTIONS, max_questions)
-    return summarise_draws(simulate_draws(population, sizes, draws, error_rate, confidence, seed))
+    sizes = doubling_sizes(MIN_QUESTIONS, most)
+    simulated = simulate_draws(population, sizes, draws, error_rates, confidence, seed)
+    return [summarise_draws(simulated.filter(error_rate=rate)) for rate in error_rates]
 
 
 def simulate_draws(
     population: Population,
     sizes: Iterable[int],
     draws: int,
-    error_rate: float,
+    error_rates: Sequence[float],
     confidence: float,
     seed: int,
 ) -> pl.DataFrame:
-    """Simulate labelled questions, a row per number of questions and draw (`DRAW_SCHEMA`).
+    """Simulate labelled questions, a row per number, draw and error rate (`DRAW_SCHEMA`).
 
     `coverage` is the share of answers kept with the guarantee, 0 without one; `unchecked` that of
     answers that nobody checks with the same rate as overall error rate, None of parts.
@@ -293,8 +319,9 @@ def simulate_draws(
         for number in range(draws):
             answers = population.draw(seeded(seed, "promised", size, number), size)
             ranked = rank_draw(answers, size, population.of_parts)
-            share = coverage(ranked, error_rate, level)
-            rows.append((size, number, share, unchecked(ranked, error_rate, level)))
+            for rate in error_rates:
+                shares = coverage(ranked, rate, level), unchecked(ranked, rate, level)
+                rows.append((rate, size, number, *shares))
     return pl.DataFrame(rows, schema=DRAW_SCHEMA, orient="row")
 
 
@@ -304,10 +331,11 @@ def rank_draw(
     """Rank the answers of a draw.
 
     Like `calibrate` it fits the ranking on a fifth of the groups, whose numbers are random, and
-    tests thresholds on the others; fewer than MIN_FITTED groups all test. Groups are single
-    answers, or the parts of one.
+    tests thresholds on the others; fewer than MIN_FITTED groups all test, and so do those that a
+    fixed score ranks. Groups are single answers, or the parts of one.
     """
-    n_fit = round(FIT_SHARE * n_groups) if n_groups >= MIN_FITTED else 0
+    is_fitted = n_groups >= MIN_FITTED and not answers.is_fixed
+    n_fit = round(FIT_SHARE * n_groups) if is_fitted else 0
     fits, wrong, proba = answers.group < n_fit, ~answers.correct, answers.probability
     score = proba if _orientation(proba[fits], answers.correct[fits]) > 0 else 1 - proba
     if of_parts:
@@ -335,9 +363,41 @@ def unchecked(ranked: RankedAnswers | RankedParts, error_rate: float, level: flo
 
 def _orientation(score: np.ndarray, correct: np.ndarray) -> int:
     """Return the sign that a fit would give the score: -1 if wrong answers have higher scores."""
-    if correct.all() or not correct.any():
-        return 1
-    return 1 if score[correct].mean() >= score[~correct].mean() else -1
+    right, wrong = (score[side & ~np.isnan(score)] for side in (correct, ~correct))
+    return -1 if len(right) and len(wrong) and right.mean() < wrong.mean() else 1
+
+
+def labels_to_ask(
+    population: Population,
+    error_rate: float,
+    confidence: float,
+    draws: int = DRAWS,
+    seed: int = SEED,
+) -> int | None:
+    """Forecast how many labels `label --error-rate` asks for until it guarantees something.
+
+    It asks among NEW_ANSWERS answers. With that number POWER of the draws have a guarantee; None
+    if no number is enough, and of parts.
+    """
+    if population.of_parts:
+        return None
+    population = population.many or population
+    level, counts = significance_level(confidence), []
+    for number in range(draws):
+        answers = population.draw(seeded(seed, "asked", number), NEW_ANSWERS)
+        score, wrong = answers.probability, ~answers.correct
+        threshold, *_ = falling_thresholds(score, START_SHARE)
+        asked: list[int] = []
+
+        def is_wrong(index: int, wrong: np.ndarray = wrong, asked: list[int] = asked) -> bool:
+            asked.append(index)
+            return bool(wrong[index])
+
+        kept = np.flatnonzero(score >= threshold)
+        passes = passes_test(kept, is_wrong, error_rate, level, "finite")
+        counts.append(len(asked) if passes else math.inf)
+    enough = sorted(counts)[math.ceil(POWER * draws) - 1]
+    return None if math.isinf(enough) else rounded_count(enough)
 
 
 def summarise_draws(simulated: pl.DataFrame) -> pl.DataFrame:
@@ -396,8 +456,13 @@ def _interpolated(share: float, table: pl.DataFrame) -> float | None:
     return math.exp(questions[row - 1] + fraction * (questions[row] - questions[row - 1]))
 
 
-def describe_forecast(population: Population, table: pl.DataFrame, error_rate: float) -> str:
-    """Say in sentences how many labelled questions are needed, by a table of `summarise_draws`."""
+def describe_forecast(
+    population: Population, table: pl.DataFrame, error_rate: float, n_to_ask: int | None = None
+) -> str:
+    """Say in sentences how many labelled questions are needed, by a table of `summarise_draws`.
+
+    `n_to_ask` are labels that 'tracecal label' would ask for, instead of random ones.
+    """
     sentences = []
     needed, largest = _interpolated(POWER, table), table["questions"].max()
     rate, (power, *other_powers) = rate_text(error_rate), map(percent, (POWER, *OTHER_POWERS))
@@ -407,21 +472,25 @@ def describe_forecast(population: Population, table: pl.DataFrame, error_rate: f
             f"A fresh draw of your {at_hand:,} has a guarantee in {power} or more of the simulated "
             "draws; yours has none."
         )
-    needed = questions_needed(POWER, table, at_hand)
-    if needed is None:
+    counts = [questions_needed(share, table, at_hand) for share in (POWER, *OTHER_POWERS)]
+    enough, fewer, more = (
+        f"more than {largest:,}" if count is None else f"{rounded_count(count):,}"
+        for count in counts
+    )
+    if counts[0] is None:
         sentences.append(
             f"With {largest:,} labelled questions an error rate of at most {rate} can be "
             f"guaranteed in {percent(table['guaranteed'].max())} of the simulated draws, fewer "
             f"than {power}: {population.advice}."
         )
-        return " ".join(sentences)
-    fewer, more = (questions_needed(share, table, at_hand) for share in OTHER_POWERS)
-    sentences.append(
-        f"About {format_count(needed)} labelled questions are needed for an error rate of at most "
-        f"{rate}: something can be guaranteed in {power} of the simulated draws then, in "
-        f"{other_powers[0]} with {format_count(fewer)}, in {other_powers[1]} with "
-        f"{f'more than {largest:,}' if more is None else format_count(more)}."
-    )
+    else:
+        sentences.append(
+            f"About {enough} labelled questions are needed for an error rate of at most {rate}: "
+            f"something can be guaranteed in {power} of the simulated draws then, in "
+            f"{other_powers[0]} with {fewer}, in {other_powers[1]} with {more}."
+        )
+    if n_to_ask:
+        sentences.append(f"Of labels that 'tracecal label' asks for, about {n_to_ask:,} would do.")
     return " ".join(sentences)
 
 
@@ -437,10 +506,10 @@ def describe_few(table: pl.DataFrame, error_rate: float) -> str | None:
     )
 
 
-def format_count(number: float) -> str:
-    """Format a number with two significant digits.
+def rounded_count(number: float) -> int:
+    """Round a number to two significant digits.
 
-    >>> format_count(1234.5)
-    '1,200'
+    >>> rounded_count(1234.5)
+    1200
     """
-    return f"{float(f'{number:.1e}'):,.0f}"
+    return int(float(f"{number:.1e}"))

@@ -33,13 +33,26 @@ def decided_rate(guarantees: pl.DataFrame, asked: Sequence[float]) -> float | No
     return min(rates, key=lambda rate: (abs(rate - target), rate), default=None)
 
 
-def headline(guarantees: pl.DataFrame, rate: float, confidence: float, base_rate: float) -> str:
-    """Say what is guaranteed at `rate`, one of those tested, or how many labels may be enough."""
+def headline(
+    guarantees: pl.DataFrame,
+    rate: float,
+    confidence: float,
+    base_rate: float,
+    n_to_ask: int | None = None,
+) -> str:
+    """Say what is guaranteed at `rate`, one of those tested, or how many labels may be enough.
+
+    `n_to_ask` are labels that 'tracecal label' would ask for, instead of random ones.
+    """
     row = guarantees.row(by_predicate=pl.col("error_rate") == rate, named=True)
     if row["threshold"] is None:
+        joint = ", or" if row["enough"] else ";"
+        asking = (
+            f"{joint} about {n_to_ask:,} more that 'tracecal label' asks for" if n_to_ask else ""
+        )
         return (
             f"Do not keep answers by these probabilities yet: at most {rate_text(rate)} wrong is "
-            f"not guaranteed with these labels{_forecast(row)}."
+            f"not guaranteed with these labels{_forecast(row)}{asking}."
         )
     share = "all" if row["coverage"] == 1 else f"about {percent(row['coverage'])} of"
     already = ""

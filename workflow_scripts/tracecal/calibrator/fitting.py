@@ -24,9 +24,14 @@ from tracecal.calibration.guarantees.fixed_score import AMOUNTS, fit_fixed_score
 from tracecal.calibration.guarantees.line import significance_level
 from tracecal.calibration.ranking import single_auroc
 from tracecal.calibration.settings import FitSettings
-from tracecal.calibrator.guarantee import AnswerColumn, find_guarantees, with_forecasts
+from tracecal.calibrator.guarantee import (
+    AnswerColumn,
+    find_guarantees,
+    population_of,
+    with_forecasts,
+)
 from tracecal.calibrator.predictor import UNDEFINED
-from tracecal.calibrator.ranking import choose_ranking, rank_answers
+from tracecal.calibrator.ranking import choose_ranking, default_ranking, rank_answers
 from tracecal.calibrator.recommendation import DIGITS, count_smaller_class, recommend
 from tracecal.calibrator.schema import (
     CalibratedEstimator,
@@ -92,9 +97,11 @@ def fit_calibrator(
     missing = _count_missing(training, recommendation.estimator)
     data = data.model_copy(update={"without_probability": missing} | recommendation._asdict())
     estimators = {name: _final_fit(training, name, fit) for name, fit in fits.estimators.items()}
-    held_out = _hold_out(training, fits.predictions.filter(estimator=recommendation.estimator))
+    predictions = fits.predictions.filter(estimator=recommendation.estimator)
+    held_out = _hold_out(training, predictions, estimator or default_ranking(training))
     control = control.model_copy(update={"looks_confidence": looks_confidence(data)})
-    control = with_forecasts(control, held_out)
+    population = population_of(held_out, control.most_parts is not None, lacks_guarantee=True)
+    control = with_forecasts(control, population)
     # Refuse now what `read` would refuse.
     parse(CalibrationData, data.model_dump(mode="json", by_alias=True), "the calibrator")
     file = CalibratorFile.of(data, estimators)
@@ -288,8 +295,11 @@ def _count_missing(training: TrainingSet, estimator: str) -> tuple[tuple[str, in
     return (*reasons[:MOST_REASONS], *others)
 
 
-def _hold_out(training: TrainingSet, predictions: pl.DataFrame) -> HeldOut:
-    """Describe labelled answers by their cross-fitted `predictions`, for `plan` and `explore`."""
+def _hold_out(training: TrainingSet, predictions: pl.DataFrame, ranker: str | None) -> HeldOut:
+    """Describe labelled answers by their cross-fitted `predictions`, for `plan` and `explore`.
+
+    `ranker` is the estimator that ranks; None: the fixed score.
+    """
     ranking = fit_fixed_score(training.unlabelled.select(AMOUNTS))
     (fixed,) = probabilities(training.frame.select(ranking.inputs), [ranking.fit])
     labels = training.frame.select(
@@ -299,11 +309,17 @@ def _hold_out(training: TrainingSet, predictions: pl.DataFrame) -> HeldOut:
         pl.Series("fixed", fixed).fill_nan(None),
         group="rank",
     )
-    rows = labels.join(
-        predictions, on="example_id", validate="1:1", maintain_order="left"
-    ).with_columns(pl.col("probability", "fixed").round_sig_figs(DIGITS))
-    columns = ("group", "correct", "fold", "probability", "answer", "fixed")
-    return HeldOut(**rows.select(columns).to_dict(as_series=False))
+    columns = ["group", "correct", "fold", "probability", "answer", "fixed"]
+    rows = labels.join(predictions, on="example_id", how="left", validate="1:1")
+    if ranker is not None:
+        columns.append("by_fifths")
+        by_fifths = (
+            training.select(ranker).fitted_by_fifths().select("example_id", by_fifths="probability")
+        )
+        rows = rows.join(by_fifths, on="example_id", how="left", validate="1:1")
+    rows = labels.select("example_id").join(rows, on="example_id", maintain_order="left")
+    rounded = rows.select(columns).with_columns(pl.col(pl.Float64).round_sig_figs(DIGITS))
+    return HeldOut(**rounded.to_dict(as_series=False))
 
 
 def require_no_label(training: TrainingSet, label: str | None = None) -> None:

@@ -11,26 +11,24 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 from scipy.special import betaincinv
 
 from tracecal.answers.record import ALSO
 from tracecal.calibration.forecast import (
-    MIN_QUESTIONS,
-    MOST,
     POWER,
     LabelledPopulation,
-    doubling_sizes,
+    forecast_tables,
     normal_scores,
     questions_needed,
-    simulate_draws,
-    summarise_draws,
+    rounded_count,
 )
 from tracecal.calibration.guarantees.error_rate import ErrorRateTest, RankedAnswers
 from tracecal.calibration.guarantees.line import find_places, significance_level
 from tracecal.calibration.guarantees.overall import confidence_at_once, overall_rows
 from tracecal.calibration.guarantees.parts import PARTS_NEED, RankedParts
 from tracecal.calibration.guarantees.recall import recall_threshold, right_answers_needed
-from tracecal.calibration.settings import SEED, RiskControl, Unit
+from tracecal.calibration.settings import RiskControl, Unit
 from tracecal.calibrator.catalogue import describe_dependence
 from tracecal.calibrator.ranking import Ranking
 from tracecal.calibrator.schema import (
@@ -57,7 +55,6 @@ SCOPE_OF_PARTS = (
     "were; parts of answers with more than {most_parts} parts are never kept; each guarantee holds "
     "by itself"
 )
-DRAWS = 25  # of each number of labels, for each error rate that a calibrator does not guarantee
 
 
 class AnswerColumn(NamedTuple):
@@ -95,11 +92,11 @@ def find_guarantees(
     Returns
     -------
     ErrorRateControl
-        The ranking, the thresholds, and how they were tested. Without a threshold a rate has a
-        `reason`; of a run it says how many labels would be `enough` (see `with_forecasts`).
+        The ranking, the thresholds, and how they were tested; without a threshold a rate has a
+        `reason`.
     """
     level, is_run = significance_level(targets.confidence), ranking.split is not None
-    tests = answers.test(targets.error_rates, level, with_forecast=is_run)
+    tests = answers.test(targets.error_rates, level)
     rows = [test.as_row() for test in tests]
     if not is_run:
         rows = [row | {"coverage": answers.share_kept(row["threshold"])} for row in rows]
@@ -261,69 +258,69 @@ def labelled_population(
 def population_of(
     held_out: HeldOut, of_parts: bool, lacks_guarantee: bool = False
 ) -> LabelledPopulation:
-    """Make the population of labelled answers, ranked within their folds: one of each question."""
-    score = normal_scores(np.array(held_out.probability), np.array(held_out.fold))
-    group, correct = np.array(held_out.group), np.array(held_out.correct, dtype=bool)
-    at_hand = len(np.unique(group)) if lacks_guarantee else 0
-    if of_parts:
-        population = LabelledPopulation.from_labels(group, score, correct, of_parts)
-        return replace(population, at_hand=at_hand)
-    _, first = np.unique(group, return_index=True)  # answers stand in the order of their hashes
-    few = None
-    if held_out.fixed is not None:
-        fixed = np.array(held_out.fixed, dtype=float)[first]
-        is_ranked = ~np.isnan(fixed)
-        answers = group[first][is_ranked], fixed[is_ranked], correct[first][is_ranked]
-        ranks = normal_scores(answers[1], np.zeros(len(answers[1])))
-        few = LabelledPopulation.from_labels(answers[0], ranks, answers[2], degree=2)
-    population = LabelledPopulation.from_labels(group[first], score[first], correct[first])
-    return replace(population, at_hand=at_hand, few=few)
+    """Make the population of labelled answers: one of each question.
 
-
-def forecast_labels(
-    population: LabelledPopulation, error_rate: float, confidence: float
-) -> int | None:
-    """Forecast the number of labelled questions that guarantee an error rate with POWER.
-
-    Simulates like `tracecal plan`, with fewer draws; None if MOST questions are not enough. As
-    those at hand are not, it is larger than their number.
+    Its scores are those that `calibrate` ranks by: of fits on a fifth of the labels, and a fixed
+    one for few labels, or for all where no fit ranks.
     """
-    sizes = doubling_sizes(MIN_QUESTIONS, MOST)
-    simulated = simulate_draws(population, sizes, DRAWS, error_rate, confidence, SEED)
-    needed = questions_needed(POWER, summarise_draws(simulated), population.at_hand)
-    return None if needed is None else int(float(f"{needed:.1e}"))
+    group, correct, fold = map(np.array, (held_out.group, held_out.correct, held_out.fold))
+    chosen = np.arange(len(group))
+    if not of_parts:
+        _, chosen = np.unique(group, return_index=True)  # they stand in the order of their hashes
+
+    def imitate(scores: Sequence[float | None], fold: np.ndarray) -> LabelledPopulation:
+        ranks = normal_scores(np.array(scores, dtype=float)[chosen], fold[chosen])
+        labelled = group[chosen], ranks, correct[chosen].astype(bool)
+        return LabelledPopulation.from_labels(*labelled, of_parts)
+
+    few, many = None, imitate(held_out.probability, fold)
+    if held_out.fixed is not None and not of_parts:
+        few = replace(imitate(held_out.fixed, np.zeros_like(group)), is_fixed=True)
+    if held_out.by_fifths is not None:
+        population = imitate(held_out.by_fifths, fold)
+    else:
+        population = few or many
+    at_hand = len(np.unique(group)) if lacks_guarantee else 0
+    return replace(population, at_hand=at_hand, few=few, many=many)
 
 
-def with_forecasts(control: ErrorRateControl, held_out: HeldOut) -> ErrorRateControl:
+def population_of_tested(tested: RankedAnswers | RankedParts) -> LabelledPopulation:
+    """Make the population of the answers that tested, as a run's guarantees have them."""
+    of_parts = isinstance(tested, RankedParts)
+    score = tested.labelled.score if of_parts else tested.score
+    group = tested.labelled.document if of_parts else np.arange(len(score))
+    ranks = normal_scores(score, np.zeros(len(score)))
+    return LabelledPopulation.from_labels(group, ranks, ~tested.wrong, of_parts)
+
+
+def with_forecasts(control: ErrorRateControl, population: LabelledPopulation) -> ErrorRateControl:
     """Add to each error rate without a threshold how many labels would be enough.
 
-    There is no forecast if unlabelled answers are too few, or no answer has a probability.
+    It is the number of `tracecal plan`. There is none where unlabelled parts are too few.
     """
     lacking = [
-        entry
+        entry.error_rate
         for entry in control.thresholds
-        if entry.threshold is None and not _needs_answers(entry)
+        if entry.threshold is None and not (entry.reason or "").startswith(PARTS_NEED)
     ]
-    if not lacking or not held_out.probability:
-        return control
-    population = population_of(held_out, control.most_parts is not None, lacks_guarantee=True)
+    tables = forecast_tables(population, lacking, control.confidence) if lacking else []
+    forecasts = dict(zip(lacking, tables, strict=True))
     thresholds = [
-        _with_forecast(entry, population, control.confidence) if entry in lacking else entry
+        _with_forecast(entry, forecasts[entry.error_rate], population.at_hand)
+        if entry.error_rate in forecasts
+        else entry
         for entry in control.thresholds
     ]
     return control.model_copy(update={"thresholds": tuple(thresholds)})
 
 
-def _needs_answers(entry: ErrorRateThreshold) -> bool:
-    return entry.reason is not None and entry.reason.startswith(PARTS_NEED)
-
-
 def _with_forecast(
-    entry: ErrorRateThreshold, population: LabelledPopulation, confidence: float
+    entry: ErrorRateThreshold, table: pl.DataFrame, at_hand: int
 ) -> ErrorRateThreshold:
-    enough = forecast_labels(population, entry.error_rate, confidence)
+    needed = questions_needed(POWER, table, at_hand)
+    enough = None if needed is None else rounded_count(needed)
     what = (
-        f"{MOST:,} labelled questions like these would not be enough"
+        f"{table['questions'].max():,} labelled questions like these would not be enough"
         if enough is None
         else f"about {enough:,} labelled questions like these would be enough: calibrating again "
         "on them is a second look (--looks 2 from the first)"

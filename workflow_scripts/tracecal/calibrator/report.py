@@ -13,6 +13,7 @@ from typing import Any, Self
 import polars as pl
 
 from tracecal.answers.reading import Reading
+from tracecal.calibration.forecast import labels_to_ask
 from tracecal.calibration.percentages import percent, rate_text
 from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.catalogue import LABELS, describe_dependence
@@ -26,6 +27,7 @@ from tracecal.calibrator.decision import (
     other_rates,
 )
 from tracecal.calibrator.example_answers import SHADES, ExampleAnswers, choose_examples
+from tracecal.calibrator.guarantee import labelled_population
 from tracecal.calibrator.guarantee_text import (
     chosen_overall,
     describe_chance,
@@ -63,9 +65,7 @@ ABOUT_KEEPING = (
     "A guarantee is about the share of wrong answers among all that are kept, not about each of "
     "them: an answer is kept from a threshold on, also where its own probability is below 50 %."
 )
-SECOND_LOOK = (
-    "Calibrating on more is a second look: continue this file with --after, or plan with --looks 2."
-)
+SECOND_LOOK = "Calibrating on more is a second look: continue with --after, or plan --looks 2."
 TEMPLATE = Path(__file__).with_name("report.html")
 
 
@@ -79,6 +79,8 @@ class Report:
     estimator that is used unless another is better, `reservation` why none is recommended.
     `n_reordered` says by error rate how many labelled answers are kept, and how many of these would
     be others if the probability ranked them.
+    `n_to_ask` is how many labels `tracecal label` would ask for where the rate of the decision is
+    not guaranteed, as far as it is known.
     `n_answers` counts the labelled and the unlabelled, `asked` and `asked_overall` are the rates
     that were asked for, `notes` say what else a user must know of the answers. `examples` are
     labelled answers that the page shows. `str` is the text.
@@ -95,6 +97,7 @@ class Report:
     default: str
     n_reordered: Mapping[float, tuple[int, int]] = field(repr=False)
     n_answers: int = 0
+    n_to_ask: int | None = None
     asked: Sequence[float] = ()
     asked_overall: Sequence[float] = ()
     reservation: str | None = None
@@ -234,7 +237,8 @@ class Report:
         if self.rate is None:
             return "Do not keep answers by these probabilities: no error rate is tested."
         base_rate = self.file.fitted_on.base_rate
-        return headline(self.guarantees, self.rate, self.control.stated_confidence, base_rate)
+        confidence = self.control.stated_confidence
+        return headline(self.guarantees, self.rate, confidence, base_rate, self.n_to_ask)
 
     def _exceptions(self) -> list[str]:
         """What else holds at this rate: recall, columns, repeats, answers that lack."""
@@ -368,6 +372,11 @@ def make_report(
     control = file.estimators[estimator].risk_control
     guarantees = guarantee_table(control)
     rate, held_out = decided_rate(guarantees, asked), predictions.filter(estimator=estimator)
+    entry = next((each for each in control.thresholds if each.error_rate == rate), None)
+    n_to_ask = None
+    if entry is not None and entry.threshold is None:
+        population = labelled_population(file.estimators[estimator], "the calibrator")
+        n_to_ask = labels_to_ask(population, rate, control.confidence)
     return Report(
         file=file,
         estimator=estimator,
@@ -392,6 +401,7 @@ def make_report(
         default=choose_default(training),
         n_reordered=count_reordered(training, held_out, control),
         n_answers=training.n_answers,
+        n_to_ask=n_to_ask,
         asked=asked,
         asked_overall=asked_overall,
         reservation=describe_labels(training, file.estimators),

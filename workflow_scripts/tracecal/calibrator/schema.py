@@ -423,23 +423,28 @@ class HeldOut(_Extensible):
 
     group: tuple[int, ...]
     correct: tuple[bool, ...]
-    fold: tuple[int, ...]
-    probability: tuple[Share, ...]
+    fold: tuple[int | None, ...] = Field(description="null: no probability")
+    probability: tuple[Share | None, ...]
     answer: tuple[str | None, ...] | None = Field(None, description="fingerprints")
     fixed: tuple[Share | None, ...] | None = Field(None, description="their fixed scores")
+    by_fifths: tuple[Share | None, ...] | None = Field(
+        None, description="by fits of what ranks on a fifth of the labels; null: no fit ranks"
+    )
 
     @model_validator(mode="after")
     def _require_equal_lengths(self) -> Self:
-        columns = (self.group, self.correct, self.fold, self.probability, self.answer, self.fixed)
+        columns = [getattr(self, name) for name in type(self).model_fields]
         if len({len(column) for column in columns if column is not None}) > 1:
             raise ValueError("group, correct, fold, probability, … must be of one length")
         return self
 
     @property
     def by_fingerprint(self) -> dict[str, float]:
-        """The probability of each answer, by its fingerprint."""
+        """The probability of each answer that has one, by its fingerprint."""
         pairs = zip(self.answer or (), self.probability, strict=False)
-        return {answer: proba for answer, proba in pairs if answer is not None}
+        return {
+            answer: proba for answer, proba in pairs if answer is not None and proba is not None
+        }
 
 
 class CalibratedEstimator(EstimatorFits):

@@ -182,6 +182,22 @@ class TrainingSet(NamedTuple):
         predictions, _ = self.calibrate(pl.concat(self._folds(pl.lit(True), 0)))
         return predictions.rename(FOLD)
 
+    def fitted_by_fifths(self) -> pl.DataFrame:
+        """Predict each labelled answer by a fit on the next fold alone, as few labels as rank."""
+        splits = self._folds(pl.lit(True), 0)
+        is_next = pl.col("part").eq("evaluation")
+        alone = [
+            split.with_columns(
+                part=pl.when(is_next)
+                .then("part")
+                .when(following.select(is_next).to_series())
+                .then(pl.lit("calibration"))
+            )
+            for split, following in zip(splits, splits[1:] + splits[:1], strict=True)
+        ]
+        predictions, _ = self.calibrate(pl.concat(alone))
+        return predictions.rename(FOLD)
+
     def calibrate(self, splits: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, EstimatorFits]]:
         """Fit all estimators on `splits` of the labelled answers, and predict (`calibrate_all`).
 

@@ -18,9 +18,10 @@ from tracecal.calibration.forecast import (
     Population,
     describe_few,
     describe_forecast,
-    forecast_table,
-    format_count,
+    forecast_tables,
+    labels_to_ask,
     questions_needed,
+    rounded_count,
 )
 from tracecal.calibration.percentages import confidence_text, percent, rate_text
 from tracecal.calibration.settings import SEED
@@ -29,6 +30,7 @@ from tracecal.calibrator.guarantee import labelled_population
 from tracecal.errors import InputError
 from tracecal.pages.page import render_page
 
+CONFIDENCE = 0.9  # of a plan by guesses
 AXIS_ENDS = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # shares of kept answers
 
 TEMPLATE = Path(__file__).with_name("plan.svg")
@@ -84,7 +86,7 @@ def plan(
     calibrator: str | Path | Calibrator | None = None,
     accuracy: float | None = None,
     auroc: float | None = None,
-    confidence: float = 0.9,
+    confidence: float | None = None,
     most: int = MOST,
     draws: int = DRAWS,
     seed: int = SEED,
@@ -104,8 +106,8 @@ def plan(
         Without a calibrator: a guess of the share of right answers.
     auroc : float, optional
         Without a calibrator: a guess of how well the confidence ranks them.
-    confidence : float
-        Confidence of the guarantee.
+    confidence : float, optional
+        Confidence of the guarantee (default: the calibrator's, or 0.9).
     most : int
         Largest number of labelled questions to try.
     draws : int
@@ -134,17 +136,24 @@ def plan(
         loaded = calibrator_in(calibrator)
         estimator = loaded.file.estimators[loaded.recommended]
         population = labelled_population(estimator, loaded.where, error_rate)
+        usual_confidence = estimator.risk_control.confidence
     elif calibrator is None and accuracy is not None and auroc is not None:
-        population = BinormalPopulation(accuracy, auroc)
+        population, usual_confidence = BinormalPopulation(accuracy, auroc), CONFIDENCE
     else:
         raise InputError("give either --calibrator, or --accuracy and --auroc as guesses.")
-    table = forecast_table(population, error_rate, confidence, most, draws, seed)
-    text = format_plan(population, table, error_rate, confidence)
+    confidence = usual_confidence if confidence is None else confidence
+    (table,) = forecast_tables(population, [error_rate], confidence, most, draws, seed)
+    n_to_ask = labels_to_ask(population, error_rate, confidence, draws, seed)
+    text = format_plan(population, table, error_rate, confidence, n_to_ask)
     return Plan(table, error_rate, confidence, text, population.at_hand)
 
 
 def format_plan(
-    population: Population, table: pl.DataFrame, error_rate: float, confidence: float
+    population: Population,
+    table: pl.DataFrame,
+    error_rate: float,
+    confidence: float,
+    n_to_ask: int | None,
 ) -> str:
     """Format the table and the number of labels needed for a terminal."""
     few = describe_few(table, error_rate)
@@ -161,7 +170,7 @@ def format_plan(
             f"{row['questions']:>18,}{percent(row['guaranteed']):>15}"
             f"{percent(row['median']):>20}{draws:>16}{unchecked:>11}"
         )
-    return "\n".join([*lines, "", describe_forecast(population, table, error_rate)])
+    return "\n".join([*lines, "", describe_forecast(population, table, error_rate, n_to_ask)])
 
 
 def draw_plan(table: pl.DataFrame, error_rate: float, confidence: float, at_hand: int = 0) -> str:
@@ -186,7 +195,7 @@ def draw_plan(table: pl.DataFrame, error_rate: float, confidence: float, at_hand
     title = f"Answers kept with at most {rate_text(error_rate)} wrong {confidence_text(confidence)}"
     subject, label_x = f"not even {rows[-1]['questions']:,}", 257.0
     if needed is not None:
-        subject, label_x = format_count(needed), x(needed)
+        subject, label_x = f"{rounded_count(needed):,}", x(needed)
     quarters = [top * share for share in (0, 0.25, 0.5, 0.75, 1)]
     return render_page(
         TEMPLATE,

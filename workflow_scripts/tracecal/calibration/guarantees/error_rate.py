@@ -13,7 +13,6 @@ What is tested, and in which order, is fixed without the labels that test. Parts
 tests of their own (`parts`).
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,9 +26,7 @@ from tracecal.calibration.guarantees.line import (
     allowed_errors,
     error_line,
     find_places,
-    forecast,
     free_of_errors,
-    labels_needed,
     min_groups,
 )
 
@@ -65,8 +62,6 @@ class ErrorRateTest:
         nearest. Their ratio is no estimate of the error rate, as these labels chose the place.
     allowed : int or None
         How many of the kept answers may be wrong; None of parts, or without a test.
-    enough : int or None
-        Without a threshold: how many labels would be enough if further ones are like these.
     reason : str or None
         Why there is no threshold.
     """
@@ -78,7 +73,6 @@ class ErrorRateTest:
     kept: int = 0
     wrong: int = 0
     allowed: int | None = None
-    enough: int | None = None
     reason: str | None = None
 
     @property
@@ -99,7 +93,6 @@ class ErrorRateTest:
             "allowed": self.allowed if self.guaranteed else None,
             "coverage": n_kept / self.n if n_kept else 0.0,
             "error": wrong / n_kept if n_kept else None,
-            "enough": self.enough,
             "reason": self.reason,
         }
 
@@ -138,12 +131,10 @@ class RankedAnswers:
         """How many right answers test."""
         return int((~self.wrong).sum())
 
-    def test(
-        self, error_rates: Sequence[float], level: float, with_forecast: bool = False
-    ) -> list[ErrorRateTest]:
+    def test(self, error_rates: Sequence[float], level: float) -> list[ErrorRateTest]:
         """Find the thresholds of each error rate, smallest rate first."""
         answers = self.score, self.wrong, self.unlabelled
-        return find_thresholds(*answers, error_rates, level, with_forecast, self.fitted)
+        return find_thresholds(*answers, error_rates, level, self.fitted)
 
     @property
     def n_counted(self) -> int | None:
@@ -164,7 +155,6 @@ def find_thresholds(
     unlabelled: np.ndarray,
     error_rates: Sequence[float],
     level: float,
-    with_forecast: bool = True,
     fitted: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> list[ErrorRateTest]:
     """Find the thresholds of each error rate, smallest rate first.
@@ -185,8 +175,6 @@ def find_thresholds(
         Target error rates.
     level : float
         Significance level of each guarantee.
-    with_forecast : bool
-        Whether to forecast how many labels would be enough, which takes longer than the tests.
     fitted : pair of arrays [m], optional
         Scores of the labelled answers that the score was fitted on, and whether each is wrong. With
         MANY_LABELS in all they choose where tests start.
@@ -206,13 +194,12 @@ def find_thresholds(
     many = chooses is not None and len(chooses[0]) + len(scores[0]) >= MANY_LABELS
     tests = []
     for rate in sorted(error_rates):
-        target = rate, level, with_forecast
         if few_values:
-            test = threshold_by_values(*scores, unlabelled, *target)
+            test = threshold_by_values(*scores, unlabelled, rate, level)
         elif many and len(chooses[0]):
-            test = threshold_by_sequence(*scores, *chooses, *target)
+            test = threshold_by_sequence(*scores, *chooses, rate, level)
         else:
-            test = threshold_by_line(*scores, *target)
+            test = threshold_by_line(*scores, rate, level)
         tests.append(test)
     return with_lower_rates(tests)
 
@@ -266,7 +253,6 @@ def threshold_by_line(
     wrong: np.ndarray,
     error_rate: float,
     level: float,
-    with_forecast: bool = True,
 ) -> ErrorRateTest:
     """Test answers, `score` [n] and `wrong` [n], by the line."""
     places = find_places(score, wrong)
@@ -282,8 +268,7 @@ def threshold_by_line(
     test = replace(test, kept=n_kept, wrong=n_wrong, allowed=allowed)
     if passes.any():
         return replace(test, guaranteed=tuple(places.score[passes].tolist()))
-    enough = labels_needed(places, error_rate, level) if with_forecast else None
-    return without_threshold(test, "answers", enough, with_forecast)
+    return without_threshold(test)
 
 
 def threshold_by_values(
@@ -292,7 +277,6 @@ def threshold_by_values(
     unlabelled: np.ndarray,
     error_rate: float,
     level: float,
-    with_forecast: bool = True,
 ) -> ErrorRateTest:
     """Test answers at the distinct scores of `unlabelled` ones, from the top down.
 
@@ -309,7 +293,7 @@ def threshold_by_values(
     start = (START_FEW if n < FEW_LABELS * suffice else START) * suffice / n
     share = (unlabelled[:, None] >= values).sum(axis=0) / (~np.isnan(unlabelled)).sum()
     values = values[min(int(np.searchsorted(share, start)), len(values) - 1) :]
-    return _test_in_order(test, score, wrong, values, level, with_forecast)
+    return _test_in_order(test, score, wrong, values, level)
 
 
 def threshold_by_sequence(
@@ -319,7 +303,6 @@ def threshold_by_sequence(
     fitted_wrong: np.ndarray,
     error_rate: float,
     level: float,
-    with_forecast: bool = True,
 ) -> ErrorRateTest:
     """Test answers at thresholds that the answers of a fit and their labels choose.
 
@@ -331,7 +314,7 @@ def threshold_by_sequence(
     if reason := too_few(n, "answers", error_rate, level):
         return replace(test, reason=reason)
     sequence = fitted_sequence(fitted_score, fitted_wrong, n, error_rate, level)
-    return _test_in_order(test, score, wrong, sequence, level, with_forecast)
+    return _test_in_order(test, score, wrong, sequence, level)
 
 
 def _test_in_order(
@@ -340,10 +323,9 @@ def _test_in_order(
     wrong: np.ndarray,
     thresholds: np.ndarray,
     level: float,
-    with_forecast: bool,
 ) -> ErrorRateTest:
     """Complete a test by exact binomial tests of falling thresholds, up to the first that fails."""
-    n, error_rate = test.n, test.tested_rate
+    error_rate = test.tested_rate
     is_kept = score[:, None] >= thresholds
     n_kept, n_wrong = is_kept.sum(axis=0), (is_kept & wrong[:, None]).sum(axis=0)
     n_passed = int(np.cumprod(bdtr(n_wrong, n_kept, error_rate) <= level).sum())
@@ -352,14 +334,7 @@ def _test_in_order(
     test = replace(test, kept=n_kept, wrong=n_wrong, allowed=allowed)
     if n_passed:
         return replace(test, guaranteed=tuple(thresholds[:n_passed].tolist()))
-    shares = n_kept / n, n_wrong / n
-
-    def suffices(size: int) -> bool:
-        n_kept, n_wrong = math.floor(shares[0] * size), math.ceil(shares[1] * size)
-        return bool(bdtr(n_wrong, n_kept, error_rate) <= level)
-
-    enough = forecast(n, suffices) if with_forecast else None
-    return without_threshold(test, "answers", enough, with_forecast)
+    return without_threshold(test)
 
 
 def too_few(n: int, unit: str, error_rate: float, level: float) -> str | None:
@@ -370,18 +345,12 @@ def too_few(n: int, unit: str, error_rate: float, level: float) -> str | None:
     return f"needs at least {fewest} labelled {unit} even if every answer is correct; there are {n}"
 
 
-def without_threshold(
-    test: ErrorRateTest, unit: str, enough: int | None, with_forecast: bool
-) -> ErrorRateTest:
-    """Say why the place that came nearest failed, and what the forecast is."""
+def without_threshold(test: ErrorRateTest) -> ErrorRateTest:
+    """Say why the place that came nearest failed."""
     reason = f"{test.wrong} of the {test.kept} highest-ranked answers are wrong"
     if test.allowed is not None and test.allowed >= 0:
         reason += f", at most {test.allowed} may be"
-    if enough is not None:
-        reason += f"; about {enough} labelled {unit} like these would be enough"
-    elif with_forecast:
-        reason += "; more labels like these would not be enough"
-    return replace(test, enough=enough, reason=reason)
+    return replace(test, reason=reason)
 
 
 def fitted_sequence(

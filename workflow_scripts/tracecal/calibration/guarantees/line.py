@@ -9,14 +9,12 @@ passes keeps answers with more than the target error rate.
 
 1. `find_places` counts wrong answers down the ranking; the module error_rate calls it.
 2. `Places.passes` compares the counts with `error_line`, which an exact recursion computes.
-3. `labels_needed` forecasts how many labels would be enough where no rank passes.
 
 Ranks count from 1.
 """
 
 import math
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -31,8 +29,6 @@ START, START_SHARE, TILT = 1.2, 0.1, 0.3
 HALVINGS = 14  # steps of the bisection for the level
 # With more labels the recursion is slow, and thresholds hardly move: error_rate draws these.
 MAX_LABELS = 5000
-# `forecast` tries up to STEPS numbers of labels, each GROWTH times the one before.
-GROWTH, STEPS = 1.25, 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,41 +207,6 @@ def find_places(score: np.ndarray, wrong: np.ndarray) -> Places:
     score, n_wrong = score[order], np.cumsum(wrong[order])
     ends = np.flatnonzero(np.append(score[1:] != score[:-1], True)) if len(score) else order
     return Places(score[ends], ends + 1, n_wrong[ends])
-
-
-def labels_needed(places: Places, error_rate: float, level: float) -> int | None:
-    """Forecast how many labels are enough for a guarantee where no place passes.
-
-    It assumes that the nearest place keeps the same share of more answers, as many of them wrong.
-    None without a line, or if too many are wrong for all numbers that `forecast` tries.
-    """
-    nearest = places.nearest(error_rate, level)
-    if nearest is None or places.wrong[nearest] >= error_rate * places.kept[nearest]:
-        return None
-    coverage, wrong = places.kept[nearest] / places.n, places.wrong[nearest] / places.n
-
-    def reaches(n: int) -> bool:
-        line = error_line(n, error_rate, level)
-        return line is not None and bool(
-            math.ceil(wrong * n) <= line.allowed[max(math.floor(coverage * n) - line.first, 0)]
-        )
-
-    return forecast(places.n, reaches)
-
-
-def forecast(n: int, is_enough: Callable[[int], bool]) -> int | None:
-    """Search the smallest number that is enough among `n` times GROWTH, GROWTH², …
-
-    None if no such number up to 14.6 times `n` (GROWTH to the power of STEPS) and MAX_LABELS is.
-    The search bisects, assuming that more labels are never worse.
-
-    >>> forecast(100, lambda n: n > 200)
-    245
-    """
-    numbers = [math.ceil(n * GROWTH**step) for step in range(1, STEPS + 1)]
-    numbers = [number for number in numbers if number <= MAX_LABELS]
-    index = bisect_left(numbers, True, key=is_enough)
-    return numbers[index] if index < len(numbers) else None
 
 
 def significance_level(confidence: float) -> float:

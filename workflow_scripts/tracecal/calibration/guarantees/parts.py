@@ -23,7 +23,7 @@ from tracecal.calibration.guarantees.error_rate import (
     with_lower_rates,
     without_threshold,
 )
-from tracecal.calibration.guarantees.line import MAX_LABELS, forecast, free_of_errors
+from tracecal.calibration.guarantees.line import MAX_LABELS, free_of_errors
 
 LARGER_SHARE = 0.2  # of the parts, which the usual limit leaves in larger documents
 PARTS_NEED = "guarantees for parts need"  # how the reason begins where these are too few
@@ -136,9 +136,7 @@ class RankedParts:
         """How many right parts may be kept."""
         return int((~self.wrong[self.is_testable]).sum())
 
-    def test(
-        self, error_rates: Sequence[float], level: float, with_forecast: bool = False
-    ) -> list[ErrorRateTest]:
+    def test(self, error_rates: Sequence[float], level: float) -> list[ErrorRateTest]:
         """Find the thresholds of each error rate, smallest rate first (`find_thresholds`)."""
         labelled = self.labelled.rounded().select(self.is_testable)
         wrong = np.asarray(self.wrong, dtype=bool)[self.is_testable]
@@ -146,9 +144,7 @@ class RankedParts:
         labelled, wrong = labelled.select(first), wrong[first]
         return with_lower_rates(
             [
-                _test_documents(
-                    labelled, wrong, self._choosing, self.most_parts, rate, level, with_forecast
-                )
+                _test_documents(labelled, wrong, self._choosing, self.most_parts, rate, level)
                 for rate in sorted(error_rates)
             ]
         )
@@ -199,7 +195,6 @@ def _test_documents(
     most_parts: int,
     error_rate: float,
     level: float,
-    with_forecast: bool,
 ) -> ErrorRateTest:
     """Test documents of at most `most_parts` parts by bets on one after another.
 
@@ -225,13 +220,7 @@ def _test_documents(
     test = replace(test, kept=int(is_kept.sum()), wrong=int((is_kept & wrong).sum()))
     if n_passed:
         return replace(test, guaranteed=tuple(sequence[:n_passed].tolist()))
-
-    def suffices(size: int) -> bool:
-        repeated = excess(sequence[:1])[np.arange(size) % n_documents]
-        return bool(betting_test(repeated, np.zeros((0, 1)), error_rate, level)[0])
-
-    enough = forecast(n_documents, suffices) if with_forecast else None
-    return without_threshold(test, "documents", enough, with_forecast)
+    return without_threshold(test)
 
 
 def _lacks_unlabelled(unlabelled: PartScores) -> str | None:

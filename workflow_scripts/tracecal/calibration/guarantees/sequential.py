@@ -78,7 +78,7 @@ def search_threshold(
         start_share = max(START_SHARE, START_FACTOR * min_groups(error_rate, level) / n_tested)
         scores = score[:n_aside]
     passed = threshold = None
-    for threshold in _thresholds(scores, start_share):
+    for threshold in falling_thresholds(scores, start_share):
         kept_indices = np.flatnonzero(score[n_aside:] >= threshold) + n_aside
         try:
             passes = passes_test(kept_indices, is_wrong, error_rate, level, population)
@@ -90,7 +90,7 @@ def search_threshold(
     return SearchResult(passed, threshold, "passed")
 
 
-def _thresholds(scores: np.ndarray, start_share: float) -> list[float]:
+def falling_thresholds(scores: np.ndarray, start_share: float) -> list[float]:
     """Falling quantiles of the scores, which keep `start_share`, STEP more, ... and at last all.
 
     No threshold keeps an answer without a score.
