@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
 
 import prometheus_client as prometheus
 from aiohttp import web
@@ -58,59 +59,41 @@ class Metrics:
 
     def collect(self) -> Iterator[Metric]:
         """Yield what the Prometheus library asks for at each request to `/metrics`."""
-        yield from self._answer_counts()
-        yield from self._state_gauges()
-        yield from self._monitor_gauges()
+        watcher, state = self.watcher, self.watcher.state
+        keeps = {value: watcher.keeps[value] for value in KEEP_VALUES}
+        yield counter("answers", "answers by keep; unknown: no probability", keeps, "keep")
+        yield counter("unwatched", "answers that monitors never saw", watcher.n_unwatched)
+        repeats = "answers whose id their server had given before"
+        yield counter("repeated_ids", repeats, watcher.n_repeated)
+        n_answers = {"seen": state.n_answers, "watched": state.n_watched}
+        yield gauge("state_answers", "answers in the state, and those watched", n_answers, "which")
+        is_alike = state.dependence_alarm is not None
+        yield gauge("neighbours_alike", "1: so alike that alarms may be false", is_alike)
+        is_watching = watcher.failure is None
+        yield gauge("watching", "0: the monitors' state fails, see the log", is_watching)
+        monitors = state.all_monitors.items()
+        evidence = {name: monitor.evidence for name, monitor in monitors}
+        yield gauge("evidence", "of each monitor that something changed", evidence, "monitor")
+        limits = {name: state.limit_of(name) for name, _ in monitors}
+        yield gauge("evidence_limit", "at which each monitor raises its alarm", limits, "monitor")
+        alarms = {name: monitor.alarm is not None for name, monitor in monitors}
+        yield gauge("alarm", "1: the monitor raised its alarm", alarms, "monitor")
 
-    def _answer_counts(self) -> Iterator[Metric]:
-        watcher = self.watcher
-        answers = CounterMetricFamily(
-            "tracecal_answers", "answers by keep; unknown: no probability", labels=["keep"]
-        )
-        for value in KEEP_VALUES:
-            answers.add_metric([value], watcher.keeps[value])
-        yield answers
-        yield CounterMetricFamily(
-            "tracecal_unwatched", "answers that monitors never saw", watcher.n_unwatched
-        )
-        yield CounterMetricFamily(
-            "tracecal_repeated_ids",
-            "answers whose id their server had given before",
-            watcher.n_repeated,
-        )
 
-    def _state_gauges(self) -> Iterator[Metric]:
-        state = self.watcher.state
-        answers = GaugeMetricFamily(
-            "tracecal_state_answers", "answers in the state, and those watched", labels=["which"]
-        )
-        answers.add_metric(["seen"], float(state.n_answers))
-        answers.add_metric(["watched"], float(state.n_watched))
-        yield answers
-        yield GaugeMetricFamily(
-            "tracecal_neighbours_alike",
-            "1: so alike that alarms may be false",
-            float(state.dependence_alarm is not None),
-        )
-        yield GaugeMetricFamily(
-            "tracecal_watching",
-            "0: the monitors' state fails, see the log",
-            float(self.watcher.failure is None),
-        )
+def _family(
+    kind: type[CounterMetricFamily | GaugeMetricFamily],
+    name: str,
+    description: str,
+    values: Mapping[str, float] | float,
+    label: str | None = None,
+) -> Metric:
+    """Make a metric of a value, or of values by a `label`."""
+    if not isinstance(values, Mapping):
+        return kind(f"tracecal_{name}", description, float(values))
+    family = kind(f"tracecal_{name}", description, labels=[label])
+    for key, value in values.items():
+        family.add_metric([key], float(value))
+    return family
 
-    def _monitor_gauges(self) -> Iterator[Metric]:
-        state = self.watcher.state
-        gauges = {
-            "evidence": "of each monitor that something changed",
-            "evidence_limit": "at which each monitor raises its alarm",
-            "alarm": "1: the monitor raised its alarm",
-        }
-        families = [
-            GaugeMetricFamily(f"tracecal_{name}", description, labels=["monitor"])
-            for name, description in gauges.items()
-        ]
-        for name, monitor in state.all_monitors.items():
-            values = monitor.evidence, state.limit_of(name), monitor.alarm is not None
-            for family, value in zip(families, values, strict=True):
-                family.add_metric([name], float(value))
-        yield from families
+
+counter, gauge = partial(_family, CounterMetricFamily), partial(_family, GaugeMetricFamily)
