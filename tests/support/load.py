@@ -27,9 +27,9 @@ from support.upstream import Background, piece
 PATH = "/v1/chat/completions"
 STALL = 5.0  # seconds that the proxy lets the server be silent; some more than a busy machine needs
 # How the server behaves, and how often.
-HONEST = {"whole": 30, "slow": 15, "stream": 20, "packed": 5, "refused": 5}
+HONEST = {"whole": 30, "slow": 15, "stream": 20, "refused": 5}
 LYING = ["nothing", "hang", "hang midway", "cut", "hang up", "null choices", "wrong types"]
-LYING += ["invalid UTF-8", "deep", "no HTTP", "broken stream", "broken gzip", "failed"]
+LYING += ["invalid UTF-8", "deep", "no HTTP", "broken stream", "compressed", "failed"]
 BEHAVIOURS = [name for name, often in HONEST.items() for _ in range(often)] + LYING * 2
 
 
@@ -86,8 +86,8 @@ class Load:
             "invalid UTF-8": b'{"choices": [{"logprobs": {"content": "\xff"}}]}',
             "deep": b'{"logprobs":' * 50_000 + b"1" + b"}" * 50_000,
         }.get(behaviour, json.dumps(answer).encode())
-        if behaviour in ("packed", "broken gzip"):
-            content = gzip.compress(content)[: -9 if behaviour == "broken gzip" else None]
+        if behaviour == "compressed":
+            content = gzip.compress(content)
             headers.append(("content-encoding", "gzip"))
         headers.append(("content-type", "application/json"))
         status = 500 if behaviour == "failed" else 200

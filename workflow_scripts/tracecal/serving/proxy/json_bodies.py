@@ -1,9 +1,8 @@
-"""Bodies of requests and answers: unpacked piece by piece within bounds, and parsed as JSON."""
+"""Bodies of requests and answers: read within bounds, and parsed as JSON."""
 
 import asyncio
 import json
-import zlib
-from collections.abc import AsyncIterable, AsyncIterator, Callable
+from collections.abc import AsyncIterable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -11,9 +10,6 @@ import orjson
 from aiohttp import ClientResponse
 
 Object = dict[str, Any]
-COMPRESSED = ("gzip", "x-gzip", "deflate")
-PIECE = 2**16  # bytes
-MAX_MEMBERS = 1000  # of a gzip body, which usually has one: each copies the rest of a chunk
 MANY_BRACKETS = 200  # JSON with more may be nested deeper than it can be written
 # Of a request: parsing takes one step of a quarter of a second at most, in which all others wait.
 MAX_VALUES = 500_000
@@ -29,7 +25,7 @@ Result = TypeVar("Result")
 
 
 class UnreadableError(ValueError):
-    """A body cannot be unpacked; the message says why, without any of its content."""
+    """A body cannot be read; the message says why, without any of its content."""
 
 
 class TooLargeError(UnreadableError):
@@ -52,13 +48,10 @@ async def work_on(size: int, work: Callable[..., Result], *args: Any) -> Result:
     return await asyncio.get_running_loop().run_in_executor(WORKER, work, *args)
 
 
-async def read_body(chunks: AsyncIterable[bytes], encoding: str, max_bytes: int) -> bytes:
-    """Return a whole body, unpacked from its `Content-Encoding`.
-
-    Raises `TooLargeError` as soon as it exceeds `max_bytes`, otherwise as `unpack`.
-    """
+async def read_body(chunks: AsyncIterable[bytes], max_bytes: int) -> bytes:
+    """Return a whole body; raise `TooLargeError` as soon as it exceeds `max_bytes`."""
     parts, size = [], 0
-    async for chunk in unpack(chunks, encoding):
+    async for chunk in chunks:
         size += len(chunk)
         if size > max_bytes:
             raise TooLargeError(f"it is larger than {max_bytes / 1e6:g} MB (--max-body)")
@@ -66,43 +59,22 @@ async def read_body(chunks: AsyncIterable[bytes], encoding: str, max_bytes: int)
     return b"".join(parts)
 
 
-async def unpack(chunks: AsyncIterable[bytes], encoding: str) -> AsyncIterator[bytes]:
-    """Yield a body's bytes without its `Content-Encoding`, in pieces of bounded size.
+def require_uncompressed(headers: Mapping[str, str]) -> None:
+    """Raise `UnreadableError` where a body has a `Content-Encoding`."""
+    if headers.get("Content-Encoding", "").lower() not in ("", "identity"):
+        raise UnreadableError("it is compressed (Content-Encoding)")
 
-    Raises `UnreadableError` where the body is damaged or the encoding is unknown.
-    """
-    if encoding.lower() in ("", "identity"):
-        async for chunk in chunks:
-            yield chunk
-        return
-    if encoding.lower() not in COMPRESSED:
-        raise UnreadableError("its Content-Encoding is none of identity, gzip and deflate")
-    decoder = zlib.decompressobj(zlib.MAX_WBITS | 32)  # 32: gzip or zlib, as the body says
-    n_members = 1
+
+def require_plain(response: ClientResponse) -> None:
+    """Close a response and raise `UnreadableError` where it is compressed, or states a charset in
+    which it reads otherwise than in UTF-8."""
     try:
-        async for chunk in chunks:
-            while chunk:
-                if decoder.eof:  # a gzip body is one member or several, and nothing else
-                    n_members += 1
-                    decoder = zlib.decompressobj(zlib.MAX_WBITS | 16)
-                if n_members > MAX_MEMBERS:
-                    raise UnreadableError(f"it has more than {MAX_MEMBERS} compressed members")
-                yield decoder.decompress(chunk, PIECE)
-                await asyncio.sleep(0)  # others come in between the pieces of a bomb
-                chunk = decoder.unconsumed_tail or decoder.unused_data
-        yield decoder.flush()
-    except zlib.error as error:
-        raise UnreadableError("its compressed content is damaged") from error
-    if not decoder.eof:
-        raise UnreadableError("its compressed content is cut short")
-
-
-def require_utf8(response: ClientResponse) -> None:
-    """Close a response and raise `UnreadableError` where it states a charset in which it reads
-    otherwise than in UTF-8."""
-    if (response.charset or CHARSETS[0]).lower() not in CHARSETS:
+        require_uncompressed(response.headers)
+        if (response.charset or CHARSETS[0]).lower() not in CHARSETS:
+            raise UnreadableError("the charset of its answer is not UTF-8")
+    except UnreadableError:
         response.close()
-        raise UnreadableError("the charset of its answer is not UTF-8")
+        raise
 
 
 def require_few_values(content: bytes) -> None:

@@ -36,7 +36,8 @@ from tracecal.serving.proxy.json_bodies import (
     parse_json,
     read_body,
     require_few_values,
-    require_utf8,
+    require_plain,
+    require_uncompressed,
     work_on,
     write_json,
 )
@@ -178,7 +179,7 @@ class Proxy:
         endpoint: Endpoint,
     ) -> web.StreamResponse:
         """Answer a request of this `body`, of `size` bytes, with the server's answer, scored."""
-        require_utf8(response)
+        require_plain(response)
         # By its type, or else by what the request asks for.
         content_type = response.content_type
         is_asked_for = bool(body.get("stream")) and "json" not in content_type
@@ -193,20 +194,17 @@ class Proxy:
         max_bytes = self.settings.max_bytes
         if (request.content_length or 0) > max_bytes:
             raise TooLargeError(f"it is larger than {self.settings.max_body:g} MB (--max-body)")
-        encoding = request.headers.get("Content-Encoding", "")
+        require_uncompressed(request.headers)
         async with asyncio.timeout(self.settings.client_timeout):
-            return await read_body(request.content.iter_any(), encoding, max_bytes)
+            return await read_body(request.content.iter_any(), max_bytes)
 
     async def _answer_whole(
         self, response: ClientResponse, body: Object, size: int, endpoint: Endpoint
     ) -> web.Response:
         """Answer a request of this `body` with the server's answer and its confidence."""
         headers = headers_to_pass_on(response.headers, BODY_HEADERS)
-        encoding = response.headers.get("Content-Encoding", "")
         async with response:
-            content = await read_body(
-                response.content.iter_any(), encoding, self.settings.max_bytes
-            )
+            content = await read_body(response.content.iter_any(), self.settings.max_bytes)
             work = score_body, content, response.status, self.scorer, body, endpoint
             content = await work_on(len(content) + size, *work)
         return web.Response(body=content, status=response.status, headers=headers)

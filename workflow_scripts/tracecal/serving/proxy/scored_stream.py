@@ -18,7 +18,6 @@ from tracecal.serving.proxy.json_bodies import (
     Object,
     TooLargeError,
     parse_json,
-    unpack,
     work_on,
     write_json,
 )
@@ -128,9 +127,8 @@ class ScoredStream:
         Nothing is passed on behind the event that ends a stream.
         """
         splitter, passed = EventSplitter(self.max_bytes), []
-        encoding = response.headers.get("Content-Encoding", "")
         try:
-            async for chunk in unpack(response.content.iter_any(), encoding):
+            async for chunk in response.content.iter_any():
                 for event in splitter.feed(chunk):
                     if is_last := _is_done(event_data(event)[0]):
                         passed += await work_on(self.request_size, self._last_events)
