@@ -200,10 +200,8 @@ def test_one_command_leads_from_labels_to_a_decision(files, capsys, browser):
     assert headings == [
         "Which answers do I keep?",
         "Can I believe it?",
-        "Which answers are kept?",
         "What next?",
     ]
-    assert browser.ask("document.querySelectorAll('.examples li').length") == 20
     assert " ".join(commands[0][:-2]) in " ".join(printed.replace("\\\n", " ").split())
     assert [words[1] for words in commands] == ["score", "explore", "watch", "serve"]
     for words in commands[:3]:

@@ -4,7 +4,7 @@
    and `Ranking.of_split` is that of a run.
 2. `rank_answers(training, ranking)` gives all answers of the training set their scores, and
    `rank_split(ranking)` those of a run's split.
-3. `ranking_scores` and `count_reordered` apply the ranking that a calibrator holds.
+3. `count_reordered` compares it with the probabilities.
 """
 
 from collections.abc import Mapping, Sequence
@@ -243,17 +243,6 @@ def _among_all(scores: np.ndarray, rows: pl.DataFrame, training: TrainingSet) ->
     return np.concatenate([answered, np.full(n_more, np.nan)])
 
 
-def ranking_scores(
-    training: TrainingSet, rows: pl.DataFrame, control: ErrorRateControl
-) -> np.ndarray:
-    """The scores that guarantees compare with thresholds, of `rows` with the inputs of the training
-    set, [n]; NaN where an input is missing.
-    """
-    usual = [f"features.{name}" for name in control.features]
-    columns = training.estimators.get(control.ranked_by, usual)
-    return probabilities(rows.select(columns), [control.fit])[0]
-
-
 def count_reordered(
     training: TrainingSet, predictions: pl.DataFrame, control: ErrorRateControl
 ) -> dict[float, tuple[int, int]]:
@@ -263,7 +252,9 @@ def count_reordered(
     answers that have one. As many of the most probable answers are compared with those kept.
     """
     rows = training.frame.join(predictions, on="example_id").sort("probability", descending=True)
-    score = ranking_scores(training, rows, control)
+    usual = [f"features.{name}" for name in control.features]
+    columns = training.estimators.get(control.ranked_by, usual)
+    (score,) = probabilities(rows.select(columns), [control.fit])
     counts = {}
     for entry in control.thresholds:
         if entry.threshold is not None:

@@ -26,7 +26,6 @@ from tracecal.calibrator.decision import (
     headline,
     other_rates,
 )
-from tracecal.calibrator.example_answers import SHADES, ExampleAnswers, choose_examples
 from tracecal.calibrator.guarantee import labelled_population
 from tracecal.calibrator.guarantee_text import (
     chosen_overall,
@@ -82,8 +81,7 @@ class Report:
     `n_to_ask` is how many labels `tracecal label` would ask for where the rate of the decision is
     not guaranteed, as far as it is known.
     `n_answers` counts the labelled and the unlabelled, `asked` and `asked_overall` are the rates
-    that were asked for, `notes` say what else a user must know of the answers. `examples` are
-    labelled answers that the page shows. `str` is the text.
+    that were asked for, `notes` say what else a user must know of the answers. `str` is the text.
     """
 
     file: CalibratorFile = field(repr=False)
@@ -92,7 +90,6 @@ class Report:
     guarantees: pl.DataFrame = field(repr=False)
     predictions: pl.DataFrame = field(repr=False)
     pictures: Mapping[str, Any] = field(repr=False)
-    examples: ExampleAnswers = field(repr=False)
     level: float
     default: str
     n_reordered: Mapping[float, tuple[int, int]] = field(repr=False)
@@ -174,10 +171,6 @@ class Report:
         about = self.file.fitted_on, self.estimator, self.rate, self.is_guaranteed
         commands = next_commands(*about, answers, calibrator, reading, explorer, task)
         return replace(self, commands=commands)
-
-    def with_questions(self, questions: Mapping[str, str]) -> Self:
-        """Add the questions of answers by id, which the page shows with its examples."""
-        return replace(self, examples=self.examples.with_questions(questions))
 
     @property
     def chosen_overall(self) -> OverallThreshold | None:
@@ -322,8 +315,6 @@ class Report:
             quality=self._quality(),
             reliability=describe_reliability(drawn["bins"]),
             ranks=self._ranks(),
-            examples=self.examples,
-            shades=SHADES,
             explorer=explorer,
             drawn=drawn,
             rate=self.rate,
@@ -390,12 +381,6 @@ def make_report(
             control,
             rate,
             chosen_overall(control, asked_overall),
-        ),
-        examples=choose_examples(
-            training,
-            held_out.select("example_id", "probability"),
-            control,
-            rate,
         ),
         level=settings.bootstrap.level,
         default=choose_default(training),

@@ -54,7 +54,6 @@ def calibrate(
     """
     from tracecal.answers.answers import answers_in
     from tracecal.explorer.explore import explore_labelled
-    from tracecal.explorer.questions import questions_by_id
 
     explorer = str(Path(report).with_suffix(".answers.html")) if report else None
     require_apart({"answers": answers, "output": output, "report": report, "explorer": explorer})
@@ -74,8 +73,6 @@ def calibrate(
     stated_task = labelled.metadata.get("task")
     summary = calibrator.report(all_estimators=all_estimators or bool(report))
     summary = summary.with_commands(answers, output, reading, explorer, stated_task)
-    if report:
-        summary = summary.with_questions(questions_by_id(labelled))
     for warning in summary.warnings:
         LOGGER.warning("%s", warning)
     if report and explorer:

@@ -5,8 +5,6 @@ from typing import Any, TypeGuard
 
 import polars as pl
 
-from tracecal.answers.answers import Answers
-
 COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     "language": pl.String,
     "question": pl.String,
@@ -30,13 +28,6 @@ def find_questions(
     """
     questions = [find_question(row, prompt) for row, prompt in zip(rows, prompts, strict=True)]
     return pl.DataFrame(questions, schema=COLUMNS)
-
-
-def questions_by_id(answers: Answers) -> dict[str, str]:
-    """The questions of answers that were read with their rows, by id; empty texts left out."""
-    questions = find_questions(answers.rows, answers.frame["prompt"])["question"]
-    pairs = zip(answers.frame["example_id"], questions, strict=True)
-    return {example_id: question for example_id, question in pairs if question}
 
 
 def find_question(row: Mapping[str, Any], prompt: str | None) -> dict[str, Any]:
