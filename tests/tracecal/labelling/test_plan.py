@@ -117,6 +117,20 @@ def test_a_plan_counts_each_question_once(content):
     assert population.correlation == 0
 
 
+@pytest.mark.parametrize("n", [90, 240])
+def test_shares_of_a_plan_are_of_all_answers(n):
+    """A third of the labelled answers lack a trace: at most two thirds can be kept."""
+    frame = answers(n).with_columns(
+        pl.when(pl.int_range(n) % 3 > 0).then(name).alias(name) for name in ("surprisal", "entropy")
+    )
+    calibrator = tracecal.calibrate(frame, "t")
+    held = calibrator.file.estimators[calibrator.recommended].held_out
+    assert sum(value is None for value in held.probability) == n // 3 == held.fold.count(None)
+    last = tracecal.plan(0.6, calibrator=calibrator, most=800, draws=20).table.row(-1, named=True)
+    assert 0.5 < last["median"] < 0.72 and last["high"] < 0.8 and last["unchecked"] < 0.72
+    assert tracecal.plan(0.6, calibrator=calibrator).text.count("\n") > 8
+
+
 def share_guaranteed(draw, draws):
     """How often `calibrate` guarantees 20 % with 50 labels, which the fixed score ranks."""
     guaranteed = 0

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -74,34 +74,6 @@ class LabelledAnswers:
     probability: np.ndarray
     correct: np.ndarray
     is_fixed: bool = False
-
-
-class Population(Protocol):
-    """A source of labelled questions."""
-
-    @property
-    def advice(self) -> str:
-        """The forecast's advice if no number of questions suffices."""
-        ...
-
-    @property
-    def of_parts(self) -> bool:
-        """Whether its groups are parts of answers."""
-        ...
-
-    @property
-    def at_hand(self) -> int:
-        """How many labelled questions there are, without a guarantee."""
-        ...
-
-    @property
-    def many(self) -> "Population | None":
-        """The same with the scores of a fit on all labels, where these are others."""
-        ...
-
-    def draw(self, rng: np.random.Generator, n_groups: int) -> LabelledAnswers:
-        """Draw new groups, numbered from 0 in random order."""
-        ...
 
 
 def normal_scores(probability: np.ndarray, fold: np.ndarray) -> np.ndarray:
@@ -278,6 +250,9 @@ class BinormalPopulation:
         score = rng.normal(size=n_groups) + distance * correct
         probability = expit(logit(self.accuracy) + distance * (score - distance / 2))
         return LabelledAnswers(np.arange(n_groups), probability, correct)
+
+
+Population = LabelledPopulation | BinormalPopulation
 
 
 def forecast_tables(

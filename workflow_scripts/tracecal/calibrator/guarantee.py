@@ -263,7 +263,8 @@ def population_of(
     Its scores are those that `calibrate` ranks by: of fits on a fifth of the labels, and a fixed
     one for few labels, or for all where no fit ranks.
     """
-    group, correct, fold = map(np.array, (held_out.group, held_out.correct, held_out.fold))
+    group, correct = np.array(held_out.group), np.array(held_out.correct)
+    fold = np.array(held_out.fold, dtype=float)  # NaN where there is no probability
     chosen = np.arange(len(group))
     if not of_parts:
         _, chosen = np.unique(group, return_index=True)  # they stand in the order of their hashes
