@@ -20,7 +20,6 @@ from aiohttp import ClientConnectionResetError, ClientResponse, web
 from multidict import CIMultiDict
 
 from tracecal.io.log import LOGGER
-from tracecal.serving.proxy.answer import is_success, score_body
 from tracecal.serving.proxy.endpoints import Endpoint, endpoint_of
 from tracecal.serving.proxy.failures import (
     SERVER_FAILURES,
@@ -184,7 +183,7 @@ class Proxy:
         content_type = response.content_type
         is_asked_for = bool(body.get("stream")) and "json" not in content_type
         is_stream = content_type == "text/event-stream" or is_asked_for
-        if not (is_success(response.status) and is_stream):
+        if not (_is_success(response) and is_stream):
             return await self._answer_whole(response, body, size, endpoint)
         stream = ScoredStream(self.scorer, body, endpoint, self.settings.max_bytes, size)
         return await self._answer_stream(request, response, stream)
@@ -205,7 +204,7 @@ class Proxy:
         headers = headers_to_pass_on(response.headers, BODY_HEADERS)
         async with response:
             content = await read_body(response.content.iter_any(), self.settings.max_bytes)
-            work = score_body, content, response.status, self.scorer, body, endpoint
+            work = self.scorer.scored_body, content, body, endpoint, _is_success(response)
             content = await work_on(len(content) + size, *work)
         return web.Response(body=content, status=response.status, headers=headers)
 
@@ -296,6 +295,11 @@ def extended_request(
         return None, None
     additions = endpoint.additions(body, top)
     return body, write_json(body | additions) if additions else None
+
+
+def _is_success(response: ClientResponse) -> bool:
+    """Return whether clients take a response as an answer."""
+    return response.status // 100 == 2
 
 
 def _abort(request: web.Request) -> None:

@@ -2,8 +2,9 @@
 
 1. `Scorer(predictor, reading, target)` takes a calibrator's predictor, and the target to keep
    answers at; `Unscored(reason)` serves requests that cannot be read.
-2. `add_confidence(answer, request)` sets `confidence` in each choice of a completion, or in an
-   object of the Responses API itself.
+2. `scored_body(content, request, endpoint, is_success)` is a body with confidence, and
+   `add_confidence(answer, request)` sets it in each choice of a completion, or in an object of the
+   Responses API itself.
 """
 
 import re
@@ -23,7 +24,14 @@ from tracecal.calibrator.scoring import Confidence
 from tracecal.calibrator.trace_kinds import NEXT_QUESTION, compare_record, other_decoding
 from tracecal.errors import InputError, WrongRow
 from tracecal.io.log import LOGGER
-from tracecal.serving.proxy.json_bodies import Object
+from tracecal.serving.proxy.endpoints import (
+    Endpoint,
+    drop_confidence,
+    may_need_changes,
+    require_opaque,
+    trim,
+)
+from tracecal.serving.proxy.json_bodies import Object, parse_json, write_json
 
 if TYPE_CHECKING:  # slow to load, and not needed at import
     from tracecal.serving.proxy.watcher import Inputs, Watcher
@@ -34,6 +42,31 @@ class Unscored:
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
+
+    def scored_body(
+        self, content: bytes, request: Object, endpoint: Endpoint, is_success: bool
+    ) -> bytes:
+        """Return an answer's body with confidence and the requested log-probabilities alone; an
+        error's body without any.
+
+        Raises `UnreadableError` where the body is no JSON and might hold log-probabilities that
+        the client did not request, or a confidence.
+        """
+        top = endpoint.client_top(request)
+        try:
+            answer = parse_json(content)
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict | list):
+            return require_opaque(content, top)
+        is_answer = is_success and isinstance(answer, dict)
+        if not (is_answer or may_need_changes(content)):
+            return content
+        drop_confidence(answer)
+        if is_answer:
+            self.add_confidence(answer, request)
+        trim(answer, top)
+        return write_json(answer)
 
     def add_confidence(self, answer: Object, request: Object, doubt: str | None = None) -> None:
         """Set `confidence` in every choice of an answer, or in the Responses object itself.
