@@ -221,7 +221,7 @@ def errors_by_value(
     return rows
 
 
-def error_interval(wrong: int, n_kept: int, level: float) -> tuple[float, float]:
+def error_interval(wrong: float, n_kept: int, level: float) -> tuple[float, float]:
     """The exact interval of an error rate with confidence 1 - level, by Clopper and Pearson."""
     low = float(betaincinv(wrong, n_kept - wrong + 1, level / 2)) if wrong else 0.0
     high = float(betaincinv(wrong + 1, n_kept - wrong, 1 - level / 2)) if wrong < n_kept else 1.0

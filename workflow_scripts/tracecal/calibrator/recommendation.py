@@ -244,30 +244,21 @@ def _row(
     ece = float(np.abs(gaps[0]).sum() / max(totals[0], 1))
     row: dict[str, Any] = {"estimator": name, "n": answers.height, "ece": ece}
     for metric, (observed, *resampled) in values.items():
-        ends = _ranking_interval if metric == "auroc" else _interval
-        low, high = ends(observed, resampled, settings.bootstrap.level)
+        low, high, _ = interval(resampled, settings.bootstrap.level)
+        if metric == "auroc" and low is not None and 0 < observed < 1:
+            low, high = _normal_interval(observed, resampled, settings.bootstrap.level)
         value = None if math.isnan(observed) else float(observed)
         row |= {metric: value, f"{metric}_low": low, f"{metric}_high": high}
     return row | {"distinct": answers["probability"].n_unique()}
 
 
-def _interval(
+def _normal_interval(
     observed: float, resampled: Sequence[float], level: float
-) -> tuple[float | None, float | None]:
-    return interval(resampled, level)[:2]
-
-
-def _ranking_interval(
-    observed: float, resampled: Sequence[float], level: float
-) -> tuple[float | None, float | None]:
+) -> tuple[float, float]:
     """Normal on the scale of log odds, by the spread of the resamples.
 
-    With few wrong answers their percentiles are too narrow near 1. Percentiles where the log odds
-    are not finite.
+    With few wrong answers the percentiles of an AUROC are too narrow near 1.
     """
-    low, high = _interval(observed, resampled, level)
-    if low is None or not 0 < observed < 1:
-        return low, high
     spread = np.nanstd(resampled) / (observed * (1 - observed))
     reach = ndtri((1 + level) / 2) * spread
     ends = expit(logit(observed) + np.array([-reach, reach]))

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.special import betaincinv
 
 from tracecal.calibration.percentages import percent, rate_text
 from tracecal.calibration.probability_metrics import bin_index
+from tracecal.calibrator.guarantee import error_interval
 from tracecal.calibrator.schema import ErrorRateControl, OverallThreshold
 from tracecal.calibrator.training_set import TrainingSet
 
@@ -119,9 +119,7 @@ def describe_reliability(bins: Sequence[Mapping[str, float]]) -> str:
 def _bin(rows: pl.DataFrame) -> dict[str, float]:
     """The interval is Clopper and Pearson's, of as many answers as there are questions."""
     n, share = rows["rank"].n_unique(), float(rows["correct"].mean())
-    hits = share * n
-    low = float(betaincinv(hits, n - hits + 1, 0.025)) if hits else 0.0
-    high = float(betaincinv(hits + 1, n - hits, 0.975)) if hits < n else 1.0
+    low, high = error_interval(share * n, n, 0.05)
     return {"p": float(rows["probability"].mean()), "share": share, "low": low, "high": high}
 
 

@@ -363,18 +363,10 @@ class ErrorRateControl(_Extensible):
 
     @model_serializer(mode="wrap")
     def _without_unstated(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        optional = {
-            "split",
-            "joint_confidence",
-            "looks_confidence",
-            "most_parts",
-            "coverage_of",
-            "recall",
-            "overall",
-            "overall_confidence",
-            "by",
-        }
-        content = handler(self)
+        content, optional = (
+            handler(self),
+            type(self).model_fields.keys() - {"about", "risk_coverage"},
+        )
         is_unstated = {name for name in optional if content[name] in (None, (), [])}
         return {name: value for name, value in content.items() if name not in is_unstated}
 

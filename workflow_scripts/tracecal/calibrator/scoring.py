@@ -209,9 +209,7 @@ def score_record(
     no probability. Raises the errors of `score_answer`.
     """
     predictor = predictor.suited(record.entropy is not None)
-    bounds = record.entropy_lower, record.entropy_upper
-    also = {column["name"]: column["value"] for column in record.also or ()}
-    x = answer_inputs(predictor, record.surprisal, record.entropy, *bounds, part, also)
+    x = answer_inputs(predictor, record, part)
     undecided = None
     if target is not None:
         about = predictor.ranking_inputs, predictor.fitted_on, predictor.labelled
@@ -226,19 +224,13 @@ def score_record(
     return confidence, None if confidence.probability is None else x
 
 
-def answer_inputs(
-    predictor: Predictor,
-    surprisal: Sequence[float] | None,
-    entropy: Sequence[float] | None,
-    lower: Sequence[float] | None = None,
-    upper: Sequence[float] | None = None,
-    part: str | None = None,
-    also: Mapping[str, float | None] = NO_VALUES,
-) -> np.ndarray:
+def answer_inputs(predictor: Predictor, record: Record, part: str | None = None) -> np.ndarray:
     """Compute the predictor's columns of an answer, and their lower and upper bounds: [3, d].
 
-    Columns that are unknown are NaN. Parameters and errors are those of `score_answer`.
+    Columns that are unknown are NaN. Raises the errors of `score_answer`.
     """
+    surprisal, entropy = record.surprisal, record.entropy
+    lower, upper = record.entropy_lower, record.entropy_upper
     if surprisal is None:
         return np.full((3, len(predictor.columns) + 1), np.nan)
     bounds = [] if lower is None or upper is None else [lower, upper]
@@ -259,7 +251,8 @@ def answer_inputs(
     s, *entropies = arrays[:, None]
     x = bounded_inputs(names, s, *(entropies or [None]))[:, 0]
     if predictor.also:
-        own = np.array([also.get(name) for name in predictor.also], dtype=float)
+        values = {column["name"]: column["value"] for column in record.also or ()}
+        own = np.array([values.get(name) for name in predictor.also], dtype=float)
         x = np.hstack([x, np.tile(own, (len(x), 1))])
     return predictor.with_part(x, [part or ""] * len(x))
 

@@ -17,6 +17,7 @@ from support.log_rows import chat, token
 from support.running import ASK, CHAT, READING, proxied
 from support.upstream import Upstream
 from tracecal.answers.answers import answers_in, read_file
+from tracecal.answers.record import Record
 from tracecal.calibrator.scoring import answer_inputs
 from tracecal.errors import InputError
 from tracecal.serving.monitoring.batch import Batch
@@ -45,7 +46,7 @@ def shown(watcher, frame, factor=1.0):
     told = []
     for row in frame.iter_rows(named=True):
         trace = (np.array(row[name]) * factor for name in ("surprisal", "entropy"))
-        inputs = answer_inputs(watcher.predictor, *trace)[0], len(row["surprisal"])
+        inputs = answer_inputs(watcher.predictor, Record("a", *trace))[0], len(row["surprisal"])
         told.append(watcher.observe({}, {}, KEPT, inputs))
     watcher.stop()
     watcher.run()
@@ -108,7 +109,10 @@ def test_one_answer_of_each_request_is_watched_or_of_each_value_that_the_user_na
     row = answers(1, seed=3).row(0, named=True)
     for one_per, expected in ((None, 6), ("request.user", 2)):
         watcher = watching(one_per=one_per, watch=f"{watching().path}{one_per}")
-        inputs = answer_inputs(watcher.predictor, row["surprisal"], row["entropy"])[0], 3
+        inputs = (
+            answer_inputs(watcher.predictor, Record("a", row["surprisal"], row["entropy"]))[0],
+            3,
+        )
         for place in range(6):
             request = {"user": f"Ann{place % 2}", "n": 3}
             for index in (2, 0, 1):

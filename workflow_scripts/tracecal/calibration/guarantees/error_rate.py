@@ -13,7 +13,7 @@ What is tested, and in which order, is fixed without the labels that test. Parts
 tests of their own (`parts`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -283,17 +283,15 @@ def threshold_by_values(
     Each value has an exact binomial test, and the first that fails is the last. The first value
     keeps enough of the unlabelled answers for a test with a few errors.
     """
-    ranked = ~np.isnan(score)
-    score, wrong, n = score[ranked], wrong[ranked], int(ranked.sum())
-    test = ErrorRateTest(error_rate, error_rate, (), n)
-    if reason := too_few(n, "answers", error_rate, level):
-        return replace(test, reason=reason)
-    suffice = free_of_errors(error_rate, level)
-    values = np.unique(unlabelled[~np.isnan(unlabelled)])[::-1]
-    start = (START_FEW if n < FEW_LABELS * suffice else START) * suffice / n
-    share = (unlabelled[:, None] >= values).sum(axis=0) / (~np.isnan(unlabelled)).sum()
-    values = values[min(int(np.searchsorted(share, start)), len(values) - 1) :]
-    return _test_in_order(test, score, wrong, values, level)
+
+    def choose(n: int) -> np.ndarray:
+        suffice = free_of_errors(error_rate, level)
+        values = np.unique(unlabelled[~np.isnan(unlabelled)])[::-1]
+        start = (START_FEW if n < FEW_LABELS * suffice else START) * suffice / n
+        share = (unlabelled[:, None] >= values).sum(axis=0) / (~np.isnan(unlabelled)).sum()
+        return values[min(int(np.searchsorted(share, start)), len(values) - 1) :]
+
+    return _test_in_order(score, wrong, choose, error_rate, level)
 
 
 def threshold_by_sequence(
@@ -308,24 +306,30 @@ def threshold_by_sequence(
 
     Each threshold has an exact binomial test, and the first that fails is the last.
     """
+
+    def choose(n: int) -> np.ndarray:
+        return fitted_sequence(fitted_score, fitted_wrong, n, error_rate, level)
+
+    return _test_in_order(score, wrong, choose, error_rate, level)
+
+
+def _test_in_order(
+    score: np.ndarray,
+    wrong: np.ndarray,
+    choose: Callable[[int], np.ndarray],
+    error_rate: float,
+    level: float,
+) -> ErrorRateTest:
+    """Test falling thresholds, up to the first that fails, each by an exact binomial test.
+
+    `choose` gives them by the number of answers that test.
+    """
     ranked = ~np.isnan(score)
     score, wrong, n = score[ranked], wrong[ranked], int(ranked.sum())
     test = ErrorRateTest(error_rate, error_rate, (), n)
     if reason := too_few(n, "answers", error_rate, level):
         return replace(test, reason=reason)
-    sequence = fitted_sequence(fitted_score, fitted_wrong, n, error_rate, level)
-    return _test_in_order(test, score, wrong, sequence, level)
-
-
-def _test_in_order(
-    test: ErrorRateTest,
-    score: np.ndarray,
-    wrong: np.ndarray,
-    thresholds: np.ndarray,
-    level: float,
-) -> ErrorRateTest:
-    """Complete a test by exact binomial tests of falling thresholds, up to the first that fails."""
-    error_rate = test.tested_rate
+    thresholds = choose(n)
     is_kept = score[:, None] >= thresholds
     n_kept, n_wrong = is_kept.sum(axis=0), (is_kept & wrong[:, None]).sum(axis=0)
     n_passed = int(np.cumprod(bdtr(n_wrong, n_kept, error_rate) <= level).sum())
