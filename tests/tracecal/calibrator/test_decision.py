@@ -1,33 +1,36 @@
 """What `calibrate` prints: the decision, in a dozen lines of 80 columns."""
 
-import polars as pl
 import pytest
 
-from tracecal.calibrator.decision import (
-    decided_rate,
-    decision_text,
-    describe_counts,
-    headline,
-    other_rates,
-)
-from tracecal.calibrator.guarantee_text import GUARANTEES
-from tracecal.calibrator.schema import CalibrationData
+from tracecal.calibrator.decision import decision_text, describe_counts
+from tracecal.calibrator.guarantee_text import decided_rate, headline, other_rates
+from tracecal.calibrator.schema import CalibrationData, ErrorRateThreshold
 
 RATES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 
 
 def guarantees(kept, enough=None, rates=RATES):
-    """A table of guarantees: the share kept by rate, and of others the labels that may be enough."""
-    rows = [
-        {
-            "error_rate": rate,
-            "threshold": 0.5 if rate in kept else None,
-            "coverage": kept.get(rate),
-            "enough": (enough or {}).get(rate),
-        }
+    """Guarantees by rate: the share kept, and of others the labels that may be enough."""
+    counts = {"n": 100, "kept": 0, "wrong": 0, "error": 0}
+    return {
+        rate: ErrorRateThreshold(
+            error_rate=rate,
+            threshold=0.5 if rate in kept else None,
+            coverage=kept.get(rate, 0),
+            enough=(enough or {}).get(rate),
+            **counts,
+        )
         for rate in rates
-    ]
-    return pl.DataFrame(rows, GUARANTEES)
+    }
+
+
+def decided(table, asked):
+    entry = decided_rate([*table.values()], asked)
+    return entry and entry.error_rate
+
+
+def others(table, rate, base_rate, asked):
+    return other_rates([*table.values()], table[rate], base_rate, asked)
 
 
 @pytest.mark.parametrize(
@@ -41,32 +44,32 @@ def guarantees(kept, enough=None, rates=RATES):
     ],
 )
 def test_the_rate_of_the_decision_does_not_depend_on_what_is_guaranteed(rates, asked, rate):
-    assert decided_rate(guarantees({}, rates=rates), asked) == rate
-    assert decided_rate(guarantees(dict.fromkeys(rates, 0.4), rates=rates), asked) == rate
+    assert decided(guarantees({}, rates=rates), asked) == rate
+    assert decided(guarantees(dict.fromkeys(rates, 0.4), rates=rates), asked) == rate
 
 
 def test_the_decision_says_what_is_kept_and_what_is_missing():
     table = guarantees({0.1: 0.3, 0.2: 0.534, 0.3: 0.8}, {0.05: 900})
-    assert headline(table, 0.2, 0.9, 0.56) == (
+    assert headline(table[0.2], 0.9, 0.56) == (
         "Keep about 53 % of answers like these: at most 20 % of those kept are wrong (90 % "
         "confidence)."
     )
-    assert other_rates(table, 0.2, 0.56, ()) == (
+    assert others(table, 0.2, 0.56, ()) == (
         "at 10 %: keep 30 %      at 5 %: not with these labels; about 900 may be enough"
     )
-    assert headline(table, 0.05, 0.9, 0.56).endswith(
+    assert headline(table[0.05], 0.9, 0.56).endswith(
         "at most 5 % wrong is not guaranteed with these labels; about 900 may be enough."
     )
 
 
 def test_rates_above_the_models_own_are_listed_only_where_they_are_asked_for():
     table = guarantees({0.3: 0.9, 0.4: 1.0, 0.5: 1.0})
-    assert other_rates(table, 0.2, 0.65, ()) == "at 30 %: keep 90 %"
+    assert others(table, 0.2, 0.65, ()) == "at 30 %: keep 90 %"
     few = guarantees({0.5: 1.0}, rates=(0.1, 0.2, 0.5))
-    assert other_rates(few, 0.2, 0.65, (0.2, 0.5, 0.1)) == (
+    assert others(few, 0.2, 0.65, (0.2, 0.5, 0.1)) == (
         "at 10 %: not with these labels      at 50 %: keep all"
     )
-    assert other_rates(guarantees({0.05: 0.2}), 0.1, 0.98, ()) is None
+    assert others(guarantees({0.05: 0.2}), 0.1, 0.98, ()) is None
 
 
 @pytest.mark.parametrize(

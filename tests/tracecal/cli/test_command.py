@@ -29,7 +29,7 @@ from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator import recommendation
 from tracecal.calibrator.catalogue import LABELS
 from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
-from tracecal.calibrator.guarantee_text import guarantee_lines, guarantee_table
+from tracecal.calibrator.guarantee_text import guarantee_line
 from tracecal.calibrator.next_commands import next_commands
 from tracecal.calibrator.predictor import load_predictor
 from tracecal.calibrator.recommendation import measure_quality
@@ -245,7 +245,7 @@ def test_a_rate_is_guaranteed_where_it_has_a_threshold():
     terms = {"confidence": 0.9, "groups": 10}
     terms |= {"ranked_by": "x", "features": ["x"], "fit": {"kind": "constant", "probability": 0.5}}
     control = ErrorRateControl.model_validate({**terms, "thresholds": thresholds})
-    assert guarantee_lines(guarantee_table(control)) == [
+    assert [guarantee_line(entry) for entry in control.thresholds] == [
         "at most 10 % wrong: cannot be guaranteed",
         "at most 30 % wrong: keeps 50 % of the answers (20 % observed)",
     ]

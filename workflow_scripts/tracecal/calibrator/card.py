@@ -17,8 +17,7 @@ from tracecal.calibrator.guarantee_text import (
     describe_overall,
     describe_recall,
     describe_terms,
-    guarantee_lines,
-    guarantee_table,
+    guarantee_line,
 )
 from tracecal.calibrator.predictor import make_predictor
 from tracecal.calibrator.report_pictures import axes, draw_risk
@@ -124,7 +123,7 @@ def _data_lines(fitted_on: CalibrationData) -> list[str]:
 def _control_sections(control: ErrorRateControl | None, data: CalibrationData) -> list[Section]:
     if control is None:
         return [Section("Guarantees", ["none was tested"])]
-    lines = guarantee_lines(guarantee_table(control))
+    lines = [guarantee_line(entry) for entry in control.thresholds]
     lines += [line.strip() for line in describe_overall(control, data.base_rate)]
     lines += filter(None, [describe_recall(control)])
     lines.append(f"{describe_terms(control)}, by {control.groups} tested questions")

@@ -1,101 +1,22 @@
 """What `calibrate` prints: in 12 lines of 80 columns, which answers may be kept.
 
-The module report writes sentences with `describe_counts`, `describe_reading`, `headline` and
-`other_rates`; `decision_text` joins them with the commands to type next. `estimator_table` is what
-`--all` adds.
+`decision_text` joins the sentences of a report, such as those of `describe_counts` and
+`describe_reading`, with the commands to type next. `estimator_table` is what `--all` adds.
 """
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import polars as pl
 
-from tracecal.calibration.percentages import confidence_text, percent, rate_text
+from tracecal.calibration.percentages import percent
 from tracecal.calibrator.catalogue import LABELS, group_of
 from tracecal.calibrator.schema import CalibrationData
 
 WIDTH, MOST_LINES = 80, 12
-USUAL_RATE = 0.2  # the error rate of the decision by default
 NO_BREAK = "\N{NO-BREAK SPACE}"
 REST = "  For the rest, see the calibrator's card: tracecal card --help"
-WITHOUT = "not with these labels"
-
-
-def decided_rate(guarantees: pl.DataFrame, asked: Sequence[float]) -> float | None:
-    """Return the error rate of the decision: the first `asked` one, by default USUAL_RATE.
-
-    Rates that are asked for are tested. If USUAL_RATE was not (with `--config`), the nearest tested
-    rate is returned; None if no rate was tested.
-    """
-    rates = guarantees["error_rate"].to_list()
-    target = asked[0] if asked else USUAL_RATE
-    return min(rates, key=lambda rate: (abs(rate - target), rate), default=None)
-
-
-def headline(
-    guarantees: pl.DataFrame,
-    rate: float,
-    confidence: float,
-    base_rate: float,
-    n_to_ask: int | None = None,
-) -> str:
-    """Say what is guaranteed at `rate`, one of those tested, or how many labels may be enough.
-
-    `n_to_ask` are labels that 'tracecal label' would ask for, instead of random ones.
-    """
-    row = guarantees.row(by_predicate=pl.col("error_rate") == rate, named=True)
-    if row["threshold"] is None:
-        joint = ", or" if row["enough"] else ";"
-        asking = (
-            f"{joint} about {n_to_ask:,} more that 'tracecal label' asks for" if n_to_ask else ""
-        )
-        return (
-            f"Do not keep answers by these probabilities yet: at most {rate_text(rate)} wrong is "
-            f"not guaranteed with these labels{_forecast(row)}{asking}."
-        )
-    share = "all" if row["coverage"] == 1 else f"about {percent(row['coverage'])} of"
-    already = ""
-    if 0 < 1 - base_rate <= rate:
-        already = (
-            f" Of all labelled answers only {percent(1 - base_rate)} are wrong: ask for a smaller "
-            "rate to drop more."
-        )
-    return (
-        f"Keep {share} answers like these: at most {rate_text(rate)} of those kept are wrong "
-        f"{confidence_text(confidence)}.{already}"
-    )
-
-
-def other_rates(
-    guarantees: pl.DataFrame, rate: float, base_rate: float, asked: Sequence[float]
-) -> str | None:
-    """Say what is guaranteed at other error rates; None without any.
-
-    Rates that nobody asked for are shown where they are below the share of wrong answers, as far as
-    a line allows.
-    """
-    rows = guarantees.filter(pl.col("error_rate") != rate).filter(
-        pl.col("error_rate").is_in(list(asked)) | (pl.col("error_rate") < 1 - base_rate)
-    )
-    if not asked:  # show stricter rates if `rate` is guaranteed, and laxer ones if not
-        is_guaranteed = guarantees.filter(error_rate=rate)["threshold"].null_count() == 0
-        side = pl.col("error_rate") < rate if is_guaranteed else pl.col("error_rate") > rate
-        rows = rows.filter(side)
-    items: list[str] = []
-    for row in rows.sort((pl.col("error_rate") - rate).abs()).iter_rows(named=True):
-        share = "all" if row["coverage"] == 1 else percent(row["coverage"] or 0)
-        what = f"{WITHOUT}{_forecast(row)}" if row["threshold"] is None else f"keep {share}"
-        item = f"at {rate_text(row['error_rate'])}: {what}"
-        if not asked and len("      ".join([*items, item])) > WIDTH - 2:
-            break
-        items.append(item)
-    return "      ".join(items) or None
-
-
-def _forecast(row: Mapping[str, Any]) -> str:
-    enough = row.get("enough")
-    return f"; about {enough:,} may be enough" if enough else ""
 
 
 def describe_counts(data: CalibrationData, n_answers: int) -> str:

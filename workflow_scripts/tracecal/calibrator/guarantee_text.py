@@ -1,7 +1,6 @@
 """Guaranteed error rates in words, for the report and the card."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -9,11 +8,17 @@ from tracecal.calibration.guarantees.line import significance_level
 from tracecal.calibration.guarantees.parts import PARTS_NEED
 from tracecal.calibration.percentages import confidence_text, percent, rate_text
 from tracecal.calibrator.catalogue import FIXED_SCORE, LABELS
-from tracecal.calibrator.decision import WITHOUT
+from tracecal.calibrator.decision import WIDTH
 from tracecal.calibrator.predictor import Target
-from tracecal.calibrator.schema import CalibrationData, ErrorRateControl, OverallThreshold
+from tracecal.calibrator.schema import (
+    CalibrationData,
+    ErrorRateControl,
+    ErrorRateThreshold,
+    OverallThreshold,
+)
 
-USUAL_OVERALL = 0.1  # the overall error rate of the decision by default
+USUAL_RATE, USUAL_OVERALL = 0.2, 0.1  # the rates of the decision by default
+WITHOUT = "not with these labels"
 AT_ONCE = {1: "both", 2: "all three"}
 IS_LOTTERY = (
     "Those left unchecked are about as often wrong as the others: the ranking does not help here."
@@ -31,29 +36,95 @@ GUARANTEES = {
 def guarantee_table(control: ErrorRateControl) -> pl.DataFrame:
     """Columns of `GUARANTEES`, a row per target error rate."""
     rows = [
-        {
-            "error_rate": entry.error_rate,
-            "threshold": entry.threshold,
-            "coverage": None if entry.threshold is None else entry.coverage,
-            "error": entry.error,
-            "enough": entry.enough,
-        }
+        {name: getattr(entry, name) for name in GUARANTEES}
+        | ({"coverage": None} if entry.threshold is None else {})
         for entry in control.thresholds
     ]
     return pl.DataFrame(rows, schema=GUARANTEES)
 
 
-def guarantee_lines(guarantees: pl.DataFrame) -> list[str]:
-    """A sentence per target error rate of a `guarantee_table`."""
-    return [_line(row) for row in guarantees.iter_rows(named=True)]
-
-
-def _line(row: Mapping[str, Any]) -> str:
-    target = f"at most {rate_text(row['error_rate'])} wrong:"
-    if row["threshold"] is None:
+def guarantee_line(entry: ErrorRateThreshold) -> str:
+    """What is guaranteed at an error rate, in a sentence."""
+    target = f"at most {rate_text(entry.error_rate)} wrong:"
+    if entry.threshold is None:
         return f"{target} cannot be guaranteed"
-    coverage, observed = percent(row["coverage"]), percent(row["error"], 1)
+    coverage, observed = percent(entry.coverage), percent(entry.error, 1)
     return f"{target} keeps {coverage} of the answers ({observed} observed)"
+
+
+def decided_rate(
+    thresholds: Sequence[ErrorRateThreshold], asked: Sequence[float]
+) -> ErrorRateThreshold | None:
+    """The error rate of the decision: the first `asked` one, by default USUAL_RATE.
+
+    Rates that are asked for are tested. If USUAL_RATE was not (with `--config`), the nearest tested
+    rate is returned; None if no rate was tested.
+    """
+    target = asked[0] if asked else USUAL_RATE
+    distances = {(abs(entry.error_rate - target), entry.error_rate): entry for entry in thresholds}
+    return distances[min(distances)] if distances else None
+
+
+def headline(
+    entry: ErrorRateThreshold, confidence: float, base_rate: float, n_to_ask: int | None = None
+) -> str:
+    """Say what is guaranteed at an error rate, or how many labels may be enough.
+
+    `n_to_ask` are labels that 'tracecal label' would ask for, instead of random ones.
+    """
+    rate = rate_text(entry.error_rate)
+    if entry.threshold is None:
+        joint = ", or" if entry.enough else ";"
+        asking = (
+            f"{joint} about {n_to_ask:,} more that 'tracecal label' asks for" if n_to_ask else ""
+        )
+        return (
+            f"Do not keep answers by these probabilities yet: at most {rate} wrong is "
+            f"not guaranteed with these labels{_forecast(entry)}{asking}."
+        )
+    share = "all" if entry.coverage == 1 else f"about {percent(entry.coverage)} of"
+    already = ""
+    if 0 < 1 - base_rate <= entry.error_rate:
+        already = (
+            f" Of all labelled answers only {percent(1 - base_rate)} are wrong: ask for a smaller "
+            "rate to drop more."
+        )
+    return (
+        f"Keep {share} answers like these: at most {rate} of those kept are wrong "
+        f"{confidence_text(confidence)}.{already}"
+    )
+
+
+def other_rates(
+    thresholds: Sequence[ErrorRateThreshold],
+    decided: ErrorRateThreshold,
+    base_rate: float,
+    asked: Sequence[float],
+) -> str | None:
+    """Say what is guaranteed at other error rates than the `decided` one; None without any.
+
+    Rates that nobody asked for are shown where they are below the share of wrong answers, as far as
+    a line allows: stricter ones if the decided one is guaranteed, and else laxer ones.
+    """
+    items: list[str] = []
+    for entry in sorted(thresholds, key=lambda entry: abs(entry.error_rate - decided.error_rate)):
+        is_stricter = entry.error_rate < decided.error_rate
+        is_shown = entry.error_rate in asked or entry.error_rate < 1 - base_rate
+        if not asked and is_stricter != (decided.threshold is not None):
+            continue
+        if not is_shown or entry.error_rate == decided.error_rate:
+            continue
+        share = "all" if entry.coverage == 1 else percent(entry.coverage)
+        what = f"{WITHOUT}{_forecast(entry)}" if entry.threshold is None else f"keep {share}"
+        item = f"at {rate_text(entry.error_rate)}: {what}"
+        if not asked and len("      ".join([*items, item])) > WIDTH - 2:
+            break
+        items.append(item)
+    return "      ".join(items) or None
+
+
+def _forecast(entry: ErrorRateThreshold) -> str:
+    return f"; about {entry.enough:,} may be enough" if entry.enough else ""
 
 
 def describe_terms(control: ErrorRateControl) -> str:

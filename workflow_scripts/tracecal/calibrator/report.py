@@ -18,17 +18,15 @@ from tracecal.calibration.percentages import percent, rate_text
 from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.catalogue import LABELS, describe_dependence
 from tracecal.calibrator.decision import (
-    decided_rate,
     decision_text,
     describe_counts,
     describe_reading,
     estimator_table,
-    headline,
-    other_rates,
 )
 from tracecal.calibrator.guarantee import labelled_population
 from tracecal.calibrator.guarantee_text import (
     chosen_overall,
+    decided_rate,
     describe_chance,
     describe_errors_by_column,
     describe_looks,
@@ -38,6 +36,8 @@ from tracecal.calibrator.guarantee_text import (
     describe_recall,
     describe_terms,
     guarantee_table,
+    headline,
+    other_rates,
 )
 from tracecal.calibrator.next_commands import SCORED_FILE, next_commands
 from tracecal.calibrator.ranking import count_reordered
@@ -54,7 +54,12 @@ from tracecal.calibrator.report_pictures import (
     report_pictures,
     up,
 )
-from tracecal.calibrator.schema import CalibratorFile, ErrorRateControl, OverallThreshold
+from tracecal.calibrator.schema import (
+    CalibratorFile,
+    ErrorRateControl,
+    ErrorRateThreshold,
+    OverallThreshold,
+)
 from tracecal.calibrator.training_set import TrainingSet
 from tracecal.estimators.registry import LOG_RIDGE_ALSO
 from tracecal.io.files import write_text
@@ -107,15 +112,19 @@ class Report:
         return self.file.estimators[self.estimator].risk_control
 
     @property
-    def rate(self) -> float | None:
+    def decided(self) -> ErrorRateThreshold | None:
         """The error rate of the decision; None where none is tested."""
-        return decided_rate(self.guarantees, self.asked)
+        return decided_rate(self.control.thresholds, self.asked)
+
+    @property
+    def rate(self) -> float | None:
+        """The same as a number."""
+        return self.decided.error_rate if self.decided else None
 
     @property
     def is_guaranteed(self) -> bool:
         """Whether the error rate of the decision is guaranteed."""
-        row = self.guarantees.filter(error_rate=self.rate)
-        return row["threshold"].count() > 0
+        return self.decided is not None and self.decided.threshold is not None
 
     @property
     def text(self) -> str:
@@ -195,12 +204,10 @@ class Report:
 
     def _promises(self) -> str:
         """Both guarantees in a sentence, as the title of their picture."""
-        kept = self.guarantees.filter(error_rate=self.rate)["coverage"]
         clauses = []
         if self.is_guaranteed:
-            clauses.append(
-                f"Keep {percent(kept.item())}: at most {rate_text(self.rate)} of these are wrong"
-            )
+            kept = percent(self.decided.coverage)
+            clauses.append(f"Keep {kept}: at most {rate_text(self.rate)} of these are wrong")
         if (overall := self.chosen_overall) is not None and overall.threshold is not None:
             clauses.append(
                 f"check {percent(1 - overall.coverage)}: at most {rate_text(overall.error_rate)} "
@@ -223,15 +230,16 @@ class Report:
     def _decision(self) -> list[str]:
         """Decide whether to keep answers at the decision's rate, and list other rates."""
         base_rate = self.file.fitted_on.base_rate
-        others = self.rate and other_rates(self.guarantees, self.rate, base_rate, self.asked)
+        rates = self.control.thresholds
+        others = self.decided and other_rates(rates, self.decided, base_rate, self.asked)
         return [self._headline(), *([f"  {others}"] if others else []), *self._exceptions()]
 
     def _headline(self) -> str:
-        if self.rate is None:
+        if self.decided is None:
             return "Do not keep answers by these probabilities: no error rate is tested."
         base_rate = self.file.fitted_on.base_rate
         confidence = self.control.stated_confidence
-        return headline(self.guarantees, self.rate, confidence, base_rate, self.n_to_ask)
+        return headline(self.decided, confidence, base_rate, self.n_to_ask)
 
     def _exceptions(self) -> list[str]:
         """What else holds at this rate: recall, columns, repeats, answers that lack."""
@@ -249,9 +257,8 @@ class Report:
 
     def _second_look(self) -> str | None:
         """Say what calibrating on further labels means, where it is advised."""
-        row = self.guarantees.row(by_predicate=pl.col("error_rate") == self.rate, named=True)
-        is_first = len(self.file.fitted_on.looks) == 1 and row["threshold"] is None
-        return SECOND_LOOK if is_first and row["enough"] else None
+        is_first = len(self.file.fitted_on.looks) == 1 and not self.is_guaranteed
+        return SECOND_LOOK if is_first and self.decided.enough else None
 
     def _advice(self) -> str:
         """Which estimator gives the probabilities, and why."""
@@ -361,18 +368,18 @@ def make_report(
         predictions = measured.cross_fitted()
     predictions = predictions.filter(pl.col("estimator").is_in([*measured.estimators]))
     control = file.estimators[estimator].risk_control
-    guarantees = guarantee_table(control)
-    rate, held_out = decided_rate(guarantees, asked), predictions.filter(estimator=estimator)
-    entry = next((each for each in control.thresholds if each.error_rate == rate), None)
+    decided = decided_rate(control.thresholds, asked)
+    rate = decided.error_rate if decided else None
+    held_out = predictions.filter(estimator=estimator)
     n_to_ask = None
-    if entry is not None and entry.threshold is None:
+    if decided is not None and decided.threshold is None:
         population = labelled_population(file.estimators[estimator], "the calibrator")
         n_to_ask = labels_to_ask(population, rate, control.confidence)
     return Report(
         file=file,
         estimator=estimator,
         estimators=measure_quality(measured, predictions, settings),
-        guarantees=guarantees,
+        guarantees=guarantee_table(control),
         predictions=predictions,
         pictures=report_pictures(
             training,

@@ -363,10 +363,8 @@ class ErrorRateControl(_Extensible):
 
     @model_serializer(mode="wrap")
     def _without_unstated(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        content, optional = (
-            handler(self),
-            type(self).model_fields.keys() - {"about", "risk_coverage"},
-        )
+        content = handler(self)
+        optional = type(self).model_fields.keys() - {"about", "risk_coverage"}
         is_unstated = {name for name in optional if content[name] in (None, (), [])}
         return {name: value for name, value in content.items() if name not in is_unstated}
 
