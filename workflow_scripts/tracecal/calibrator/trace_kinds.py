@@ -8,7 +8,7 @@ import polars as pl
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.raw_answer import Known, Reasoning
 from tracecal.answers.reading import Reading
-from tracecal.answers.record import ENTROPY_KIND, Record, as_frame
+from tracecal.answers.record import ENTROPY_KIND, Record
 from tracecal.answers.tokens import StopToken
 from tracecal.calibration.groups import KNOWN_ANSWER, are_among, is_among
 from tracecal.calibrator.schema import CalibrationData
@@ -58,8 +58,9 @@ def compare_answers(
     """
     require_parts(fitted_on, "part" in answers.columns)
     require_same_kind(answers, fitted_on, task)
-    assumption = assumed_decoding(answers, fitted_on)
-    return [*open_questions(answers, fitted_on), *([assumption] if assumption else [])]
+    traced = answers.filter(pl.col("surprisal").is_not_null())
+    unknown = open_questions({name: {*traced[name]} for name in ("model", *QUESTIONS)}, fitted_on)
+    return [*unknown, *filter(None, [assumed_decoding(answers, fitted_on)])]
 
 
 def compare_record(record: Record, fitted_on: CalibrationData) -> list[str]:
@@ -85,13 +86,15 @@ def _kind_questions(
 ) -> tuple[str | None, list[str]]:
     """Return why answers of a kind are refused, or None, and what is unknown about them."""
     kind = {"stop_token": stop_token, "processed": processed, "reasoning": reasoning}
-    record = Record("answer", [0.0] if has_trace else None, model=model, **kind)
-    answers = as_frame([record])
     try:
-        require_same_kind(answers, fitted_on)
+        _require_model([model] if model else [], fitted_on)
     except InputError as error:
         return error.args[0], []
-    return None, open_questions(answers, fitted_on)
+    for column, value in kind.items():
+        if has_trace and value not in _same_kinds(column, fitted_on):
+            return _refusal(column, fitted_on, value, 1, "answer"), []
+    values = {name: {value} for name, value in (kind | {"model": model}).items()}
+    return None, open_questions(values if has_trace else {}, fitted_on)
 
 
 def undecided_answers(
@@ -171,16 +174,28 @@ def require_same_kind(
         )
     _require_model(answers["model"].drop_nulls().unique().sort().to_list(), fitted_on)
     traced = answers.filter(pl.col("surprisal").is_not_null())
-    for column, words in QUESTIONS.items():
-        kind = getattr(fitted_on, column)
-        differing = traced.filter(~pl.col(column).is_in([kind, *OPEN[column]]))
-        if kind not in OPEN[column] and differing.height:
-            raise InputError(
-                f"the calibrator was fitted on traces that {words[kind]}, but {differing.height} "
-                f"answer(s), such as {differing['example_id'][0]!r}, "
-                f"{words[differing[column][0]]}: its probabilities do not hold for them. Calibrate "
-                f"on answers like these, or correct their kind with {words['option']}."
-            )
+    for column in QUESTIONS:
+        differing = traced.filter(~pl.col(column).is_in(_same_kinds(column, fitted_on)))
+        if differing.height:
+            first = differing[column][0], differing.height, differing["example_id"][0]
+            raise InputError(_refusal(column, fitted_on, *first))
+
+
+def _same_kinds(column: str, fitted_on: CalibrationData) -> Collection[str]:
+    """The values of a property that count as equal to the calibrator's."""
+    kind = getattr(fitted_on, column)
+    every = QUESTIONS[column].keys() | {*OPEN[column]}
+    return [*every] if kind in OPEN[column] else [kind, *OPEN[column]]
+
+
+def _refusal(column: str, fitted_on: CalibrationData, kind: str, n: int, example: str) -> str:
+    """Why `n` answers of another kind, such as the one with the id `example`, are refused."""
+    words = QUESTIONS[column]
+    return (
+        f"the calibrator was fitted on traces that {words[getattr(fitted_on, column)]}, but {n} "
+        f"answer(s), such as {example!r}, {words[kind]}: its probabilities do not hold for them. "
+        f"Calibrate on answers like these, or correct their kind with {words['option']}."
+    )
 
 
 def _require_model(models: list[str], fitted_on: CalibrationData) -> None:
@@ -201,20 +216,22 @@ def model_spellings(model: str) -> set[str]:
     return {model.lower(), model.lower().rsplit("/", 1)[-1]}
 
 
-def open_questions(answers: pl.DataFrame, fitted_on: CalibrationData) -> list[str]:
-    """List what the calibrator or the answers do not say, one sentence each."""
-    traced = answers.filter(pl.col("surprisal").is_not_null())
+def open_questions(answers: Mapping[str, Set[str | None]], fitted_on: CalibrationData) -> list[str]:
+    """List what the calibrator or the answers do not say, one sentence each.
+
+    `answers` has the values of `model` and of each property that answers with a trace have.
+    """
     unknown = [
         f"the {side} not say {words['what']} ({words['option']})"
         for column, words in QUESTIONS.items()
         if column != "processed"  # `assumed_decoding`
         for side, kinds in (
             ("calibrator does", [getattr(fitted_on, column)]),
-            ("answers do", traced[column].to_list()),
+            ("answers do", answers.get(column, ())),
         )
         if "unknown" in kinds
     ]
-    if fitted_on.model is None or traced["model"].null_count():
+    if fitted_on.model is None or None in answers.get("model", ()):
         side = "answers do" if fitted_on.model else "calibrator does"
         unknown.append(f"the {side} not say which model gave the answers (--model)")
     return unknown
