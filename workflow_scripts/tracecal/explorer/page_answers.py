@@ -20,7 +20,7 @@ from tracecal.calibration.part_answers import part_answers
 from tracecal.calibration.percentages import rate_text
 from tracecal.calibration.settings import SEED
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in, parts_in
-from tracecal.calibrator.decision import USUAL_RATE
+from tracecal.calibrator.guarantee_text import USUAL_RATE
 from tracecal.calibrator.predictor import Predictor
 from tracecal.calibrator.schema import CalibrationData
 from tracecal.calibrator.scoring import score_answers
