@@ -99,6 +99,9 @@ def _demo_sets() -> Iterator[AnswerSet]:
         if "part" in stored.columns:  # no whole answers
             continue
         traces = answers_in(stored).frame
+        # A calibrator is for one kind: where some answers end at a stop string, all count as if
+        # they ended at a token, as `--stop-token included` says.
+        traces = traces.with_columns(stop_token=pl.lit("included", traces["stop_token"].dtype))
         labels = pl.read_parquet(path).select("example_id", "correct")
         frame = traces.drop("correct").join(labels, on="example_id", how="inner")
         yield _answer_set(f"{model} {task}", DEMO, frame.select(traces.columns))
