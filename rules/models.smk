@@ -7,7 +7,6 @@
 # stage_model, stage_encoder    the hub                  -> models/{model}/, encoders/{encoder}/, work/revisions/
 # stage_rows                    the hub                  -> work/rows/{task}/{rows}.parquet and .txt (the commit),
 #                                                           `rows` a split[-language]
-# needs                         metadata of the models   -> work/needs.tsv (only for the target `needs`)
 
 from trace_workflow.config.job_resources import has_gpu
 from trace_workflow.config.prompting import NO_TEMPLATE
@@ -183,17 +182,6 @@ STAGED_ROWS = {
     for slug, task in sorted(TASKS.items())
     if task.source.hub
 }
-# The studies' models that are not unpacked from packages, and what decides how much they need.
-WEIGHTS = [
-    MODELS[slug].model_dump(include={"slug", "dtype", "batch_size"})
-    | MODELS[slug].source.model_dump(include={"hub", "revision"})
-    | {
-        "path": MODELS[slug].source.path and local_path(MODELS[slug].source.path, ROOT),
-        "tasks": [task for model, task in PAIRS if model == slug],
-    }
-    for slug in sorted({model for model, _ in PAIRS})
-    if MODELS[slug].source.hub or MODELS[slug].source.path
-]
 # Which settings say where a model or encoder is downloaded from.
 HUB = {"hub", "revision"}
 
@@ -211,26 +199,6 @@ rule stage:
             if task in STUDIED
         ],
     localrule: True
-
-
-# The disk space and GPU memory that the models need, before anything is downloaded.
-rule needs:
-    """List the disk space and GPU memory that the models need, before anything is downloaded."""
-    output:
-        "<results>/work/needs.tsv",
-    log:
-        "<logs>/needs.log",
-    localrule: True
-    conda:
-        "../envs/inference.yaml"
-    params:
-        **settings(
-            "needs.py",
-            models=WEIGHTS,
-            tasks={task: TASKS[task].part(PromptSettings) for task in sorted(TASKS)},
-        ),
-    script:
-        "../workflow_scripts/needs.py"
 
 
 rule stage_model:

@@ -28,7 +28,7 @@ COMMANDS = sorted(
 
 def test_there_are_commands():
     assert "snakemake --cores all --configfile config/mine.yaml" in COMMANDS
-    assert "snakemake needs --cores 1 --configfile config/paper.yaml" in COMMANDS
+    assert "snakemake stage --cores 1 --configfile config/paper.yaml" in COMMANDS
     assert "snakemake --cores all --configfile config/config.yaml config/evening.yaml" in COMMANDS
 
 

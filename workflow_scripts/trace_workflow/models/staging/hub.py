@@ -9,7 +9,7 @@ import shutil
 import time
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import httpx2
 from huggingface_hub import (
@@ -66,7 +66,6 @@ class Contents(NamedTuple):
 
     source: HubSource  # its revision is the commit
     sizes: dict[str, int]
-    parameters: dict[str, int]  # counts by data type ('BF16'), where the hub knows them
 
 
 def read_contents(source: HubSource) -> Contents:
@@ -86,11 +85,9 @@ def read_contents(source: HubSource) -> Contents:
             source.repository,
             info.sha,
         )
-    weights_info = getattr(info, "safetensors", None)
     return Contents(
         source._replace(revision=info.sha),
         {file.rfilename: file.size or 0 for file in info.siblings or ()},
-        dict(weights_info.parameters) if weights_info else {},
     )
 
 
@@ -104,7 +101,7 @@ def stage_model(repository: str, revision: str, target: str | Path) -> str:
     contents = read_contents(HubSource("model", repository, revision))
     commit = contents.source.revision
     names = model_files(contents)
-    check_disk(repository, missing_bytes(contents, names))
+    check_disk(contents, names)
     folder = request(
         contents.source,
         # The names are exact; a pattern such as *.safetensors would fetch second copies of weights.
@@ -135,11 +132,10 @@ def model_files(contents: Contents) -> set[str]:
     if WEIGHTS in contents.sizes:
         return {*names, WEIGHTS}
     if INDEX in contents.sizes:
-        return {
-            *names,
-            INDEX,
-            *fetched_json(contents.source, INDEX)["weight_map"].values(),
-        }
+        index = request(
+            contents.source, lambda: hf_hub_download(repository, INDEX, revision=revision)
+        )
+        return {*names, INDEX, *read_json(index)["weight_map"].values()}
     unsafe = sorted(
         name for name in contents.sizes if name.endswith((".bin", ".pt", ".pth", ".gguf"))
     )
@@ -150,33 +146,21 @@ def model_files(contents: Contents) -> set[str]:
     )
 
 
-def fetched_json(source: HubSource, name: str) -> Any:
-    """The content of a model's JSON file on the hub."""
-    _, repository, revision = source
-    return read_json(request(source, lambda: hf_hub_download(repository, name, revision=revision)))
+def check_disk(contents: Contents, names: Collection[str]) -> None:
+    """Log how much of the files `names` will be fetched, as the hub's cache lacks it.
 
-
-def missing_bytes(contents: Contents, names: Collection[str]) -> int:
-    """Size of those of the files `names` that are not in the hub's cache yet."""
+    Raises `InputError` where the cache's disk is too small for it.
+    """
     _, repository, revision = contents.source
-    return sum(
+    needed = sum(
         contents.sizes.get(name, 0)
         for name in names
         if not isinstance(try_to_load_from_cache(repository, name, revision=revision), str)
     )
-
-
-def free_bytes() -> int:
-    """Free bytes on the disk that the hub's cache is on."""
     folder = Path(constants.HF_HUB_CACHE).expanduser().absolute()
     while not folder.exists():
         folder = folder.parent
-    return shutil.disk_usage(folder).free
-
-
-def check_disk(repository: str, needed: int) -> None:
-    """Log how much will be fetched; raise `InputError` where the disk is too small for it."""
-    free = free_bytes()
+    free = shutil.disk_usage(folder).free
     LOGGER.info("%s: %.2f GB to fetch, %.2f GB free", repository, needed / 1e9, free / 1e9)
     if needed and needed + HEADROOM > free:
         raise InputError(
