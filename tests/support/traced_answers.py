@@ -31,7 +31,7 @@ def traces(task, n=40, seed=0):
 
 def study(tasks=("t", "u"), draws=3):
     """The operators, answers and splits of each task, as the analyses read them."""
-    frames = {"operators": [], "answers": [], "splits": [], "features": []}
+    frames = {"operators": [], "answers": [], "splits": []}
     for task in tasks:
         answers = traces(task)
         alone = answers.select("example_id", group_id="example_id")
@@ -41,11 +41,6 @@ def study(tasks=("t", "u"), draws=3):
             ),
             "answers": answers.select("example_id", "correct"),
             "splits": make_splits(alone, task, 0, SPLITS, 0.35),
-            "features": answers.select(
-                "example_id",
-                log_length=pl.col("entropy").list.len().log(),
-                mean_entropy=pl.col("entropy").list.mean(),
-            ),
         }
         for name, rows in found.items():
             frames[name].append(rows.with_columns(model=pl.lit(MODEL), task=pl.lit(task)))

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from support.traced_answers import SPLITS, study
-from trace_workflow.analyses.hyperparameter_sensitivity import PENALTIES, hyperparameter_sensitivity
+from trace_workflow.analyses.hyperparameter_sensitivity import hyperparameter_sensitivity
 from trace_workflow.analyses.operator_variants import DEFAULTS, GRID
 from tracecal.calibration.metrics import NAMES
 
@@ -67,7 +67,7 @@ def test_a_setting_goes_through_the_one_protocol(setting, level):
 
 def test_all_settings_are_there_and_no_draw():
     settings = ANALYSIS.select("setting", "level").unique()
-    assert settings.height == 1 + sum(len(levels) for levels in GRID.values()) + len(PENALTIES)
+    assert settings.height == 1 + sum(len(levels) for levels in GRID.values())
     assert ANALYSIS["task"].unique().sort().to_list() == [None, "t", "u"]
     assert set(ANALYSIS["metric"]) == set(NAMES)
     assert set(ANALYSIS["repetitions"]) == {SPLITS}
@@ -102,31 +102,4 @@ def test_without_scores_every_setting_has_null_rows():
     )
     keys = ["task", "setting", "level", "metric"]
     assert found.select(keys).equals(ANALYSIS.select(keys))
-    found = found.filter(pl.col("setting") != "penalty")
     assert found["mean"].null_count() == found.height
-
-
-@pytest.mark.parametrize(
-    ("level", "c"), [(0.1, 0.1), (1.0, 1.0), (10.0, 10.0), (float("inf"), 1e6)]
-)
-def test_trace_plus_is_fitted_under_each_penalty_as_scikit_learn_does(level, c):
-    names = ["log_length", "mean_entropy"]
-    answers = STUDY["answers"].join(STUDY["features"], on=["model", "task", "example_id"])
-    values = []
-    for split in range(SPLITS):
-        rows = answers.filter(task="t").join(
-            STUDY["splits"].filter(split=split, task="t"), on="example_id"
-        )
-        fitting, held_out = (rows.filter(part=part) for part in ("calibration", "evaluation"))
-        model = make_pipeline(StandardScaler(), LogisticRegression(C=c, tol=1e-10, max_iter=10_000))
-        model.fit(fitting.select(names).to_numpy(), fitting["correct"])
-        probability = model.predict_proba(held_out.select(names).to_numpy())[:, 1]
-        values.append(brier_score_loss(held_out["correct"], probability))
-    row = found("t", "penalty", level, "brier")
-    assert row["mean"] == pytest.approx(fmean(values), abs=1e-5)
-
-
-def test_a_run_without_trace_plus_has_no_penalties():
-    bare = STUDY | {"features": STUDY["features"].select("model", "task", "example_id")}
-    analysis = hyperparameter_sensitivity(**bare, method="platt", ece_bins=15)
-    assert "penalty" not in set(analysis["setting"])

@@ -37,7 +37,6 @@ HEADINGS = {
     "TPR@10%": "tpr_at_10",
     "TPR@20%": "tpr_at_20",
     "pAUC": "pauc",
-    "Best at": "best_at",
     "Original": "original",
     "Position-shifted": "shifted",
     "Number/": "number",

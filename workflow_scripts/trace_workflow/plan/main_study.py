@@ -39,12 +39,7 @@ def results(run: Run) -> Iterator[Result | PlannedTable]:
 def _operators(run: Run) -> Iterator[Result | PlannedTable]:
     """Variants of TRACE's operators."""
     kinds = "operators labels splits"
-    trace_plus = run.selection.main.inputs.get("trace_plus", [])
-    yield _of_pairs(
-        "hyperparameter_sensitivity",
-        f"{kinds} features",
-        _calibration(run) | {"trace_plus": [name.split(".", 1)[1] for name in trace_plus]},
-    )
+    yield _of_pairs("hyperparameter_sensitivity", kinds, _calibration(run))
     yield comparison_table(
         run, "hyperparameter_sensitivity", "hyperparameter_sensitivity", estimators=[], weights=1
     )

@@ -56,14 +56,13 @@ def calibrate_all(
     estimators: Mapping[str, Sequence[str]],
     method: Method,
     own_fits: Mapping[str, OwnFit] | None = None,
-    penalty: float = 1.0,
     part_names: Sequence[str] = (),
 ) -> tuple[pl.DataFrame, dict[str, EstimatorFits]]:
     """Fit each estimator on each split's calibration part and predict its evaluation part.
 
     `answers` holds `example_id`, `correct` and the columns that `estimators` names (id -> columns).
     An estimator's fit and predictions leave out rows with a None among its columns. `own_fits`
-    prescribes the fits of some estimators; `method` with `fit_all`'s `penalty` fits the others.
+    prescribes the fits of some estimators; `method` fits the others.
     'mixture' and 'log_odds_mean' need the column `rank` of `splits`, and 'pooled' the `part_names`
     (see `calibration.pooled`). An answer whose `part` of a split is None is not predicted there.
     Returns the predictions by estimator, split and example, and each estimator's fits.
@@ -89,8 +88,8 @@ def calibrate_all(
     for way in dict.fromkeys(job.way for job in inputs if job not in means):
         of_way = [job for job in inputs if job.way == way]
         inputs_of_way = [inputs[job] for job in of_way]
-        data = Fitting(inputs_of_way, correct, masks, groups, penalty, part_names)
-        fitted = iter(WAYS[way](data) if way in WAYS else fit_all(data.pairs, way, penalty))
+        data = Fitting(inputs_of_way, correct, masks, groups, part_names)
+        fitted = iter(WAYS[way](data) if way in WAYS else fit_all(data.pairs, way))
         fits |= {job: [next(fitted) for _ in masks] for job in of_way}
     for job in means:
         columns = [[job.columns.index(name) for name in member.columns] for member in members]
@@ -198,8 +197,6 @@ class Fitting(NamedTuple):
         The answers of each fit, of which those with all inputs are fitted.
     groups : sequence of arrays [n]
         The ranks of their groups in each mask.
-    penalty : float
-        Of `fit_all`.
     part_names : sequence of str
         Of `fit_pooled`.
     """
@@ -208,7 +205,6 @@ class Fitting(NamedTuple):
     correct: np.ndarray
     masks: Sequence[np.ndarray]
     groups: Sequence[np.ndarray]
-    penalty: float
     part_names: Sequence[str]
 
     @property
