@@ -32,7 +32,7 @@ def analysis(changes=(), tasks=TASKS):
         for metric, mean in (("brier", BRIER), ("auroc", AUROC))
     } | dict(changes)
     rows = [
-        (task, *key, mean, 0.01 if key[2] == "brier" else 0.02, 20, 0)
+        (task, *key, mean, 0.01 if key[2] == "brier" else 0.02, 20, 20 * (mean is None))
         for task in (None, *tasks)
         for key, mean in means.items()
     ]
@@ -106,7 +106,7 @@ def test_without_any_auroc_there_are_dashes():
     found = lines(table)
     assert all(row["auroc_low"] == row["auroc_high"] == "" for row in found.values())
     assert all(float(row["brier_low"]) == BRIER for row in found.values())
-    assert any("AUROC is undefined on MLQA, SVAMP" in note for note in table.footnotes)
+    assert any("AUROC on MLQA (20 of 20 splits), SVAMP (" in note for note in table.footnotes)
 
 
 def test_a_task_without_results_is_named():

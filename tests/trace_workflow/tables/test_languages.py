@@ -101,7 +101,7 @@ def test_undefined_splits_are_marked_and_counted():
     marks = {row[0].text: [cell.mark for cell in row] for row in made.rows}
     assert marks["de"] == marks["all"] == [""] * 12
     assert marks["zh"] == [""] * 4 + ["", "†"] * 4
-    assert made.footnotes[0].endswith("leaves out: AUROC of zh in 1 of 3 splits.")
+    assert made.footnotes[0].endswith("leaves out: AUROC of zh on MLQA (1 of 3 splits).")
 
 
 def test_right_answers_stand_beside_each_language_and_too_few_are_said_to_be():

@@ -10,7 +10,6 @@ from trace_workflow.tables.metric_names import CLAIMED, DIRECTION_NOTE, METRIC_N
 from trace_workflow.tables.standing_notes import missing_answers, warn_of_few_answers
 from trace_workflow.tables.study_results import StudyResults, tasks_of
 from trace_workflow.tables.table import Column, Table
-from trace_workflow.tables.wording import join_names
 from tracecal.estimators.estimator import TRACE_PLUS
 
 
@@ -27,10 +26,6 @@ def table(study: StudyResults) -> Table:
     gains = [f"{m}_{kind}_{IMPROVEMENT}" for kind in ("named", "picked") for m in metrics]
     points = [f"{m}_{side}" for side in (TRACE_PLUS, BEST) for m in METRICS]
     own = [column.keys[0] for column in improved.own_columns(study)]
-    footnotes = improved.nothing_to_compare(study) or [
-        *improved.explain_undefined(pairs, study),
-        *_explain_dashes(averages, study, metrics),
-    ]
     return Table(
         frame=frame,
         columns=_columns(study, metrics),
@@ -39,7 +34,7 @@ def table(study: StudyResults) -> Table:
         first=("label", "accuracy", *gains, *points, *own),
         footnotes=(
             *study.missing_tasks("cross", tasks),
-            *footnotes,
+            *(improved.nothing_to_compare(study) or improved.explain_undefined(pairs, study)),
             *improved.explain_unscored_best(frame, study, "model"),
         ),
         notes=(
@@ -116,18 +111,3 @@ def _columns(study: StudyResults, metrics: list[str]) -> tuple[Column, ...]:
         ),
         *improved.count_columns(accuracy=False),
     )
-
-
-def _explain_dashes(averages: pl.DataFrame, study: StudyResults, metrics: list[str]) -> list[str]:
-    notes = []
-    for metric in metrics:
-        undefined = averages.filter(
-            pl.col("difference").is_null(), metric=metric, against="oracle", estimator=TRACE_PLUS
-        ).drop_nulls("model")
-        models = [study.models[model] for model in undefined.sort(study.model_order)["model"]]
-        if models:
-            notes.append(
-                f"– No {METRIC_NAMES[metric]} to compare for {join_names(models)}; left out of "
-                "Overall."
-            )
-    return notes

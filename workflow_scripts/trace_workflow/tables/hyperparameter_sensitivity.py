@@ -1,10 +1,11 @@
 """The sensitivity of metrics to each hyperparameter of TRACE."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import polars as pl
 
 from trace_workflow.analyses.operator_variants import DEFAULT, DEFAULTS
+from trace_workflow.tables.marks import explain_partly_undefined
 from trace_workflow.tables.metric_names import BETTER, METRIC_NAMES, METRICS
 from trace_workflow.tables.standing_notes import count_notes
 from trace_workflow.tables.study_results import StudyResults, frame_of, rows_by, tasks_of
@@ -28,8 +29,9 @@ def table(study: StudyResults) -> Table:
     analysis = study.frames["hyperparameter_sensitivity"]
     tasks = tasks_of(analysis)
     averages = analysis.filter(pl.col("task").is_null(), pl.col("metric").is_in(METRICS))
+    at_default = analysis.filter(setting=DEFAULT).with_columns(splits="repetitions")
     default = rows_by(averages.filter(setting=DEFAULT), "metric")
-    at_default = [
+    means = [
         f"{METRIC_NAMES[metric]} {format_number(default[metric,]['mean'], DECIMALS)}"
         for metric in METRICS
     ]
@@ -54,10 +56,10 @@ def table(study: StudyResults) -> Table:
         ),
         footnotes=(
             *study.missing_tasks("main", tasks),
-            *_explain_undefined(analysis, tasks, study),
+            *explain_partly_undefined({"": at_default}, study.tasks),
         ),
         notes=(
-            f"At the default of every parameter: {join_names(at_default)}.",
+            f"At the default of every parameter: {join_names(means)}.",
             _explain_spread(averages),
             *count_notes(study),
         ),
@@ -93,13 +95,3 @@ def _explain_spread(averages: pl.DataFrame) -> str:
         f"The s.d. of a mean over splits is at most {join_names(largest)}; all settings share the "
         "same splits."
     )
-
-
-def _explain_undefined(
-    analysis: pl.DataFrame, tasks: Sequence[str], study: StudyResults
-) -> list[str]:
-    """A note on the tasks without an AUROC, which the means leave out."""
-    at_default = analysis.filter(setting=DEFAULT, metric="auroc").drop_nulls("task")
-    undefined = at_default.filter(pl.col("mean").is_null())["task"].to_list()
-    names = [study.tasks[task] for task in tasks if task in undefined]
-    return [f"AUROC is undefined on {join_names(names)} and left out there."] if names else []

@@ -10,8 +10,8 @@ from itertools import product
 import polars as pl
 
 from trace_workflow.tables.marks import (
-    LEFT_OUT,
     UNSUPPORTED,
+    explain_partly_undefined,
     explain_unscored,
     is_unscored,
     mark_partly_undefined,
@@ -286,21 +286,10 @@ def explain_unscored_best(frame: pl.DataFrame, study: StudyResults, *scope: str)
 
 
 def explain_undefined(pairs: pl.DataFrame, study: StudyResults) -> list[str]:
-    """A note on each metric that is undefined in some splits of some task."""
-    notes = []
-    for metric in METRICS:
-        undefined = pairs.filter(
-            pl.col("undefined") > 0, metric=metric, against="oracle", estimator=TRACE_PLUS
-        )
-        rows = undefined.sort(study.model_order, "task")
-        parts = [
-            f"{study.models[row['model']]} on {study.tasks[row['task']]} "
-            f"({row['undefined']} of {row['splits']} splits)"
-            for row in rows.iter_rows(named=True)
-        ]
-        if parts:
-            notes.append(f"{LEFT_OUT}: {METRIC_NAMES[metric]} of {'; '.join(parts)}.")
-    return notes
+    """The note on each model's metrics that are undefined in some splits of some task."""
+    rows = pairs.filter(against="oracle", estimator=TRACE_PLUS)
+    parts = {f" of {label}": rows.filter(model=model) for model, label in study.models.items()}
+    return explain_partly_undefined(parts, study.tasks)
 
 
 def nothing_to_compare(study: StudyResults) -> list[str]:

@@ -6,7 +6,7 @@ import polars as pl
 
 from trace_workflow.tables.improvement_columns import BEST
 from trace_workflow.tables.marks import (
-    LEFT_OUT,
+    explain_partly_undefined,
     explain_unscored,
     mark_partly_undefined,
     mark_unscored,
@@ -14,10 +14,10 @@ from trace_workflow.tables.marks import (
 from trace_workflow.tables.metric_names import BETTER, METRIC_NAMES, METRICS
 from trace_workflow.tables.study_results import StudyResults, tasks_of
 from trace_workflow.tables.table import Column, Table
-from trace_workflow.tables.wording import note
 from tracecal.estimators.estimator import PICKED, TRACE_PLUS
 
 ALL_LANGUAGES = "all"
+ALONE = "No task of this study has answers in several languages."
 # The fewest correct and wrong answers with which an AUROC is informative.
 FEWEST = 10
 ESTIMATORS = (PICKED, "trace", TRACE_PLUS)
@@ -36,6 +36,10 @@ def table(study: StudyResults) -> Table:
         _with_pooled(study, name) for name in ("averages", "improvements", "accuracy")
     )
     tasks = tasks_of(averages)
+    parts = {
+        f" of {language}": averages.filter(language=language)
+        for language in averages["language"].unique().sort()
+    }
     shares = {pair: share for pair, share in study.scored_shares.items() if pair[1] in tasks}
     columns = []
     for (estimator, label), metric in product(LABELS.items(), METRICS):
@@ -55,7 +59,8 @@ def table(study: StudyResults) -> Table:
         section=pl.col("task"),
         titles={task: study.tasks[task] for task in tasks},
         footnotes=(
-            *_explain_undefined(averages, tasks),
+            *([] if tasks else [ALONE]),
+            *explain_partly_undefined(parts, study.tasks),
             *explain_unscored(study, shares),
         ),
         notes=tuple(_warn_of_few_answers(accuracies)),
@@ -111,18 +116,6 @@ def _frame(
         ),
         *(f"{metric}_undefined_splits" for metric in METRICS),
     )
-
-
-def _explain_undefined(averages: pl.DataFrame, tasks: list[str]) -> list[str]:
-    if not tasks:
-        return ["No task of this study has answers in several languages."]
-    undefined = averages.filter(pl.col("undefined") > 0, pl.col("metric").is_in(METRICS))
-    worst = undefined.group_by("metric", "language").agg(pl.col("undefined", "splits").max())
-    names = [
-        f"{METRIC_NAMES[metric]} of {language} in {undefined} of {splits} splits"
-        for metric, language, undefined, splits in worst.sort("metric", "language").iter_rows()
-    ]
-    return note(LEFT_OUT, names)
 
 
 def _warn_of_few_answers(accuracies: pl.DataFrame) -> list[str]:

@@ -12,11 +12,12 @@ import polars as pl
 
 from trace_workflow.tables import improvement_columns as improved
 from trace_workflow.tables.marks import (
-    PARTLY,
     UNSCORED,
     UNSUPPORTED,
     estimator_column,
+    explain_partly_undefined,
     explain_unscored,
+    mark_partly_undefined,
     mark_where,
 )
 from trace_workflow.tables.metric_names import (
@@ -29,8 +30,8 @@ from trace_workflow.tables.metric_names import (
 from trace_workflow.tables.ranking import BEST_OF_COLUMN, rank_columns
 from trace_workflow.tables.standing_notes import beam_notes, count_notes
 from trace_workflow.tables.study_results import StudyResults, rows_by, summary_columns, tasks_of
-from trace_workflow.tables.table import ABSENT, ENDS, WIDEST, Column, Table
-from trace_workflow.tables.wording import count, join_names, note
+from trace_workflow.tables.table import ENDS, WIDEST, Column, Table
+from trace_workflow.tables.wording import join_names
 from tracecal.estimators.estimator import PICKED, TRACE_PLUS, Entry
 
 FAMILY_NAMES = {"beam": "beam-distribution"}
@@ -65,21 +66,6 @@ class Comparison:
     def ids(self) -> list[str]:
         return [entry.id for entry in self.entries]
 
-    def column(self, key: Key) -> dict[Entry, Mapping | None]:
-        """The averages of all estimators under a key."""
-        task, metric = key
-        return {entry: self.means.get((task, entry.id, metric)) for entry in self.entries}
-
-    def partly_undefined(self, key: Key) -> list[Entry]:
-        """The estimators that some splits of a task leave undefined."""
-        if key[0] is None:
-            return []
-        return [
-            entry
-            for entry, average in self.column(key).items()
-            if average and 0 < average["undefined"] < average["splits"]
-        ]
-
 
 def table(study: StudyResults) -> Table:
     """Make the table from `averages`, `improvements` and, where planned, `beyond_paper`."""
@@ -109,6 +95,7 @@ def table(study: StudyResults) -> Table:
         infer_schema_length=None,
     ).with_columns(**study.scope(tasks))
     sections, titles = _sections(comparison)
+    shown = averages.filter(pl.col("estimator").is_in(comparison.ids))
     is_estimator = pl.col("estimator").is_in(comparison.ids)
     columns = [_column(key, comparison) for key in keys]
     return Table(
@@ -123,7 +110,7 @@ def table(study: StudyResults) -> Table:
         added=~is_estimator | pl.col("estimator").is_in([e.id for e in study.with_role("own")]),
         footnotes=(
             *study.missing_tasks("main", tasks),
-            *_explain_undefined(comparison),
+            *explain_partly_undefined({"": shown}, study.tasks, metrics),
             *explain_unscored(study),
         ),
         notes=(
@@ -191,8 +178,7 @@ def _gain_row(entry: Entry, against: str) -> str:
 
 def _column(key: Key, comparison: Comparison) -> Column:
     task, metric = key
-    study, partly = comparison.study, comparison.partly_undefined(key)
-    all_partly = partly == list(comparison.entries)
+    study = comparison.study
     partly_scored = [
         estimator
         for _, scored_task, estimator in study.scored_shares
@@ -220,11 +206,8 @@ def _column(key: Key, comparison: Comparison) -> Column:
         task_label if of_task else METRIC_NAMES[metric],
         BETTER[metric],
         signed=~estimator.is_in([*comparison.ids, PICKED]),
-        heading_mark=PARTLY if all_partly else "",
-        mark=mark_where(
-            (estimator.is_in([] if all_partly else [entry.id for entry in partly]), PARTLY),
-            (estimator.is_in(partly_scored), UNSCORED),
-        ),
+        mark=mark_partly_undefined(_name(*key))
+        + mark_where((estimator.is_in(partly_scored), UNSCORED)),
         added_mark=mark_where((estimator.is_in(unsupported), UNSUPPORTED)),
         added=not in_paper,
         too_wide=estimator.is_in(too_wide),
@@ -295,39 +278,3 @@ def _explain_fits_beyond_paper(study: StudyResults) -> list[str]:
         f"{level} intervals): {'; '.join(fits)}. Supported by their interval: "
         f"{join_names(supported) if supported else 'none'}."
     ]
-
-
-def _explain_undefined(comparison: Comparison) -> list[str]:
-    """Explain the marks of undefined values with counts, and what the averages leave out."""
-    partly, undefined, left_out, n_dashes = [], [], [], 0
-    for key in comparison.keys:
-        task, metric = key
-        column = comparison.column(key)
-        dashes = [e for e, average in column.items() if average is None or average["mean"] is None]
-        n_dashes += len(dashes)
-        if task is None:
-            continue
-        name = f"{METRIC_NAMES[metric]} on {comparison.study.tasks[task]}"
-        if entries := comparison.partly_undefined(key):
-            counts = sorted({column[entry]["undefined"] for entry in entries})
-            total = max(column[entry]["splits"] for entry in entries)
-            least_and_most = ABSENT.join(map(str, sorted({counts[0], counts[-1]})))
-            splits = f"{least_and_most} of {total} splits"
-            partly.append(f"{name} in {splits} ({_count_entries(entries, comparison)})")
-        if dashes:
-            undefined.append(f"{name} ({_count_entries(dashes, comparison)})")
-        if len(dashes) == len(comparison.entries):
-            left_out.append(name)
-    return [
-        *note(f"{PARTLY} Undefined in some splits, which the mean leaves out", partly),
-        *note(f"{ABSENT} Undefined ({count(n_dashes, 'cell')})", undefined),
-        *([f"Avg. leaves out {join_names(left_out)}."] if left_out else []),
-    ]
-
-
-def _count_entries(entries: Sequence[Entry], comparison: Comparison) -> str:
-    if len(entries) == len(comparison.entries):
-        return "all estimators"
-    if len(entries) > 3:
-        return count(len(entries), "estimator")
-    return join_names([entry.label for entry in entries])

@@ -1,14 +1,14 @@
 """TRACE's AUROC with the tokens of an answer in their order, and in random orders."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import polars as pl
 
-from trace_workflow.tables.marks import LEFT_OUT, PARTLY, mark_where
+from trace_workflow.tables.marks import PARTLY, explain_partly_undefined, mark_where
 from trace_workflow.tables.standing_notes import refer_to_counts
 from trace_workflow.tables.study_results import StudyResults, frame_of, rows_by, tasks_of
 from trace_workflow.tables.table import Column, Table
-from trace_workflow.tables.wording import count, note
+from trace_workflow.tables.wording import count
 
 SIDES = {"original": "Original", "shifted": "Position-shifted"}
 AVERAGE = "average"
@@ -21,6 +21,9 @@ def table(study: StudyResults) -> Table:
     """From the analysis of the same name: a row per task, and their average."""
     analysis = study.frames["position_shift"]
     tasks, averages = tasks_of(analysis), rows_by(analysis, "task", "quantity", "over")
+    originals = analysis.filter(quantity="original", over="split").with_columns(
+        pl.lit("auroc").alias("metric"), splits="repetitions"
+    )
     n_draws = averages[None, "shifted", "draw"]["repetitions"]
     scopes = tasks if len(tasks) == 1 else (*tasks, None)  # a single task is its average
     frame = frame_of([_row(task, averages, study) for task in scopes])
@@ -31,7 +34,7 @@ def table(study: StudyResults) -> Table:
         emphasis=BOLD,
         footnotes=(
             *study.missing_tasks("main", tasks),
-            *_explain_undefined(averages, tasks, study),
+            *explain_partly_undefined({"": originals}, study.tasks, ["auroc"]),
         ),
         notes=(
             f"Position-shifted: the mean of {count(n_draws, 'random draw')}.",
@@ -74,15 +77,3 @@ def _columns() -> tuple[Column, ...]:
         Column(("difference_sd",), "s.d., splits", difference, added=True),
         Column(("difference_draws_sd",), "s.d., draws", difference, added=True),
     )
-
-
-def _explain_undefined(
-    averages: ShiftAverages, tasks: Sequence[str], study: StudyResults
-) -> list[str]:
-    """A note on the splits in which a task has no AUROC."""
-    names = [
-        f"{study.tasks[task]} ({average['undefined']} of {count(average['repetitions'], 'split')})"
-        for task in tasks
-        if (average := averages[task, "original", "split"])["undefined"]
-    ]
-    return note(LEFT_OUT, names)
