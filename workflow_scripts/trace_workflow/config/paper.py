@@ -5,11 +5,8 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tracecal.errors import InputError
-
 PAPER = Path(__file__).with_name("paper.csv")
 BIBLIOGRAPHY = Path(__file__).with_name("references.bib")
-HEADER = ["table", "row", "column", "value", "scope", "note"]
 
 
 class Published(NamedTuple):
@@ -32,24 +29,11 @@ class Published(NamedTuple):
 
 
 def read(path: Path = PAPER) -> dict[str, list[Published]]:
-    """The numbers by table, in the file's order. Raises `InputError` where a line is invalid."""
-    with path.open(encoding="utf-8", newline="") as handle:
-        lines = csv.reader(handle)
-        if (header := next(lines, [])) != HEADER:
-            raise InputError(f"{path} begins with {header}; expected the columns {HEADER}.")
-        tables: dict[str, list[Published]] = {}
-        keys = set()
-        for fields in lines:
-            if not _sound(fields):
-                raise InputError(
-                    f"{path}, line {lines.line_num}: expected {HEADER}, found {fields}."
-                )
-            table, *rest = fields
-            value = Published(*rest)
-            if (key := (table, value.row, value.column)) in keys:
-                raise InputError(f"{path}, line {lines.line_num}: duplicate {key}.")
-            keys.add(key)
-            tables.setdefault(table, []).append(value)
+    """The numbers by table, in the file's order."""
+    tables: dict[str, list[Published]] = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            tables.setdefault(row.pop("table"), []).append(Published(**row))
     return tables
 
 
@@ -67,12 +51,6 @@ def shared(
         )
 
     return [value for value in published if is_shared(value)]
-
-
-def _sound(fields: list[str]) -> bool:
-    if len(fields) != len(HEADER) or not all(fields[:4]):
-        return False
-    return all("=" in part for text in (fields[1], fields[4]) for part in text.split(";") if part)
 
 
 def _conditions(text: str) -> dict[str, str]:

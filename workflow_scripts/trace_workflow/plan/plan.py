@@ -242,7 +242,7 @@ def is_worthwhile(result: PlannedTable | Figure, run: Run) -> bool:
 
 def plan(run: Run, questions: int | None = None) -> Plan:
     """The plan of a run, whose largest task of the main study has so many `questions`, where that
-    is known. Raises `InputError` where the paper's numbers cannot be read.
+    is known.
     """
     results = [*comparison.results(run), *main_study.results(run)]
 
