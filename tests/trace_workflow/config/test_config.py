@@ -474,8 +474,6 @@ def test_all_models_are_in_the_main_study_and_compared_unless_the_study_names_so
     assert config.study.cross.tasks == ("extractive",)
     config = load_config(SMOKE | {"study": study_of("extractive")}, "c")
     assert config.study.cross is None
-    with pytest.raises(InputError, match=r"'model' is a list now: write 'models: \[a\]'$"):
-        load_config(SMOKE | {"study": {"main": {"model": "a", "tasks": ["extractive"]}}}, "c")
 
 
 def test_what_costs_most_may_be_computed_on_a_subset_of_the_main_study_alone():

@@ -1,7 +1,7 @@
 """The studies of a run: which models are compared on which tasks."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, Field, PositiveInt, field_validator
 
@@ -120,13 +120,6 @@ class Study(Strict):
         description="null: of a single task its guarantee at the error rate nearest to 0.2; of "
         "several tasks none, and the table has all",
     )
-
-    @field_validator("main", mode="before")
-    @classmethod
-    def _takes_several_models(cls, value: Any) -> Any:
-        if isinstance(value, dict) and "model" in value:
-            raise ValueError(f"'model' is a list now: write 'models: [{value['model']}]'")
-        return value
 
     def completed(self, models: Sequence[str]) -> "Study":
         """The study of a run with these `models`, where it does not name its own."""
