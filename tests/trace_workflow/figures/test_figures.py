@@ -13,6 +13,7 @@ from support import synthetic
 from support.scripts import run_script
 from support.synthetic import ENTRIES, MODELS, OPTIONS, TASKS
 from trace_workflow.analyses.averages import averages
+from trace_workflow.analyses.comparisons import COMPARISONS
 from trace_workflow.figures import figure_style
 from trace_workflow.figures.model_landscape import best_baselines, limits
 from trace_workflow.figures.model_landscape import draw as model_landscape
@@ -24,6 +25,7 @@ from tracecal.errors import InputError
 from tracecal.estimators.estimator import Entry
 
 METRICS = synthetic.study(splits=3)
+NO_COMPARISON = pl.DataFrame(schema=COMPARISONS)
 MAIN = {"model": "tiny_a", "tasks": list(TASKS)}
 CROSS = {"models": list(MODELS), "tasks": ["svamp", "trivia"]}
 BOTH = {"main": MAIN, "cross": CROSS}
@@ -36,7 +38,8 @@ def averaged(metrics, study):
 
 
 def overview(metrics, entries, models, study):
-    return performance_overview(averaged(metrics, study), entries, models, TASKS, study)
+    means = averaged(metrics, study)
+    return performance_overview(means, entries, models, TASKS, study, NO_COMPARISON)
 
 
 def landscape(metrics, entries, models, study):
@@ -346,12 +349,15 @@ def test_the_script_makes_a_table_by_its_name(table, study, plain, tmp_path):
     ("figure", "study"), [("performance_overview", BOTH), ("model_landscape", CROSS)]
 )
 def test_the_script_draws_a_figure_by_its_name(figure, study, tmp_path):
-    averaged(METRICS, study).write_parquet(tmp_path / "averages.parquet")
+    frames = {"means": averaged(METRICS, study)}
+    frames |= {"comparisons": NO_COMPARISON} if study is BOTH else {}
+    for name, frame in frames.items():
+        frame.write_parquet(tmp_path / f"{name}.parquet")
     estimators = [entry._asdict() for entry in ENTRIES]
     run_script(
         "draw_figure.py",
         tmp_path,
-        input={"means": str(tmp_path / "averages.parquet")},
+        input={name: str(tmp_path / f"{name}.parquet") for name in frames},
         output={kind: tmp_path / f"out.{kind}" for kind in ("pdf", "svg")},
         params={
             "settings": {"entries": estimators, "models": MODELS, "tasks": TASKS, "study": study},

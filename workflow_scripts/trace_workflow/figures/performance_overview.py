@@ -41,7 +41,7 @@ def draw(
     models: Labels,
     tasks: Labels,
     study: Mapping,
-    comparisons: pl.DataFrame | None = None,
+    comparisons: pl.DataFrame,
 ) -> Figure:
     """Three panels; `study` has the parts `main` and `cross` (None: no third panel).
 
@@ -53,10 +53,10 @@ def draw(
     averages = by_model(select_models(means, compared, "main", main))
     ranking = _rank_by_brier(averages, main["model"], compared)
     across = model_points(means, compared, cross) if cross else {}
-    differences = None
-    if comparisons is not None:  # means over the main study's tasks
-        of_main = comparisons.filter(pl.col("task").is_null(), study="main", model=main["model"])
-        differences = of_main.drop_nulls("low")
+    # Means over the main study's tasks.
+    differences = comparisons.filter(
+        pl.col("task").is_null(), study="main", model=main["model"]
+    ).drop_nulls("low")
     n_rows = max(len(ranking), 2 * len(across))
     with style.applied():
         figure = Figure(figsize=(style.TEXT_WIDTH, 1.75 + ROW_HEIGHT * max(n_rows, 8)))
@@ -85,7 +85,7 @@ def draw(
             rest.legend(handles=keys, loc="lower left", fontsize=style.NORMAL)
         else:
             style.legend(figure, keys)
-        style.message(figure, message(ranking, models[main["model"]], differences))
+        style.message(figure, message(models[main["model"]], differences))
     return figure
 
 
@@ -98,27 +98,17 @@ def _grid(figure: Figure, n_rows: int, n_models: int) -> GridSpec:
     return figure.add_gridspec(len(heights), 3, width_ratios=[1, 1, 1.35], height_ratios=heights)
 
 
-def message(ranking: Ranking, model: str, differences: pl.DataFrame | None = None) -> str:
-    """The figure's message: how many baselines TRACE+ beats; without intervals, its places."""
+def message(model: str, differences: pl.DataFrame) -> str:
+    """The figure's message: how many baselines TRACE+ beats; without intervals, the model."""
     counts = []
-    for metric in METRICS if differences is not None else ():
+    for metric in METRICS:
         rows = differences.filter(metric=metric)
         if rows.height:
             wins, losses = (rows["low"] > 0).sum(), (rows["high"] < 0).sum()
             lost = f" and loses to {losses}" if losses else ""
             baselines = "" if counts else " baselines"
             counts.append(f"{wins} of {rows.height}{baselines} by {METRIC_NAMES[metric]}{lost}")
-    if counts:
-        return f"{model}, averaged over tasks: TRACE+ beats {join_names(counts)}"
-    places = []
-    for metric, sign in (("brier", 1), ("auroc", -1)):
-        means = [(entry.id, averages[metric].mean) for entry, averages in ranking]
-        defined = [(id, mean) for id, mean in means if mean is not None]
-        ids = [id for id, _ in sorted(defined, key=lambda pair: sign * pair[1])]
-        if TRACE_PLUS in ids:
-            rank = ids.index(TRACE_PLUS) + 1
-            places.append(f"number {rank} among {len(ids)} by {METRIC_NAMES[metric]}")
-    return f"{model}, point estimates: TRACE+ is {join_names(places)}" if places else model
+    return f"{model}, averaged over tasks: TRACE+ beats {join_names(counts)}" if counts else model
 
 
 def model_points(
@@ -161,12 +151,8 @@ def _draw_ranking(axes: Axes, ranking: Ranking, metric: str, below: str) -> None
             tick.set(color=style.style_of(entry).text, fontweight="bold")
 
 
-def _draw_intervals(
-    axes: Axes, ranking: Ranking, metric: str, differences: pl.DataFrame | None
-) -> None:
+def _draw_intervals(axes: Axes, ranking: Ranking, metric: str, differences: pl.DataFrame) -> None:
     """Around each baseline the interval of its difference to TRACE+, whose value is a line."""
-    if differences is None:
-        return
     for height, (entry, averages) in enumerate(ranking):
         value = averages[metric].mean
         if entry.id == TRACE_PLUS and value is not None:
