@@ -8,7 +8,6 @@ import pytest
 from support import synthetic
 from support.synthetic import ENTRIES, MODELS, TASKS
 from trace_workflow.analyses.averages import averages
-from trace_workflow.analyses.gains import gains
 from trace_workflow.tables import languages as module
 from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.html_page import render_html
@@ -35,10 +34,8 @@ def table(*languages):
 
 def table_of(frame):
     means = averages(synthetic.with_picked(frame, ENTRIES), {}, by=["language"])
-    baselines = synthetic.baselines_of(ENTRIES)
     frames = synthetic.frames(METRICS, ENTRIES, main=STUDY) | {
         "language_averages": means,
-        "language_improvements": gains(means, baselines, "seq_logp", by=["language"]),
         "language_accuracy": pl.DataFrame(
             [
                 (MODEL, TASK, n, right, right / n, 0, 0, 0, language)

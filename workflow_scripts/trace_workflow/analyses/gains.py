@@ -8,10 +8,9 @@ from statistics import mode
 
 import polars as pl
 
-from trace_workflow.analyses.averages import AVERAGES, mean, mean_series, spread
-from trace_workflow.analyses.study_files import StudyFiles, models_of
+from trace_workflow.analyses.averages import mean, mean_series, spread
+from trace_workflow.analyses.study_files import models_of
 from tracecal.estimators.estimator import PICKED, TRACE_PLUS
-from tracecal.io.files import read_parquet
 
 # Signs that make larger values better.
 SIGNS = {
@@ -36,22 +35,13 @@ GAINS = {
 Side = tuple[float | None, Sequence[float | None]]  # a mean, and the series of single splits
 
 
-def language_gains(
-    files: StudyFiles, baselines: Sequence[str], named_baseline: str
-) -> pl.DataFrame:
-    """The `gains` in a run's averages by language, which have no intervals."""
-    averages = read_parquet(files["averages"], [*AVERAGES, "language"])
-    return gains(averages, baselines, named_baseline, by=["language"])
-
-
 def gains(
     averages: pl.DataFrame,
     baselines: Sequence[str],
     named_baseline: str,
     own: Sequence[str] = (),
-    by: Sequence[str] = (),
 ) -> pl.DataFrame:
-    """Rows per metric and scope of `averages`: GAINS after the columns `by`.
+    """Rows per metric and scope of `averages`; columns GAINS.
 
     TRACE+ is compared with each of AGAINST, and so is each of the user's `own` scores that has an
     average, with TRACE+ besides. `reference` is the average of the `baseline`, `value` that of the
@@ -60,14 +50,13 @@ def gains(
     or a baseline has no value. The cross study's row without a model is the mean over the models
     with a defined difference.
     """
-    keys = [*by, *SCOPE]
     compared = averages.filter(
         pl.col("estimator").is_in([*baselines, PICKED, TRACE_PLUS, *own]),
         pl.col("metric").is_in(list(SIGNS)),
-    ).sort(*keys, "estimator")
+    ).sort(*SCOPE, "estimator")
     rows, cross = [], {}
-    for key, members in compared.group_by(keys, maintain_order=True):
-        scope = dict(zip(keys, key, strict=True))
+    for key, members in compared.group_by(SCOPE, maintain_order=True):
+        scope = dict(zip(SCOPE, key, strict=True))
         if scope["study"] and not scope["model"]:
             continue
         by_estimator = {row["estimator"]: row for row in members.iter_rows(named=True)}
@@ -88,11 +77,11 @@ def gains(
             row = scope | {"estimator": estimator, "against": against} | gain
             rows.append(row)
             if scope["study"] == "cross":
-                models = tuple(row[key] for key in (*by, "metric", "estimator", "against"))
+                models = tuple(row[key] for key in ("metric", "estimator", "against"))
                 cross.setdefault(models, []).append(row)
     rows += [models[0] | {"model": None} | _mean_gain(models) for models in cross.values()]
     # The schema drops a row's other entries: the series of single splits served the s.d.
-    return pl.DataFrame(rows, schema=dict.fromkeys(by, pl.String) | GAINS).sort(*by, *KEYS)
+    return pl.DataFrame(rows, schema=GAINS).sort(*KEYS)
 
 
 def name_most_picked(

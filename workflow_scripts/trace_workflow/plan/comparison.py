@@ -105,13 +105,6 @@ def _analyses(run: Run) -> Iterator[Analysis]:
         yield quick("beyond_paper", resamples, settings, made_by="comparisons")
     measured, settings = {"measured": analysed("languages")}, {"studies": {}, "by": ["language"]}
     yield quick("language_averages", measured, settings, made_by="averages")
-    yield quick(
-        "language_improvements",
-        {"averages": analysed("language_averages")},
-        baselines | named_baseline,
-        made_by="gains",
-        function="language_gains",
-    )
 
 
 def _main_tables(run: Run) -> Iterator[PlannedTable]:
@@ -120,8 +113,7 @@ def _main_tables(run: Run) -> Iterator[PlannedTable]:
     options = {"named_baseline": run.config.study.named_baseline, "beyond_paper": fits}
     for model in ("", *run.config.study.main.models[1:]):
         yield comparison_table(run, "main_comparison", *frames, model=model, **options)
-    by_language = [f"language_{name}" for name in ("averages", "improvements", "accuracy")]
-    yield comparison_table(run, "languages", "improvements", *by_language)
+    yield comparison_table(run, "languages", "language_averages", "language_accuracy")
 
 
 def _tables_of_few_estimators(run: Run) -> Iterator[PlannedTable]:

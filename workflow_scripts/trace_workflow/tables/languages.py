@@ -31,10 +31,8 @@ KEYS = ("task", "language")
 
 
 def table(study: StudyResults) -> Table:
-    """From `averages`, `improvements` and `accuracy`, and the same by language."""
-    averages, improvements, accuracies = (
-        _with_pooled(study, name) for name in ("averages", "improvements", "accuracy")
-    )
+    """From `averages` and `accuracy`, and the same by language."""
+    averages, accuracies = (_with_pooled(study, name) for name in ("averages", "accuracy"))
     tasks = tasks_of(averages)
     parts = {
         f" of {language}": averages.filter(language=language)
@@ -48,7 +46,7 @@ def table(study: StudyResults) -> Table:
             mark += mark_unscored(study.scored_shares, f"{key}_id", "task")
         columns.append(Column((key,), METRIC_NAMES[metric], label, BETTER[metric], mark=mark))
     return Table(
-        frame=_frame(averages, improvements, accuracies),
+        frame=_frame(averages, accuracies, [entry.id for entry in study.with_role("baseline")]),
         columns=(
             Column(("language",), "Language", align="left"),
             Column(("n",), "n", decimals=0),
@@ -80,19 +78,21 @@ def _with_pooled(study: StudyResults, analysis: str) -> pl.DataFrame:
     return pl.concat([pooled.select(pl.col(by_language.columns)), by_language])
 
 
-def _frame(
-    averages: pl.DataFrame, improvements: pl.DataFrame, accuracies: pl.DataFrame
-) -> pl.DataFrame:
+def _frame(averages: pl.DataFrame, accuracies: pl.DataFrame, baselines: list[str]) -> pl.DataFrame:
     """A row per task and language; all languages together come first."""
     sizes = averages.filter(metric="brier").group_by(KEYS).agg(pl.col("n").mean())
     counts = accuracies.select(*KEYS, "accuracy", right="correct", answers="n")
     frame = sizes.join(counts, on=KEYS, how="left")
     frame = frame.sort("task", pl.col("language") != ALL_LANGUAGES, "language")
     for metric in METRICS:
-        best = improvements.filter(metric=metric, against="oracle", estimator=TRACE_PLUS).select(
+        measured = averages.filter(pl.col("estimator").is_in(baselines), metric=metric)
+        ranked = measured.drop_nulls("mean").sort(
+            "mean", descending=BETTER[metric] == "higher", maintain_order=True
+        )
+        best = ranked.unique(KEYS, keep="first", maintain_order=True).select(
             *KEYS,
-            pl.col("reference").alias(f"{BEST}_{metric}"),
-            pl.col("baseline").alias(f"{BEST}_{metric}_id"),
+            pl.col("mean").alias(f"{BEST}_{metric}"),
+            pl.col("estimator").alias(f"{BEST}_{metric}_id"),
         )
         means = [
             averages.filter(metric=metric, estimator=estimator).select(
