@@ -4,7 +4,6 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from time import monotonic
 
 import pyarrow as pa
 import torch
@@ -16,7 +15,6 @@ from trace_workflow.models.text_encoders import (
     visible_texts,
 )
 from tracecal.errors import InputError
-from tracecal.io.log import LOGGER
 
 # Scripts without spaces between words: each character counts as a word.
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -97,7 +95,6 @@ def phrase_weights(
     `answers` have `example_id`, `question`, `language`, `token_ids` and `tokens`. In languages
     other than `languages` every word is a phrase of equal weight.
     """
-    started = monotonic()
     texts = [visible_texts(row["token_ids"], row["tokens"], special) for row in answers]
     phrases_of_answers = [word_phrases("".join(pieces)) for pieces in texts]
     covered = [index for index, row in enumerate(answers) if _covers(languages, row["language"])]
@@ -105,12 +102,6 @@ def phrase_weights(
         pairs = [(answers[index]["question"], "".join(texts[index])) for index in covered]
         for index, phrases in zip(covered, model_phrases(encoder, pairs, batch_size), strict=True):
             phrases_of_answers[index] = phrases
-    LOGGER.info(
-        "%d answers, %d of them in a language that the importance model covers, in %.1f s",
-        len(answers),
-        len(covered) if encoder else 0,
-        monotonic() - started,
-    )
     rows = []
     for row, pieces, phrases in zip(answers, texts, phrases_of_answers, strict=True):
         visible = [token not in special for token in row["token_ids"]]

@@ -2,14 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import permutations
-from time import monotonic
 
 import polars as pl
 import pyarrow as pa
 
 from trace_workflow.models.text_encoders import TextEncoder, read_all, truncated_questions
 from tracecal.errors import InputError
-from tracecal.io.log import LOGGER
 
 COMPARISONS = pa.schema(
     {
@@ -37,7 +35,6 @@ def compare_samples(
     example to its question and decoded answer. Among samples both sides begin with the question, as
     in semantic entropy's code; with the decoded answer neither does, as in SelfCheckGPT's.
     """
-    started = monotonic()
     rows, texts = [], []
     for (example,), of_example in samples.sort("sample").group_by(
         "example_id", maintain_order=True
@@ -57,12 +54,6 @@ def compare_samples(
             )
     distinct = list(dict.fromkeys(texts))
     probabilities = dict(zip(distinct, _probabilities(encoder, distinct, batch_size), strict=True))
-    LOGGER.info(
-        "%d pairs, %d of them distinct, compared in %.1f s",
-        len(rows),
-        len(distinct),
-        monotonic() - started,
-    )
     return [
         row | dict(zip(_RELATIONS, probabilities[text], strict=True))
         for row, text in zip(rows, texts, strict=True)

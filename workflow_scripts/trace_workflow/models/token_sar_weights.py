@@ -1,7 +1,6 @@
 """TokenSAR's weights: how much an answer's meaning changes without each of its tokens."""
 
 from collections.abc import Sequence
-from time import monotonic
 
 import pyarrow as pa
 import torch
@@ -14,7 +13,6 @@ from trace_workflow.models.text_encoders import (
     visible_texts,
 )
 from tracecal.errors import InputError
-from tracecal.io.log import LOGGER
 
 Pair = tuple[str, str]
 
@@ -73,7 +71,6 @@ def token_weights(
     `answers` have `example_id`, `question`, `token_ids` and `tokens`; `special` are the ids of
     tokens without text. R_t = 1 - sim(question + answer, the same without token t).
     """
-    started = monotonic()
     texts = [visible_texts(row["token_ids"], row["tokens"], special) for row in answers]
     joined = ["".join(visible).strip() for visible in texts]
     room = encoder.room(2 if is_cross_encoder(encoder) else 1)
@@ -90,13 +87,6 @@ def token_weights(
     ]
     changed = [pair for row in pairs for pair in row if pair[0] != pair[1]]
     alike = similarities(encoder, changed, batch_size)
-    LOGGER.info(
-        "%d answers, %d tokens, %d distinct pairs compared in %.1f s",
-        len(answers),
-        sum(map(len, texts)),
-        len(alike),
-        monotonic() - started,
-    )
     return [
         {
             "example_id": row["example_id"],

@@ -17,7 +17,6 @@ from trace_workflow.models.token_sar_weights import (
 )
 from tracecal.capture.tokens import token_texts
 from tracecal.errors import InputError
-from tracecal.io import log
 
 END = 1
 
@@ -130,10 +129,3 @@ def test_weights_sum_to_one_over_what_is_seen(rows):
     assert sum(weights) == pytest.approx(1 if any(seen) else 0)
     assert all(weight >= 0 for weight in weights)
     assert all(weight == 0 for weight, one in zip(weights, seen, strict=True) if not one)
-
-
-def test_the_log_tells_the_cost(make_encoder, caplog):
-    log.LOGGER.propagate = True
-    with caplog.at_level("INFO", logger="tracecal"):
-        weighed(make_encoder("embedding"), row(["Paris", " now", "<end>"]))
-    assert "1 answers, 3 tokens, 2 distinct pairs compared in" in caplog.text
