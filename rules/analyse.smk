@@ -64,7 +64,7 @@ rule resample:
     params:
         **settings(
             "resample.py",
-            estimators=[*SELECTION.compared.ids, *SELECTION.beyond_paper.ids],
+            estimators=SELECTION.compared.ids,
             seed=CONFIG.seed,
             resamples=CONFIG.bootstrap.resamples,
         ),

@@ -115,7 +115,6 @@ def test_captions_name_the_finished_tasks_alone():
 
 def test_an_entry_says_what_it_is_made_from():
     assert SMOKE.tables["main_comparison"].inputs == {
-        "beyond_paper": "<results>/analyses/beyond_paper.parquet",
         "improvements": "<results>/analyses/improvements.parquet",
         "averages": "<results>/analyses/averages.parquet",
         "accuracy": "<results>/analyses/accuracy.parquet",

@@ -10,7 +10,6 @@ import pytest
 
 from support import synthetic
 from support.synthetic import ENTRIES, MODELS, TASKS, rows
-from trace_workflow.analyses.comparisons import COMPARISONS
 from trace_workflow.config import paper
 from trace_workflow.tables import main_comparison
 from trace_workflow.tables.cross_model import table as cross_model
@@ -203,27 +202,6 @@ def test_one_task_is_not_averaged():
     table = main_comparison.table(replace(settings, frames=frames))
     assert not [key for column in table.columns for key in column.keys if "average" in key]
     assert {"Avg."}.isdisjoint(column.label for column in table.columns)
-
-
-def test_the_main_comparison_says_where_a_fit_beyond_the_paper_beats_trace_plus():
-    study = {"model": "m", "tasks": ["t", "u"]}
-    frames = synthetic.frames(metrics(), SMALL, INTERVALS, main=study)
-    # A difference says how much better TRACE+ is, so a fit that is better has a negative one.
-    found = [
-        ("main", "m", None, "auroc", "log_ridge", 0.004, -0.002, 0.01, 0.95, 100),
-        ("main", "m", None, "brier", "log_ridge", -0.006, -0.009, -0.003, 0.95, 100),
-        ("main", "m", None, "brier", "stack_of_six", -0.002, -0.005, 0.001, 0.95, 100),
-        (None, "m", "t", "brier", "stack_of_six", -0.2, -0.3, -0.1, 0.95, 100),
-    ]
-    frames["beyond_paper"] = pl.DataFrame(found, schema=COMPARISONS, orient="row")
-    fits = {"log_ridge": "Log ridge", "stack_of_six": "Stack of six"}
-    told = synthetic.settings(SMALL, {"m": "M"}, NAMES, {"beyond_paper": fits}, main=study)
-    note = main_comparison.table(replace(told, frames=frames)).notes[-1]
-    assert "Log ridge: Brier +0.006 [+0.003, +0.009], AUROC -0.004 [-0.010, +0.002]; " in note
-    assert "Stack of six: Brier +0.002 [-0.001, +0.005]." in note
-    assert note.endswith("Supported by their interval: Log ridge in Brier.")
-    frames["beyond_paper"] = frames["beyond_paper"].clear()
-    assert "Fits beyond" not in main_comparison.table(replace(told, frames=frames)).notes[-1]
 
 
 def test_the_main_comparison_marks_wins_that_are_not_supported():

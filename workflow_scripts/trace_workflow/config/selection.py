@@ -158,7 +158,7 @@ class Selection:
 
     @cached_property
     def beyond_paper(self) -> EstimatorList:
-        """The fits on logarithms, which tables compare with TRACE+."""
+        """The fits on logarithms, which `few_labels` compares with TRACE+."""
         return self.chosen.with_ids([*ON_LOGARITHMS, LOG_RIDGE_ALSO.id])
 
     @cached_property

@@ -100,19 +100,14 @@ def _analyses(run: Run) -> Iterator[Analysis]:
     inputs = {"averages": AVERAGES} | resamples | picked
     yield quick("improvements", inputs, intervals | named_baseline | own, pairs="all")
     yield quick("comparisons", resamples, intervals)
-    if fits := run.selection.beyond_paper.ids:
-        settings = intervals | {"baselines": fits}
-        yield quick("beyond_paper", resamples, settings, made_by="comparisons")
     measured, settings = {"measured": analysed("languages")}, {"studies": {}, "by": ["language"]}
     yield quick("language_averages", measured, settings, made_by="averages")
 
 
 def _main_tables(run: Run) -> Iterator[PlannedTable]:
-    fits = {e.id: e.label for e in run.selection.beyond_paper}
-    frames = ["improvements", *(["beyond_paper"] if fits else [])]
-    options = {"named_baseline": run.config.study.named_baseline, "beyond_paper": fits}
+    baseline = {"named_baseline": run.config.study.named_baseline}
     for model in ("", *run.config.study.main.models[1:]):
-        yield comparison_table(run, "main_comparison", *frames, model=model, **options)
+        yield comparison_table(run, "main_comparison", "improvements", model=model, **baseline)
     yield comparison_table(run, "languages", "language_averages", "language_accuracy")
 
 

@@ -68,7 +68,7 @@ class Comparison:
 
 
 def table(study: StudyResults) -> Table:
-    """Make the table from `averages`, `improvements` and, where planned, `beyond_paper`."""
+    """Make the table from `averages` and `improvements`."""
     averages = study.select("averages")
     tasks, measured = tasks_of(averages), set(averages["estimator"])
     metrics = [metric for metric in CLAIMED if metric in set(averages["metric"])]
@@ -118,7 +118,6 @@ def table(study: StudyResults) -> Table:
             *beam_notes(entries, study),
             *([DIRECTION_NOTE] if "auroc_calibrated" in metrics else []),
             *improved.explain_improvements(comparison.gains.values(), study),
-            *_explain_fits_beyond_paper(study),
         ),
     )
 
@@ -246,35 +245,3 @@ def _sections(comparison: Comparison) -> tuple[dict[str, str], dict[str, str]]:
             sections |= dict.fromkeys(own, f"{GAINS}_{entry.id}")
             titles[f"{GAINS}_{entry.id}"] = f"{entry.label}: positive where it is better"
     return sections, titles
-
-
-def _explain_fits_beyond_paper(study: StudyResults) -> list[str]:
-    """A note on the improvements of each fit beyond the paper on TRACE+, over all tasks."""
-    labels = study.options.get("beyond_paper", {})
-    if not labels:
-        return []
-    model = study.studies["main"]["model"]
-    rows = study.frames["beyond_paper"].filter(pl.col("task").is_null(), study="main", model=model)
-    fits, supported = [], []
-    for (fit,), fit_rows in rows.group_by("baseline", maintain_order=True):
-        by_metric = rows_by(fit_rows, "metric")
-        # These fits rank by their probability, so the AUROC of METRICS is their only one.
-        gains = [by_metric[metric,] for metric in METRICS if (metric,) in by_metric]
-        # Improvements are those of TRACE+: their signs and ends change places here.
-        values = [
-            f"{METRIC_NAMES[gain['metric']]} {-gain['difference']:+.3f} "
-            f"[{-gain['high']:+.3f}, {-gain['low']:+.3f}]"
-            for gain in gains
-        ]
-        fits.append(f"{labels[fit]}: {', '.join(values)}")
-        supported += [
-            f"{labels[fit]} in {METRIC_NAMES[gain['metric']]}" for gain in gains if gain["high"] < 0
-        ]
-    if not fits:
-        return []
-    level = f"{100 * rows['level'].max():g} %"
-    return [
-        "Fits beyond the paper, as improvements on TRACE+ averaged over the tasks (simultaneous "
-        f"{level} intervals): {'; '.join(fits)}. Supported by their interval: "
-        f"{join_names(supported) if supported else 'none'}."
-    ]
