@@ -3,9 +3,6 @@
 # analyse, summarise   the files that the plan names          -> analyses/{analysis}.parquet
 # resample             predictions/, scores/, labels/: {model}/{task}; rows of the task
 #                                                             -> resamples/{model}/{task}.parquet
-# cross_task_transfer  labels/, scores/, features/, splits/, rows of the main study's pairs
-#                                                             -> analyses/cross_task_transfer.parquet,
-#                                                   analyses/cross_task_transfer_improvements.parquet
 # vary_operators       audits/, traces/: {model}/{task}; rows of the task
 #                                                             -> operators/{model}/{task}.parquet
 #
@@ -70,30 +67,6 @@ rule resample:
         ),
     script:
         "../workflow_scripts/resample.py"
-
-
-# With a rule of its own, as its improvements need resamples of the predictions that its metrics use.
-rule cross_task_transfer:
-    """Calibrate each task on the others, and measure."""
-    input:
-        unpack(files_of_transfer),
-    output:
-        metrics="<results>/analyses/cross_task_transfer.parquet",
-        improvements="<results>/analyses/cross_task_transfer_improvements.parquet",
-    log:
-        "<logs>/cross_task_transfer.log",
-    benchmark:
-        "<benchmarks>/cross_task_transfer.tsv"
-    conda:
-        "../envs/analysis.yaml"
-    params:
-        **settings(
-            "cross_task_transfer.py",
-            **PLAN.transfer.settings,
-            pairs=lambda wildcards: pairs_of_study("main"),
-        ),
-    script:
-        "../workflow_scripts/cross_task_transfer.py"
 
 
 rule vary_operators:

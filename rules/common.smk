@@ -15,7 +15,6 @@
 #   files_of_rows              a task's local files, or work/rows/{task}/{rows}.parquet; of parts the
 #                              other task's table and files
 #   traces_of_explorer         traces/{model}/{task}.arrow of the whole answers of all pairs
-#   files_of_transfer          labels/, scores/, features/, splits/ and rows of the main study's pairs
 #   files_of_pairs             a path for each (model, task) pair of a study
 #   files_of_entry             the files of an entry of the plan, each by its name
 #   results_of_finished_pairs  the results of the target `available`
@@ -300,8 +299,3 @@ def traces_of_explorer(wildcards):
         f"<results>/traces/{model}/{PARENTS.get(task, task)}.arrow"
         for model, task in pairs_of_study()
     ]
-
-
-def files_of_transfer(wildcards):
-    """labels/, scores/, features/, splits/ and rows of the main study's pairs."""
-    return PLAN.inputs(PLAN.transfer, pairs_of_run())

@@ -177,7 +177,7 @@ def test_what_runs_a_model_asks_for_its_gpus_and_nothing_else_does(interrupted, 
     assert asked.keys() == {
         *("fingerprint_model", "weigh_token_sar", "weigh_mars", "compare_samples"),
         *("vary_operators",),
-        *("calibrate", "measure", "resample", "analyse", "cross_task_transfer", "make_explorer"),
+        *("calibrate", "measure", "resample", "analyse", "make_explorer"),
     }
     assert {gpus for _, _, gpus in asked.values()} == {0}
 

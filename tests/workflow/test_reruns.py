@@ -23,7 +23,6 @@ PLAN = plan(load_run(read_yaml(REPOSITORY / SMOKE), SMOKE, REPOSITORY))
 PLANNED = {
     **PLAN.analyses,
     **{f"draw_{name}": figure for name, figure in PLAN.figures.items()},
-    PLAN.transfer.name: PLAN.transfer,
 }
 
 

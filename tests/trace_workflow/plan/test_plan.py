@@ -41,7 +41,7 @@ SMOKE = PLANS["smoke"]
 
 
 def results(run_plan):
-    return [*run_plan.analyses.values(), *run_plan.figures.values(), run_plan.transfer]
+    return [*run_plan.analyses.values(), *run_plan.figures.values()]
 
 
 @pytest.mark.parametrize("run_plan", PLANS.values(), ids=PLANS)
@@ -81,8 +81,7 @@ def test_what_is_read_of_analyses_is_made_by_one(run_plan):
         for path in ([given] if isinstance(given, str) else given)
         if "/analyses/" in path
     }
-    transfer = "cross_task_transfer_improvements"
-    assert files <= {analysed(name) for name in BEFORE | {*run_plan.analyses, transfer}}
+    assert files <= {analysed(name) for name in BEFORE | {*run_plan.analyses}}
 
 
 @pytest.mark.parametrize("run_plan", PLANS.values(), ids=PLANS)

@@ -19,10 +19,15 @@ target evaluates there.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
-from trace_workflow.analyses.labelled_answers import raw_scores
+from trace_workflow.analyses.averages import averages
+from trace_workflow.analyses.gains import gains
+from trace_workflow.analyses.improvements import improvements
+from trace_workflow.analyses.labelled_answers import raw_scores, read_labelled_answers
+from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.calibration.metrics import METRICS, all_metrics
 from tracecal.calibration.predictions import calibrate_all, pick_baselines, with_picked
 from tracecal.calibration.regression import Method
@@ -31,6 +36,25 @@ from tracecal.estimators.estimator import PICKED
 
 KEYS, GROUP_KEYS = ("split", "example_id"), ("split", "group_id")
 ID = pl.concat_str("task", "example_id", separator="/")
+
+
+def analysis(
+    files: StudyFiles,
+    studies: Mapping[str, Mapping],
+    named_baseline: str,
+    bootstrap: Sequence[float],
+    **settings: Any,
+) -> pl.DataFrame:
+    """The `improvements` on each target; the settings are those of `measure_on_targets`."""
+    seed, resamples, level = bootstrap
+    answers = pl.concat(
+        read_labelled_answers(*paths.values()).with_columns(task=pl.lit(task))
+        for _, task, paths in files.by_pair("labels", "questions", "scores", "features")
+    )
+    settings |= {"model": studies["main"]["model"], "seed": seed, "resamples": resamples}
+    metrics, resampled = measure_on_targets(answers, files.splits(), **settings)
+    gain_rows = gains(averages(metrics, studies), settings["baselines"], named_baseline)
+    return improvements(gain_rows, resampled, named_baseline, studies, level)
 
 
 def measure_on_targets(

@@ -18,7 +18,6 @@ DEMO = {
     "calibrate": 1.5,
     "capture_hidden": 7.8,
     "compare_samples": 3.8,
-    "cross_task_transfer": 1.8,
     "draw_figure": 1.8,
     "draw_samples": 13,
     "generate": 19,

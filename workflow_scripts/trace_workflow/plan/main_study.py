@@ -23,12 +23,7 @@ def results(run: Run) -> Iterator[Result | PlannedTable]:
     yield from _spikes(run)
     yield from _representative(run)
     yield from _few_labels(run)
-    yield comparison_table(
-        run,
-        "cross_task_transfer",
-        "cross_task_transfer_improvements",
-        named_baseline=run.config.study.named_baseline,
-    )
+    yield from _transfer(run)
     yield _of_pairs("local_risk", "traces features labels")
     yield Figure("local_risk_aggregation", {"selected": analysed("local_risk")})
     yield Figure("framework", pair_files("traces features labels predictions tasks"), pairs="main")
@@ -150,21 +145,23 @@ def _parts(run: Run) -> Iterator[Result | PlannedTable]:
         yield PlannedTable(name, [name], studies=["parts"], made_by="parts", function=name, **more)
 
 
-def transfer(run: Run) -> Result:
-    """Each task calibrated on the others; its two files need a rule of their own."""
-    return Result(
-        "cross_task_transfer",
-        pair_files("labels scores features splits questions"),
-        {
-            "studies": run.main,
-            "estimators": run.selection.main_compared.inputs,
-            "baselines": run.selection.main_compared.baselines.ids,
-            "named_baseline": run.config.study.named_baseline,
-            **_calibration(run),
-            "bootstrap": run.bootstrap,
-        },
-        pairs="main",
+def _transfer(run: Run) -> Iterator[Result | PlannedTable]:
+    """Each task calibrated on the others."""
+    baseline = {"named_baseline": run.config.study.named_baseline}
+    settings = {
+        "studies": run.main,
+        "estimators": run.selection.main_compared.inputs,
+        "baselines": run.selection.main_compared.baselines.ids,
+        "bootstrap": run.bootstrap,
+    }
+    name = "cross_task_transfer"
+    yield _of_pairs(
+        f"{name}_improvements",
+        "labels scores features splits questions",
+        settings | baseline | _calibration(run),
+        made_by=name,
     )
+    yield comparison_table(run, name, f"{name}_improvements", **baseline)
 
 
 def _calibration(run: Run) -> dict[str, Any]:

@@ -83,9 +83,8 @@ Pairs = Collection[tuple[str, str]]
 class Plan:
     """The results of a run by name. Each entry names its inputs.
 
-    `transfer` is the analysis with a rule of its own; `beside_paper` are the tables that a
-    second table compares with the paper's; `as_printed` have the paper's rows and columns alone;
-    `left_out` says which of a small run are not made.
+    `beside_paper` are the tables that a second table compares with the paper's; `as_printed` have
+    the paper's rows and columns alone; `left_out` says which of a small run are not made.
     """
 
     run: Run
@@ -93,7 +92,6 @@ class Plan:
     analyses: Mapping[str, Analysis]
     tables: Mapping[str, PlannedTable]
     figures: Mapping[str, Figure]
-    transfer: Result
     beside_paper: Sequence[str]
     as_printed: frozenset[str]
     left_out: str
@@ -271,7 +269,6 @@ def plan(run: Run, questions: int | None = None) -> Plan:
         analyses=of(Analysis),
         tables=tables,
         figures=figures,
-        transfer=main_study.transfer(run),
         beside_paper=[name for name in tables if shared(paper.get(name, []), models, tasks)],
         left_out=left_out,
         as_printed=frozenset(name for name, table in tables.items() if table.kind in printed),
