@@ -119,7 +119,7 @@ def test_cross_dots_take_the_best_baseline():
         pl.col("estimator").is_in(baselines),
     )
     best = wanted.group_by("estimator").agg(pl.col("value").mean())["value"].max()
-    assert dots[0].average.mean == pytest.approx(best)
+    assert dots[0].auroc == pytest.approx(best)
     assert [dot.look for dot in dots] == [
         figure_style.BEST_BASELINE,
         figure_style.TRACE,

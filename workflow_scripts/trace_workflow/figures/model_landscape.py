@@ -12,10 +12,9 @@ from matplotlib.lines import Line2D
 
 from trace_workflow.figures import figure_style as style
 from trace_workflow.figures.study_averages import (
-    MISSING,
-    Averages,
-    by_model,
+    Means,
     describe_averages,
+    means_of,
     select_models,
 )
 from trace_workflow.tables.study_results import Labels
@@ -46,8 +45,8 @@ def draw(
     """The figure; `study` names the models and the tasks."""
     compared = [entry for entry in entries if entry.role in ("baseline", "own", "trace")]
     rows = select_models(means, compared, "cross", study)
-    averages, measured = by_model(rows), set(rows["model"])
-    panels = {model: _points(averages, model, compared) for model in models if model in measured}
+    by_model, measured = means_of(rows), set(rows["model"])
+    panels = {model: _points(by_model, model, compared) for model in models if model in measured}
     n_columns = 1 if len(panels) == 1 else 2
     n_rows = math.ceil(len(panels) / n_columns)
     with style.applied():
@@ -125,13 +124,11 @@ def limits(values: Sequence[float], included: Sequence[float]) -> tuple[float, f
     return min(inside) - margin, max(inside) + margin
 
 
-def _points(averages: Averages, model: str, entries: Sequence[Entry]) -> list[LandscapePoint]:
+def _points(means: Means, model: str, entries: Sequence[Entry]) -> list[LandscapePoint]:
     """The estimators whose two averages are defined."""
     points = []
     for entry in entries:
-        brier, auroc = (
-            averages.get((model, entry.id, metric), MISSING).mean for metric in ("brier", "auroc")
-        )
+        brier, auroc = (means.get((model, entry.id, metric)) for metric in ("brier", "auroc"))
         if brier is not None and auroc is not None:
             points.append(LandscapePoint(entry, brier, auroc))
     return points

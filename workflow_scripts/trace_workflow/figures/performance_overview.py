@@ -10,11 +10,9 @@ from matplotlib.gridspec import GridSpec
 
 from trace_workflow.figures import figure_style as style
 from trace_workflow.figures.study_averages import (
-    MISSING,
-    Average,
-    Averages,
-    by_model,
+    Means,
     describe_averages,
+    means_of,
     select_models,
 )
 from trace_workflow.tables.metric_names import METRIC_NAMES, METRICS
@@ -25,13 +23,13 @@ from tracecal.estimators.estimator import TRACE_PLUS, Entry
 ROW_HEIGHT = 0.165
 KEYS = 9  # rows of the first panel that are as high as the legend
 LANE = 0.13  # between the points of one model, per distance between two models
-Ranking = list[tuple[Entry, dict[str, Average]]]
+Ranking = list[tuple[Entry, dict[str, float | None]]]
 
 
 class ModelPoint(NamedTuple):
     """A point of the cross-model panel."""
 
-    average: Average
+    auroc: float
     look: style.Style
 
 
@@ -50,8 +48,8 @@ def draw(
     """
     compared = [entry for entry in entries if entry.role in ("baseline", "own", "trace")]
     main, cross = study["main"], study["cross"]
-    averages = by_model(select_models(means, compared, "main", main))
-    ranking = _rank_by_brier(averages, main["model"], compared)
+    by_model = means_of(select_models(means, compared, "main", main))
+    ranking = _rank_by_brier(by_model, main["model"], compared)
     across = model_points(means, compared, cross) if cross else {}
     # Means over the main study's tasks.
     differences = comparisons.filter(
@@ -116,34 +114,34 @@ def model_points(
 ) -> dict[str, list[ModelPoint]]:
     """By model: the defined AUROCs of the best baseline (an oracle), TRACE and TRACE+."""
     rows = select_models(means, entries, "cross", study)
-    averages = by_model(rows)
+    by_model = means_of(rows)
     points = {}
     for model in sorted(set(rows["model"])):
-        aurocs = {entry: averages.get((model, entry.id, "auroc"), MISSING) for entry in entries}
-        baselines = [e for e in entries if e.role == "baseline" and aurocs[e].mean is not None]
-        best = max(baselines, key=lambda entry: aurocs[entry].mean, default=None)
+        aurocs = {entry: by_model.get((model, entry.id, "auroc")) for entry in entries}
+        baselines = [e for e in entries if e.role == "baseline" and aurocs[e] is not None]
+        best = max(baselines, key=lambda entry: aurocs[entry], default=None)
         candidates = [ModelPoint(aurocs[best], style.BEST_BASELINE)] if best else []
         candidates += [
             ModelPoint(aurocs[e], style.style_of(e)) for e in entries if e.role in ("own", "trace")
         ]
-        points[model] = [point for point in candidates if point.average.mean is not None]
+        points[model] = [point for point in candidates if point.auroc is not None]
     return points
 
 
-def _rank_by_brier(averages: Averages, model: str, entries: Sequence[Entry]) -> Ranking:
+def _rank_by_brier(means: Means, model: str, entries: Sequence[Entry]) -> Ranking:
     """The estimators that have a Brier score, the best first."""
     rows = []
     for entry in entries:
-        by_metric = {m: averages.get((model, entry.id, m), MISSING) for m in METRICS}
-        if by_metric["brier"].mean is not None:
+        by_metric = {m: means.get((model, entry.id, m)) for m in METRICS}
+        if by_metric["brier"] is not None:
             rows.append((entry, by_metric))
-    return sorted(rows, key=lambda row: row[1]["brier"].mean)
+    return sorted(rows, key=lambda row: row[1]["brier"])
 
 
 def _draw_ranking(axes: Axes, ranking: Ranking, metric: str, below: str) -> None:
-    for height, (entry, averages) in enumerate(ranking):
-        if averages[metric].mean is not None:
-            _draw_point(axes, height, averages[metric], style.style_of(entry))
+    for height, (entry, means) in enumerate(ranking):
+        if means[metric] is not None:
+            _draw_point(axes, height, means[metric], style.style_of(entry))
     _set_rows(axes, len(ranking), below)
     axes.set_yticks(range(len(ranking)), [entry.label for entry, _ in ranking])
     for tick, (entry, _) in zip(axes.get_yticklabels(), ranking, strict=True):
@@ -153,8 +151,8 @@ def _draw_ranking(axes: Axes, ranking: Ranking, metric: str, below: str) -> None
 
 def _draw_intervals(axes: Axes, ranking: Ranking, metric: str, differences: pl.DataFrame) -> None:
     """Around each baseline the interval of its difference to TRACE+, whose value is a line."""
-    for height, (entry, averages) in enumerate(ranking):
-        value = averages[metric].mean
+    for height, (entry, means) in enumerate(ranking):
+        value = means[metric]
         if entry.id == TRACE_PLUS and value is not None:
             axes.axvline(value, color=style.TRACE_PLUS.color, lw=0.8, ls=":", zorder=1)
         row = next(differences.filter(baseline=entry.id, metric=metric).iter_rows(named=True), None)
@@ -167,13 +165,13 @@ def _draw_intervals(axes: Axes, ranking: Ranking, metric: str, differences: pl.D
 
 def _draw_models(axes: Axes, models: Mapping[str, Sequence[ModelPoint]], below: str) -> None:
     for height, (label, points) in enumerate(models.items()):
-        means = [point.average.mean for point in points]
+        means = [point.auroc for point in points]
         if means:
             axes.plot([min(means), max(means)], [height] * 2, color=style.FAINT, lw=6, zorder=0)
         # In lanes, so that no point hides another.
         for index, point in enumerate(points):
             lane = LANE * (index - (len(points) - 1) / 2)
-            _draw_point(axes, height + lane, point.average, point.look)
+            _draw_point(axes, height + lane, point.auroc, point.look)
         axes.annotate(
             label,
             (0, height),
@@ -188,8 +186,8 @@ def _draw_models(axes: Axes, models: Mapping[str, Sequence[ModelPoint]], below: 
     axes.set_yticks([])
 
 
-def _draw_point(axes: Axes, height: float, average: Average, look: style.Style) -> None:
-    axes.plot(average.mean, height, ls="", zorder=look.order, mew=0, **style.point(look))
+def _draw_point(axes: Axes, height: float, value: float, look: style.Style) -> None:
+    axes.plot(value, height, ls="", zorder=look.order, mew=0, **style.point(look))
 
 
 def _set_rows(axes: Axes, n_rows: int, below: str) -> None:

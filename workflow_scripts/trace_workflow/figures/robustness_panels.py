@@ -17,7 +17,8 @@ from scipy.stats import t
 
 from trace_workflow.analyses.length_stratified import STRATA
 from trace_workflow.figures import figure_style as style
-from trace_workflow.figures.study_averages import MISSING, by_model, select_models
+from trace_workflow.figures.study_averages import select_models
+from trace_workflow.tables.study_results import rows_by
 from tracecal.estimators.estimator import Entry
 
 METRICS = {"brier": ("Brier", -1.0), "auroc": ("AUROC", 1.0)}
@@ -139,10 +140,10 @@ def metric_gains(
     """
     model, sign = averages["model"][0], METRICS[metric][1]
     for x, (part, share) in enumerate(shares.items()):
-        means = by_model(averages.filter(pl.col(column) == part))
-        gainer_values = means.get((model, gainer.id, metric), MISSING).values
+        means = rows_by(averages.filter(pl.col(column) == part), "model", "estimator", "metric")
+        gainer_values = means.get((model, gainer.id, metric), {}).get("values")
         for entry in rivals:
-            values = means.get((model, entry.id, metric), MISSING).values
+            values = means.get((model, entry.id, metric), {}).get("values")
             pairs = zip(gainer_values, values, strict=True) if gainer_values and values else ()
             differences = [None if None in pair else sign * (pair[0] - pair[1]) for pair in pairs]
             if interval := corrected_interval(differences, share):

@@ -2,7 +2,6 @@
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import polars as pl
 
@@ -10,17 +9,7 @@ from trace_workflow.tables.study_results import Labels, select_study, tasks_of
 from trace_workflow.tables.wording import join_names
 from tracecal.estimators.estimator import Entry
 
-
-class Average(NamedTuple):
-    """A mean over splits, None where undefined; those of single splits; and answers in a split."""
-
-    mean: float | None
-    values: Sequence[float | None]
-    n: float | None
-
-
-Averages = Mapping[tuple[str, str, str], Average]  # by model, estimator and metric
-MISSING = Average(None, (), None)
+Means = Mapping[tuple[str, str, str], float | None]  # by model, estimator and metric
 
 
 def select_models(
@@ -31,13 +20,10 @@ def select_models(
     return rows.filter(study=study).drop_nulls("model")
 
 
-def by_model(rows: pl.DataFrame) -> Averages:
-    """The rows of `select_models` by model, estimator and metric."""
-    columns = rows.select("model", "estimator", "metric", "mean", "values", "n")
-    return {
-        (model, estimator, metric): Average(*average)
-        for model, estimator, metric, *average in columns.iter_rows()
-    }
+def means_of(rows: pl.DataFrame) -> Means:
+    """The means in rows of `select_models`, None where undefined."""
+    columns = rows.select("model", "estimator", "metric", "mean")
+    return {tuple(key): mean for *key, mean in columns.iter_rows()}
 
 
 def describe_averages(
