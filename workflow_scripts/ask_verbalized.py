@@ -2,9 +2,10 @@
 
 from trace_job import job
 from trace_workflow.config.prompting import PromptSettings
-from trace_workflow.models.self_evaluation import ask_about_answers, decoded_answers
-from trace_workflow.models.step import DecodingStep
+from trace_workflow.models.self_evaluation import decoded_answers
+from trace_workflow.models.step import DecodingStep, record
 from trace_workflow.models.verbalized import VERBALIZED, confidence_replies, second_turns
+from tracecal.capture.model import load_tokenizer
 from tracecal.io.log import LOGGER
 
 with job(snakemake):
@@ -16,15 +17,15 @@ with job(snakemake):
         LOGGER.info("%d of %d replies state no confidence", unstated, replies.num_rows)
         return {"prompt": params.prompt, "without_confidence": str(unstated)}
 
-    ask_about_answers(
+    tokenizer = load_tokenizer(paths.model)
+    answers = decoded_answers(paths.traces, paths.task, asking.stop)
+    record(
         DecodingStep.of(snakemake),
-        decoded_answers(paths.traces, paths.task, asking.stop),
-        lambda tokenizer, answers: second_turns(
-            tokenizer, answers, asking, params.prompt, params.chat
-        ),
+        second_turns(tokenizer, answers, asking, params.prompt, params.chat),
         VERBALIZED,
         "greedy",
         confidence_replies,
+        tokenizer,
         asking.stop,
         snakemake.resources.batch_size,
         notes=notes,
