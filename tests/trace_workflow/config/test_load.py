@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trace_workflow.config.row_files import read_rows
-from trace_workflow.config.task_tables import SCHEMA, load_local, subsample
+from trace_workflow.config.task_tables import SCHEMA, subsample
+from trace_workflow.config.task_tables import load as load_rows
 from trace_workflow.config.tasks import TaskSpec, local_source
 from tracecal.errors import InputError
 from tracecal.io.input_files import read_yaml
@@ -42,7 +43,7 @@ def spec_for(path: str, fields: dict | None = None, source: dict | None = None, 
 
 
 def load(spec: TaskSpec, seed: int = 1) -> pl.DataFrame:
-    return load_local(spec, spec.local_files(), seed)
+    return load_rows(spec, spec.local_files(), seed)
 
 
 def write_lines(path: Path, rows: list) -> Path:

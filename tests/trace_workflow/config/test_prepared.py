@@ -51,7 +51,7 @@ def test_what_changes_no_row_of_the_table_changes_nothing():
 def test_rows_that_are_known_are_not_read_again(monkeypatch):
     first = held(ROWS)
     assert made(code="other = 1") == first
-    monkeypatch.setattr(task_tables, "load_local", None)
+    monkeypatch.setattr(task_tables, "load", None)
     assert made() == first
     with pytest.raises(TypeError):
         made(code="another_version = 1")

@@ -9,7 +9,7 @@ import yaml
 
 from trace_workflow.config.config import load_config
 from trace_workflow.config.run import load_tasks
-from trace_workflow.config.task_tables import load_local
+from trace_workflow.config.task_tables import load
 
 ROOT = Path(__file__).resolve().parents[3]
 LOCAL = re.compile(r"#\s+tasks: (\[\{.*\])")
@@ -63,7 +63,7 @@ def test_local_files_stand_in_for_the_hub(monkeypatch, tmp_path, file, recipe):
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         rows = [row(spec.fields, f"{place} {number}") for number in range(3)]
         Path(name).write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
-    table = load_local(spec, spec.local_files(), seed=1)
+    table = load(spec, spec.local_files(), seed=1)
     roles = {"evaluation"} | ({"training"} if spec.source.training_split else set())
     assert set(table["role"]) == roles
     assert table.height == 3 * len(spec.local_files())
@@ -78,7 +78,7 @@ def test_the_benchmarks_own_rows_are_read_by_it(monkeypatch, shared_data, tmp_pa
     Path("data").symlink_to(shared_data)
     if missing := [name for name in spec.local_files() if not Path(name).exists()]:
         pytest.skip(f"no {missing[0]}")
-    assert load_local(spec, spec.local_files(), seed=1).height
+    assert load(spec, spec.local_files(), seed=1).height
 
 
 def test_every_setting_that_the_example_leaves_out_is_valid():

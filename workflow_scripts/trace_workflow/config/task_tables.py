@@ -32,20 +32,13 @@ PARTS = {"parent_id": pl.String, "part": pl.String}
 
 
 def load(spec: Rows, paths: Sequence[str], seed: int, parent: Rows | None = None) -> pl.DataFrame:
-    """The task's table from rows of any source; `paths` are its files.
+    """The task's table from rows of any source; `paths` are the files of `spec.row_files()`.
 
-    `parent` is the task whose answers the examples are parts of.
+    `parent` is the task whose answers the examples are parts of; `paths` are then those of
+    `load_parts`. Raises `InputError` where a file is invalid.
     """
     if parent is not None:
         return load_parts(spec, parent, paths)
-    return load_local(spec, paths, seed)
-
-
-def load_local(spec: Rows, paths: Sequence[str], seed: int) -> pl.DataFrame:
-    """The table of a `path` or staged `hub` source; `paths` are the files of `spec.row_files()`.
-
-    Raises `InputError` where a file is invalid.
-    """
     rows = [
         {"role": file.role} | row
         for file, path in zip(spec.row_files(), paths, strict=True)

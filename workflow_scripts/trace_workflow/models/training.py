@@ -87,7 +87,8 @@ def all_rows(tasks: Sequence[str], artefacts: Sequence[str], reader: Read) -> pl
 
     `tasks` and `artefacts` hold one file per task, named `<task>.<kind>`.
     """
-    questions = _read_all(tasks, _reader(TASK_COLUMNS)).select("example_id", "question", "task")
+    columns = ["example_id", "question"]
+    questions = _read_all(tasks, lambda path: read_parquet(path, columns))
     rows = _read_all(artefacts, reader)
     joined = questions.join(rows, on=["task", "example_id"], how="inner", validate="1:1")
     return joined.sort("task", "example_id")
@@ -99,8 +100,8 @@ def labelled(rows: pl.DataFrame, tasks: Sequence[str], labels: Sequence[str]) ->
     Raises `InputError` where one of them is missing, or as `training_rows` does.
     """
     training = training_rows(
-        _read_all(tasks, _reader(TASK_COLUMNS)),
-        _read_all(labels, _reader(["example_id", "correct"])),
+        _read_all(tasks, lambda path: read_parquet(path, TASK_COLUMNS)),
+        _read_all(labels, lambda path: read_parquet(path, ["example_id", "correct"])),
     )
     joined = training.join(rows, on=["task", "example_id"], how="inner", validate="1:1")
     if joined.height < training.height:
@@ -109,10 +110,6 @@ def labelled(rows: pl.DataFrame, tasks: Sequence[str], labels: Sequence[str]) ->
             f"{', '.join(tasks)} were not answered. Recreate the traces with snakemake --force."
         )
     return joined.sort("task", "example_id")
-
-
-def _reader(columns: list[str]) -> Read:
-    return lambda path: read_parquet(path, columns)
 
 
 def _read_all(paths: Sequence[str], reader: Read) -> pl.DataFrame:

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from support.benchmarks import LANGUAGES, serve
-from trace_workflow.config.task_tables import load_local
+from trace_workflow.config.task_tables import load
 from trace_workflow.config.tasks import TaskSpec
 from tracecal.io.input_files import read_yaml
 from tracecal.io.settings import parse
@@ -34,7 +34,7 @@ def test_a_shipped_task_is_staged_and_read(hub, client, tmp_path, shared_data, n
         config = source.config and part.fill(source.config)
         calls.append(["rows", source.hub, config, source.revision, part.split, path])
     assert [result[0] for result in client.stage(*calls)] == ["ok"] * len(paths)
-    rows = load_local(spec, paths, seed=1)
+    rows = load(spec, paths, seed=1)
     counts = dict(rows.group_by("role").len().iter_rows())
     assert counts.get("evaluation") == evaluation
     assert counts.get("training", 0) == training
