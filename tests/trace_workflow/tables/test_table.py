@@ -210,14 +210,6 @@ def test_html_escapes_labels_and_stands_alone():
     assert "↓ lower is better, ↑ higher is better. Bold: best." in page
 
 
-def test_html_shows_standard_deviations_on_demand_where_the_frame_has_them():
-    frame = table().frame.with_columns(brier_sd=pl.Series([0.01, None, 0.02]))
-    page = render_html(table(frame=frame))
-    assert page.count('<span class="sd"> ± 0.0') == 2
-    assert 'id="deviations"' in page and "± s.d. over splits" in page
-    assert 'id="deviations"' not in render_html(table())
-
-
 def test_paper_tables_leaves_out_what_is_added():
     columns = [replace(column, added=column.label == "Wins") for column in COLUMNS]
     columns[1] = replace(columns[1], added_mark=pl.lit("§"))

@@ -44,8 +44,7 @@ PAGE = """\
 {%- if cell.emphasis == "best" %}<strong>{{ cell.text }}</strong>
 {%- elif cell.emphasis == "second" %}<u>{{ cell.text }}</u>
 {%- else %}{{ cell.text }}{% endif %}
-{%- if cell.mark %}<sup>{{ cell.mark }}</sup>{% endif %}
-{%- if cell.sd %}<span class="sd"> ± {{ cell.sd }}</span>{% endif %}</td>
+{%- if cell.mark %}<sup>{{ cell.mark }}</sup>{% endif %}</td>
 {%- endif %}
 {%- endfor -%}
 </tr>
@@ -93,9 +92,7 @@ thead tr:first-child th:first-child, tbody th[scope=row] { position: sticky; lef
 tbody th.title span { position: sticky; left: .7rem; }
 tbody tr:hover td, tbody tr:hover th[scope=row] { background: var(--hover); }
 sup { line-height: 0; }
-td.absent, .sd, .tools { color: var(--faint); }
-.sd { display: none; }
-#deviations:checked ~ .scroll .sd { display: inline; }
+td.absent, .tools { color: var(--faint); }
 .tools { font-size: 13px; margin-right: 1.2rem; }
 a { color: var(--link); }
 .notes { margin-top: .7rem; color: var(--faint); font-size: 13px; }
@@ -112,10 +109,6 @@ a { color: var(--link); }
 <body>
 <figure>
 <figcaption><b>{{ table.title }}.</b> {{ table.caption }}</figcaption>
-{% if deviations -%}
-<input type="checkbox" id="deviations">
-<label class="tools" for="deviations">± s.d. over {{ over }}</label>
-{% endif -%}
 {% if further -%}
 <input type="checkbox" id="further">
 <label class="tools" for="further">further columns</label>
@@ -140,15 +133,12 @@ a { color: var(--link); }
 def render_html(table: Table) -> str:
     """The page, every label escaped, with a link that saves the CSV."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False)
-    over = table.frame["sd_over"][0] if "sd_over" in table.frame.columns else "splits"
     return (
         environment.from_string(PAGE).render(
             table=table,
             head=_header(table),
             narrow_head=_header(table.narrow),
             further=len(table.narrow.columns) < len(table.columns),
-            deviations=any(cell.sd for row in table.rows for cell in row),
-            over=over,
             data=f"data:text/csv;charset=utf-8,{quote(render_csv(table))}",
         )
         + "\n"

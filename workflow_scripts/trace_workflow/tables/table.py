@@ -67,13 +67,12 @@ class Column:
 
 
 class Cell(NamedTuple):
-    """A printed cell before escaping; writers show `sd` where they have room."""
+    """A printed cell before escaping."""
 
     text: str
     emphasis: Emphasis | None = None
     mark: str = ""
     citation: str = ""
-    sd: str = ""
 
 
 Cells = tuple[Cell, ...]  # of one row
@@ -225,24 +224,14 @@ def _cells(column: Column, frame: pl.DataFrame) -> list[Cell]:
             emphasis,
             (mark or "") + (added_mark or ""),
             citation or "",
-            _text(column, sds, decimals, False) if sds else "",
         )
-        for row, too_wide, sds, decimals, signed, emphasis, mark, added_mark, citation in zip(
+        for row, too_wide, decimals, signed, emphasis, mark, added_mark, citation in zip(
             rows,
             _are_too_wide(column, frame),
-            _deviations(column, frame),
             *(_values(frame, style) for style in styles),
             strict=True,
         )
     ]
-
-
-def _deviations(column: Column, frame: pl.DataFrame) -> list[tuple[Value, ...] | None]:
-    """The s.d. of the column's values, row by row; None where the frame lacks them."""
-    names = [f"{key}_sd" for key in column.keys]
-    if column.printed is not None or not {*names} <= {*frame.columns}:
-        return [None] * frame.height
-    return [None if None in row else row for row in frame.select(names).rows()]
 
 
 def _are_too_wide(column: Column, frame: pl.DataFrame) -> list[bool]:
