@@ -25,8 +25,6 @@ REQUIREMENTS_NOTE = (
     "Req.: E extra inference, S sampled answers, H hidden states, L labelled training, "
     "C held-out calibration labels."
 )
-EPR_ID = "mean_token_entropy"
-EPR_NOTE = "Mean token entropy is also EPR (Moslonka et al. 2025), taken over the whole vocabulary."
 
 
 @dataclass(frozen=True)
@@ -125,7 +123,6 @@ def table(study: StudyResults) -> Table:
             *subset,
             *layout.notes,
             *beam_notes(entries, study),
-            *([EPR_NOTE] if name == "broader_uq" and EPR_ID in by_id else []),
             *count_notes(study),
         ),
     )

@@ -84,7 +84,7 @@ def calibration_size(study: StudyResults) -> Table:
         ),
         notes=(
             "Brier: lower is better; AUROC: higher is better.",
-            *refer_to_counts(study, shares),
+            *refer_to_counts(study),
         ),
     )
 

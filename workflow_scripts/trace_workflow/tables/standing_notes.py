@@ -34,33 +34,25 @@ def needed_answers(n_weights: int, share: float) -> float:
     return n_weights / ((SHRINKAGE - 1) * math.log(1 - explained / SHRINKAGE))
 
 
-def warn_of_few_answers(
-    accuracies: Iterable[Mapping], study: StudyResults, shares: Sequence[float] = ()
-) -> list[str]:
+def warn_of_few_answers(accuracies: Iterable[Mapping], study: StudyResults) -> list[str]:
     """A warning on the calibration parts that have fewer answers than their fit needs.
 
     `accuracies` have `model`, `task` (None: all tasks together), `n` and `correct`. The study's
     options have the number of `weights` of the largest fit (0: none is fitted) and the
-    `calibration_share`, which `shares` replaces.
+    `calibration_share`.
     """
-    n_weights = study.options["weights"]
-    shares = shares or [study.options["calibration_share"]]
+    n_weights, share = study.options["weights"], study.options["calibration_share"]
     warnings = []
     for row in accuracies:
         rarer = min(row["correct"], row["n"] - row["correct"])
         needed = needed_answers(n_weights, rarer / row["n"])
-        if needed <= round(min(shares) * row["n"]):
+        if needed <= round(share * row["n"]):
             continue
         name = study.pair_label(row["model"], row["task"]) if row["task"] else "all tasks together"
         if math.isfinite(needed):
-            # From the first share's to the last's.
-            sizes = [
-                " to ".join(dict.fromkeys(f"{share * n:.0f}" for share in (shares[0], shares[-1])))
-                for n in (row["n"], rarer)
-            ]
             warnings.append(
-                f"of {name}'s {row['n']}, {sizes[0]} calibrate ({sizes[1]} of the rarer class), "
-                f"where about {needed:.0f} are needed"
+                f"of {name}'s {row['n']}, {share * row['n']:.0f} calibrate ({share * rarer:.0f} of "
+                f"the rarer class), where about {needed:.0f} are needed"
             )
         else:
             warnings.append(f"{name} has answers of one class only")
@@ -74,9 +66,7 @@ def warn_of_few_answers(
 
 
 COUNTS_ELSEWHERE = "The main comparison has the numbers of answers and of correct ones."
-BEAMS = "Beam scores read all beams of a search from the same prompt, K = {} beams"
-# Flores et al. 2025: of two beams all three are functions of the difference of their scores.
-ALIKE = "; Beam-Ratio, Beam-TailThinness and Beam Entropy then rank answers in the same order"
+BEAMS = "Beam scores read all beams of a search from the same prompt, K = {} beams."
 
 
 def count_notes(study: StudyResults) -> list[str]:
@@ -93,16 +83,14 @@ def count_notes(study: StudyResults) -> list[str]:
     ]
 
 
-def refer_to_counts(
-    study: StudyResults, shares: Sequence[float] = (), pooled: bool = False
-) -> list[str]:
+def refer_to_counts(study: StudyResults, pooled: bool = False) -> list[str]:
     """A reference to the counts of the main comparison, and the warning of `count_notes`.
 
     A fit is for one task or, if `pooled`, for all tasks together.
     """
     total = {"task": None} | sum_counts(study.accuracies)
     fits = [total] if pooled else study.accuracies
-    return [COUNTS_ELSEWHERE, *warn_of_few_answers(fits, study, shares)]
+    return [COUNTS_ELSEWHERE, *warn_of_few_answers(fits, study)]
 
 
 def sum_counts(accuracies: Sequence[Mapping]) -> dict[str, int]:
@@ -143,5 +131,4 @@ def beam_notes(entries: Sequence[Entry], study: StudyResults) -> list[str]:
     """A note on the number of beams, the option `beams`, if `entries` have beam scores."""
     if not any(entry.family == "beam" for entry in entries):
         return []
-    n_beams = study.options["beams"]
-    return [f"{BEAMS.format(n_beams)}{ALIKE if n_beams == 2 else ''}."]
+    return [BEAMS.format(study.options["beams"])]
