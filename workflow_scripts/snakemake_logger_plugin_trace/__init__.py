@@ -31,10 +31,6 @@ class LogHandlerSettings(LogHandlerSettingsBase):
         default=0,
         metadata={"help": "Columns of a terminal, where one line renews itself", "type": int},
     )
-    model: str = field(
-        default="",
-        metadata={"help": "The model whose first labels are reported; empty: any", "type": str},
-    )
 
 
 class LogHandler(LogHandlerBase):
@@ -44,7 +40,7 @@ class LogHandler(LogHandlerBase):
     has_filter = has_formatter = True
 
     def __post_init__(self) -> None:
-        self.progress = RunProgress(sys.argv[1:], self.settings.model or None)
+        self.progress = RunProgress(sys.argv[1:])
         self.lines = os.fdopen(self.settings.descriptor, "w", buffering=1, encoding="utf-8")
         self.closed = Event()
         Thread(target=self.show, daemon=True).start()

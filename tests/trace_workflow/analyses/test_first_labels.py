@@ -2,7 +2,6 @@
 
 import polars as pl
 import pytest
-from sklearn.metrics import roc_auc_score
 
 from trace_workflow.analyses.first_labels import describe_first_labels
 
@@ -13,7 +12,6 @@ def labelled(tmp_path):
         traces = pl.DataFrame(
             {
                 "example_id": ["a", "b", "c", "d"],
-                "surprisal": [[1.0], [0.5, 0.1], [2.0, 1.0], [0.1]],
                 "finish_reason": ["length"] * cut + ["eos"] * (4 - cut),
             }
         )
@@ -27,17 +25,9 @@ def labelled(tmp_path):
     return labelled
 
 
-def test_it_counts_correct_answers_and_ranks_them_by_their_joint_probability(labelled):
+def test_it_counts_correct_answers(labelled):
     sentence = describe_first_labels(labelled([True, True, False, False]))
-    assert sentence.startswith("First labels: 2 of 4 answers of m to t are correct; ")
-    ranking = roc_auc_score([False, False, True, True], [-1.0, -0.6, -3.0, -0.1])
-    assert f"ranks {100 * ranking:.0f} % of (correct, incorrect) pairs" in sentence
-
-
-def test_of_answers_that_are_all_alike_nothing_is_ranked(labelled):
-    assert describe_first_labels(labelled([False] * 4)).endswith(
-        "0 of 4 answers of m to t are correct."
-    )
+    assert sentence == "First labels: 2 of 4 answers of m to t are correct."
 
 
 def test_it_says_where_most_answers_did_not_end(labelled):

@@ -274,9 +274,8 @@ def test_what_stops_a_run_before_it_begins_names_the_users_file(tmp_path, config
     assert "Traceback" not in process.stdout + process.stderr
 
 
-@pytest.mark.parametrize(("model", "first"), [(None, "n/t2"), ("m", "m/t1"), ("other", None)])
-def test_the_first_labels_of_the_main_model_are_named(model, first):
-    state = RunProgress([], model)
+def test_the_first_labels_are_named_once():
+    state = RunProgress()
     state.read(record("run_info", stats={"label_answers": 3, "total": 3}), 0.0)
     for number, pair in enumerate(("m/t1", "n/t2", "m/t3")):
         begun = record("job_info", jobid=number, rule_name="label_answers", rule_msg=None)
@@ -285,4 +284,4 @@ def test_the_first_labels_of_the_main_model_are_named(model, first):
     assert state.first_labels == []
     for number in (1, 0, 2):
         state.read(finished(number), 2.0)
-    assert state.first_labels == ([Path(f"labels/{first}.parquet")] if first else [])
+    assert state.first_labels == [Path("labels/n/t2.parquet")]

@@ -176,14 +176,11 @@ def opened_log(log: Path) -> TextIO:
     return output
 
 
-def run(arguments: Sequence[str], log: Path, model: str) -> int:
-    """Snakemake's exit status. It and its jobs write to `log`; its progress is printed, with what
-    the first labels of `model` say.
-    """
+def run(arguments: Sequence[str], log: Path) -> int:
+    """Snakemake's exit status. It and its jobs write to `log`; its progress is printed."""
     paths = filter(None, [str(SCRIPTS), os.getenv("PYTHONPATH")])
     reading_end, writing_end = os.pipe()
     logger = ["--logger", "trace", "--logger-trace-descriptor", str(writing_end)]
-    logger += ["--logger-trace-model", model]
     on_terminal = sys.stdout.isatty()
     if on_terminal:
         logger += ["--logger-trace-columns", str(shutil.get_terminal_size().columns)]
@@ -250,6 +247,6 @@ if __name__ == "__main__":
         arguments = with_memory(arguments)
         if is_dry:
             sys.exit(subprocess.call([*SNAKEMAKE, *arguments]))
-        sys.exit(run(arguments, folder / "logs/run.log", configured.config.study.main.model))
+        sys.exit(run(arguments, folder / "logs/run.log"))
     except OSError as error:  # a full disk, a missing permission
         sys.exit(f"error: {error.filename or 'a file of the run'}: {error.strerror}.")

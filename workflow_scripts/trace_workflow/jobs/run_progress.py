@@ -37,12 +37,10 @@ SLOW_START = 30.0
 class RunProgress:
     """The state of a run after the events read so far; times are in seconds.
 
-    `targets` are rules without outputs, such as `all`, which count as no step. `model` is the model
-    whose first labels are reported; None: any.
+    `targets` are rules without outputs, such as `all`, which count as no step.
     """
 
-    def __init__(self, targets: Sequence[str] = (), model: str | None = None) -> None:
-        self.model = model
+    def __init__(self, targets: Sequence[str] = ()) -> None:
         self.targets = {"all", "total", *targets}
         self.jobs: Counter[str] = Counter()  # planned jobs by rule
         self.done: Counter[str] = Counter()
@@ -81,10 +79,8 @@ class RunProgress:
                 self.done[rule] += 1
                 self.durations[rule].append(now - start)
                 if rule == "label_answers" and not self.labels_reported:
-                    paths = map(Path, self.outputs[record.job_id])
-                    labels = [path for path in paths if self.model in (None, path.parent.name)]
-                    self.first_labels += labels
-                    self.labels_reported = bool(labels)
+                    self.first_labels += map(Path, self.outputs[record.job_id])
+                    self.labels_reported = True
             case "job_error":
                 self.running.pop(record.jobid, None)
                 self.job_failed = True
