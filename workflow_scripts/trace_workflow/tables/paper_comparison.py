@@ -10,7 +10,6 @@ table with means over other draws names them in its column `sd_over`; its verdic
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 import polars as pl
 
@@ -44,65 +43,62 @@ VERDICT_NOTE = (
 )
 
 
-class PaperDifference(NamedTuple):
-    """A published value, ours, and how far they lie apart."""
-
-    published: Published
-    ours: float | str | None
-    difference: float | None = None
-    sd: float | None = None
-    spread: float | None = None
-    exceeds: bool | None = None
-
-
 def compare_with_paper(name: str, rows: Sequence[CsvRow], published: Sequence[Published]) -> Table:
     """The comparison of the table `name`, whose CSV has these rows.
 
     A published value is compared with the row that meets all its conditions; a note counts the
     values without such a row or without their column, and lists what is missing.
     """
-    by_row: dict[int, list[PaperDifference]] = {}
+    by_row: dict[int, list[Published]] = {}
     missing = []
     for value in published:
         index = _matching_row(name, value, rows)
         if index is None or value.column not in rows[index]:
             missing.append(value)
         else:
-            by_row.setdefault(index, []).append(compare_value(value, rows[index]))
-    pairs = [(rows[index], value) for index in sorted(by_row) for value in by_row[index]]
-    titles = {value.published.row: _title(row, value) for row, value in pairs}
-    compared = [value for _, value in pairs]
+            by_row.setdefault(index, []).append(value)
+    pairs = [(value, rows[index]) for index in sorted(by_row) for value in by_row[index]]
+    titles = {value.row: _title(value, row) for value, row in pairs}
+    compared = [compare_value(*pair) for pair in pairs]
     over = rows[0].get("sd_over", "splits") if rows else "splits"
     return Table(
         name=f"{name}_vs_paper",
         title=f"Beside the paper: {name.replace('_', ' ')}",
         caption=_caption(compared, over),
-        frame=pl.DataFrame(map(_frame_row, compared), schema=COMPARED, orient="row"),
-        columns=_columns([value.published.note for value in compared]),
+        frame=pl.DataFrame(compared, schema=COMPARED),
+        columns=_columns([value.note for value, _ in pairs]),
         section=pl.col("row"),
         titles=titles,
         emphasis="Bold: exceeds the spread.",
         notes=(
             *([VERDICT_NOTE.format(over=over)] if compared else []),
             *_explain_missing(missing, rows, len(published)),
-            *_list_notes(titles, compared),
+            *_list_notes(titles, [value for value, _ in pairs]),
         ),
     )
 
 
-def compare_value(published: Published, row: CsvRow) -> PaperDifference:
-    """The verdict on a value; see the module's docstring."""
+def compare_value(published: Published, row: CsvRow) -> dict[str, str | float | None]:
+    """The columns COMPARED of a value, with the verdict; see the module's docstring."""
     paper, ours = (_parse(text) for text in (published.value, row[published.column]))
     sd = _parse(row.get(f"{published.column}_sd", ""))
+    compared = dict.fromkeys(COMPARED) | {
+        "row": published.row,
+        "column": published.column,
+        "paper_printed": published.value,
+        "paper": paper if isinstance(paper, float) else None,
+        "ours" if isinstance(ours, float) else "ours_name": ours,
+    }
     if not (isinstance(paper, float) and isinstance(ours, float)):
-        return PaperDifference(published, ours)
-    difference = ours - paper
-    if not isinstance(sd, float):
-        return PaperDifference(published, ours, difference)
-    _, point, decimals = published.value.partition(".")
-    half_unit = 0.5 * 10 ** -len(decimals) if point else 0.0  # of the last digit; 0 for counts
-    spread = SDS * sd + half_unit
-    return PaperDifference(published, ours, difference, sd, spread, abs(difference) > spread)
+        return compared
+    compared["difference"] = ours - paper
+    if isinstance(sd, float):
+        _, point, decimals = published.value.partition(".")
+        half_unit = 0.5 * 10 ** -len(decimals) if point else 0.0  # of the last digit; 0 for counts
+        spread = SDS * sd + half_unit
+        exceeds = ("no", "yes")[abs(ours - paper) > spread]
+        compared |= {"ours_sd": sd, "spread": spread, "exceeds": exceeds}
+    return compared
 
 
 def _columns(notes: Sequence[str]) -> tuple[Column, ...]:
@@ -156,37 +152,25 @@ def _parse(text: str) -> float | str | None:
         return text or None
 
 
-def _frame_row(value: PaperDifference) -> tuple:
-    """The values of the columns COMPARED."""
-    published, ours, difference, sd, spread, exceeds = value
-    verdict = None if exceeds is None else ("no", "yes")[exceeds]
-    numbers = [
-        number if isinstance(number, float) else None for number in (_parse(published.value), ours)
-    ]
-    name = None if isinstance(ours, float) else ours
-    keys = (published.row, published.column, published.value)
-    return (*keys, *numbers, name, difference, sd, spread, verdict)
-
-
-def _title(row: CsvRow, value: PaperDifference) -> str:
+def _title(published: Published, row: CsvRow) -> str:
     """The row's label where a single id makes the row, else its ids."""
-    ids = [value for value in value.published.ids.values() if value]
+    ids = [value for value in published.ids.values() if value]
     label = row.get("label", "")
     return label if label and len(ids) < 2 else " · ".join(ids)
 
 
-def _caption(compared: Sequence[PaperDifference], over: str) -> str:
+def _caption(compared: Sequence[Mapping], over: str) -> str:
     if not compared:
         return "This run and the paper's table have no value in common."
-    names = [value for value in compared if isinstance(value.ours, str)]
+    names = [value for value in compared if value["ours_name"] is not None]
     if len(names) == len(compared):
-        same = sum(value.published.value == value.ours for value in names)
+        same = sum(value["paper_printed"] == value["ours_name"] for value in names)
         return f"{count(len(names), 'published name')} beside this run's: {same} are the same."
-    verdicts = [value.exceeds for value in compared]
+    verdicts = [value["exceeds"] for value in compared]
     return (
         f"{count(len(compared), 'published value')} beside this run's: "
-        f"{verdicts.count(True)} differ by more than the spread over {over}, "
-        f"{verdicts.count(False)} do not, and for {verdicts.count(None)} there is no verdict."
+        f"{verdicts.count('yes')} differ by more than the spread over {over}, "
+        f"{verdicts.count('no')} do not, and for {verdicts.count(None)} there is no verdict."
     )
 
 
@@ -210,12 +194,11 @@ def _explain_missing(
     )
 
 
-def _list_notes(titles: Mapping[str, str], compared: Sequence[PaperDifference]) -> Iterator[str]:
+def _list_notes(titles: Mapping[str, str], compared: Sequence[Published]) -> Iterator[str]:
     """The notes on published values, each with the values that it is about."""
     notes: dict[str, list[str]] = {}
     for value in compared:
-        if value.published.note:
-            name = f"{titles[value.published.row]} {value.published.column}"
-            notes.setdefault(value.published.note, []).append(name)
+        if value.note:
+            notes.setdefault(value.note, []).append(f"{titles[value.row]} {value.column}")
     for note, names in notes.items():
         yield f"{NOTE_MARK} {join_names(names)}: {note}."
