@@ -39,11 +39,11 @@ def gains(
     averages: pl.DataFrame,
     baselines: Sequence[str],
     named_baseline: str,
-    own: Sequence[str] = (),
+    own_scores: Sequence[str] = (),
 ) -> pl.DataFrame:
     """Rows per metric and scope of `averages`; columns GAINS.
 
-    TRACE+ is compared with each of AGAINST, and so is each of the user's `own` scores that has an
+    TRACE+ is compared with each of AGAINST, and so is each of the user's `own_scores` that has an
     average, with TRACE+ besides. `reference` is the average of the `baseline`, `value` that of the
     `estimator`, and `difference` the advantage of the estimator, None where either average is; each
     has its s.d. over splits. `undefined` is the largest number of `splits` in which the estimator
@@ -51,7 +51,7 @@ def gains(
     with a defined difference.
     """
     compared = averages.filter(
-        pl.col("estimator").is_in([*baselines, PICKED, TRACE_PLUS, *own]),
+        pl.col("estimator").is_in([*baselines, PICKED, TRACE_PLUS, *own_scores]),
         pl.col("metric").is_in(list(SIGNS)),
     ).sort(*SCOPE, "estimator")
     rows, cross = [], {}
@@ -65,13 +65,13 @@ def gains(
         signed = {name: sign * value for name, value in means.items() if value is not None}
         best = max(signed, key=signed.__getitem__) if signed else None  # of several the first
         rivals = dict(zip(AGAINST, (PICKED, named_baseline, best), strict=True))
-        measured = [name for name in own if name in by_estimator]
+        measured = [name for name in own_scores if name in by_estimator]
         compared = [(TRACE_PLUS, *rival) for rival in rivals.items()]
         rivals |= {TRACE_PLUS: TRACE_PLUS}
         compared += [(name, *rival) for name in measured for rival in rivals.items()]
         for estimator, against, baseline in compared:
-            sides = {name: by_estimator[name] for name in by_estimator if name not in own}
-            if estimator in own:
+            sides = {name: by_estimator[name] for name in by_estimator if name not in own_scores}
+            if estimator in own_scores:
                 sides |= {estimator: by_estimator[estimator]}
             gain = _gain(sides, estimator, baseline, sign)
             row = scope | {"estimator": estimator, "against": against} | gain

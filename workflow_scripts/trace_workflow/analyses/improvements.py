@@ -38,7 +38,7 @@ def analysis(
     named_baseline: str,
     studies: Mapping[str, Mapping],
     level: float,
-    own: Sequence[str] = (),
+    own_scores: Sequence[str] = (),
 ) -> pl.DataFrame:
     """The improvements of a run, from its averages, and each pair's resamples and picks."""
     resampled = pl.concat(read_parquet(path, list(RESAMPLES)) for path in files["resamples"])
@@ -47,9 +47,9 @@ def analysis(
         for model, task, paths in files.by_pair("picked")
     }
     averages = read_parquet(files["averages"], list(AVERAGES))
-    gain_rows = gains(averages, baselines, named_baseline, own)
+    gain_rows = gains(averages, baselines, named_baseline, own_scores)
     gain_rows = name_most_picked(gain_rows, picks, studies)
-    return improvements(gain_rows, resampled, named_baseline, studies, level, own)
+    return improvements(gain_rows, resampled, named_baseline, studies, level, own_scores)
 
 
 def improvements(
@@ -58,7 +58,7 @@ def improvements(
     named_baseline: str,
     studies: Mapping[str, Mapping],
     level: float,
-    own: Sequence[str] = (),
+    own_scores: Sequence[str] = (),
 ) -> pl.DataFrame:
     """`gains` with intervals, and with counts of the wins on single tasks; columns IMPROVEMENTS.
 
@@ -72,7 +72,7 @@ def improvements(
     rivals = {"picked": PICKED, "named": named_baseline}
     compared = [(TRACE_PLUS, *rival) for rival in rivals.items()]
     rivals |= {TRACE_PLUS: TRACE_PLUS}
-    compared += [(name, *rival) for name in own for rival in rivals.items()]
+    compared += [(name, *rival) for name in own_scores for rival in rivals.items()]
     for metric in resampled["metric"].unique().sort():
         by_pair = signed_values(resampled.filter(metric=metric), SIGNS[metric])
         for estimator, against, baseline in compared:

@@ -44,10 +44,10 @@ def headline(findings: Findings, folder: Path) -> list[str]:
     """
     first = {row["topic"]: row["sentence"] for row in reversed(findings)}
     rows = [row for row in findings if row["outcome"] and row["table"] == MAIN]
-    own = {row["estimator_label"] for row in rows if row["estimator"] != TRACE_PLUS}
+    labels = {row["estimator_label"] for row in rows if row["estimator"] != TRACE_PLUS}
     return [
         *_labelled("Run:", first["run"]),
-        *(line for label in sorted(own) for line in _labelled("My score:", _score(rows, label))),
+        *(line for label in sorted(labels) for line in _labelled("My score:", _score(rows, label))),
         *_labelled("Guarantee:", first.get("guarantee", NO_GUARANTEE)),
         *(compared(rows, name) for name in OUTCOMES),
         *_labelled("Caveat:", first.get("problem", first.get("caveat", OTHERWISE))),

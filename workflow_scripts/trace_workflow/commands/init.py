@@ -72,5 +72,5 @@ if __name__ == "__main__":
     )
     options = parser.parse_args()
     print(*write_folder(options.folder, options.configfile), sep="\n")
-    place, python = shlex.quote(str(options.folder)), shlex.quote(sys.executable)
-    print(f"Edit config/config.yaml there, then: cd {place} && {python} -m snakemake --cores all")
+    folder, python = shlex.quote(str(options.folder)), shlex.quote(sys.executable)
+    print(f"Edit config/config.yaml there, then: cd {folder} && {python} -m snakemake --cores all")

@@ -78,8 +78,8 @@ def require_links(folder: Path) -> None:
 def profiles(options: argparse.Namespace) -> list[dict[str, Any]]:
     """The profiles that Snakemake reads, of which a workflow profile wins."""
     general = options.profile or [os.getenv("SNAKEMAKE_PROFILE", "none")]
-    own = options.workflow_profile or [str(ROOT / "profiles/default")]
-    paths = [Path(name) / "config.yaml" for name in [*own, *general]]
+    specific = options.workflow_profile or [str(ROOT / "profiles/default")]
+    paths = [Path(name) / "config.yaml" for name in [*specific, *general]]
     return [read_yaml(path) for path in paths if path.is_file()]
 
 
@@ -205,13 +205,13 @@ def run(arguments: Sequence[str], log: Path) -> int:
     if printed and on_terminal:
         print(CLEARED, end="")
     process.wait()
-    said = log.read_text(encoding="utf-8")
+    content = log.read_text(encoding="utf-8")
     # It failed at once, had nothing to do, or was to list something.
-    if not printed and (process.returncode or JOBS not in said):
-        print(printable(said), end="")
+    if not printed and (process.returncode or JOBS not in content):
+        print(printable(content), end="")
     if process.returncode:
         print(f"The run did not finish; its whole output is in {log}.")
-        if LOCKED in said:
+        if LOCKED in content:
             command = shlex.join(["python", "workflow_scripts", "run", "--unlock", *sys.argv[1:]])
             print(f"If no other Snakemake works in this folder, type: {command}; then start again.")
     return process.returncode

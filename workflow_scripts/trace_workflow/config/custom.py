@@ -57,10 +57,10 @@ def _used_by(syntax: ast.Module, score: str) -> ast.Module:
             for name in _names(node) - uses
         }
         uses |= more
-    used = [
+    statements_used = [
         node for node in statements if not _defined(node) or not _defined(node).isdisjoint(uses)
     ]
-    return ast.Module([*used, entry], [])
+    return ast.Module([*statements_used, entry], [])
 
 
 def _names(node: ast.AST) -> set[str]:

@@ -81,12 +81,12 @@ class Run:
         pairs, selection = self.config.study.pairs(), self.selection
         models, tasks = ({*names} for names in zip(*pairs, strict=True))
         tasks |= {self.parents[task] for task in tasks & {*self.parents}}
-        own = selection.available.where(lambda e: e.role == "own")
+        own_scores = selection.available.where(lambda e: e.role == "own")
         scores = {*selection.chosen.ids, *selection.left_out}
         unused = [
             *(f"model {slug}" for slug in self.model_labels if slug not in models),
             *(f"task {slug}" for slug in self.tasks if slug not in tasks),
-            *(f"score {name}" for name in own.ids if name not in scores),
+            *(f"score {name}" for name in own_scores.ids if name not in scores),
         ]
         return f"configured and not used: {', '.join(unused)}." if unused else ""
 

@@ -100,16 +100,16 @@ def _draw_boxes(page: Axes, example: FrameworkExample) -> None:
 def _draw_box(
     page: Axes,
     column: int,
-    place: tuple[int, int],
+    position: tuple[int, int],
     title: str,
     text: str,
     result: str = "",
     color: str = style.INK,
     looks: Sequence[style.Style] = (),
 ) -> None:
-    """Draw a box in a column, at its `place` among so many; `looks` are of its estimators."""
-    x, width, height = LEFT[column], WIDTH[column], (TOP - BOTTOM) / place[1]
-    low = TOP - (place[0] + 1) * height
+    """Draw a box in a column, at its `position` among so many; `looks` are of its estimators."""
+    x, width, height = LEFT[column], WIDTH[column], (TOP - BOTTOM) / position[1]
+    low = TOP - (position[0] + 1) * height
     edge = looks[0].color if result and looks else style.FAINT
     rounded = "round,pad=0,rounding_size=0.05"
     page.add_patch(FancyBboxPatch((x, low), width, height - 0.06, rounded, fc="white", ec=edge))

@@ -82,10 +82,10 @@ def difference_rows(
     """A row for each pair; it names each model but the first."""
     counts = {(row["model"], row["task"]): row["n"] for row in accuracy.iter_rows(named=True)}
     measured = [model for model in models if model in set(compared["model"])]
-    for place, model in enumerate(measured):
+    for index, model in enumerate(measured):
         for (task,), rows in sorted(compared.filter(model=model).group_by("task")):
             n, name = counts.get((model, task)), tasks[task]
-            by_model = f", {models[model]}" if place else ""
+            by_model = f", {models[model]}" if index else ""
             sizes = "" if n is None else f", n = {n:,}"
             yield DifferenceRow(f"{name}{by_model}{sizes}", rows_by(rows, "against"))
 

@@ -90,7 +90,7 @@ def _analyses(run: Run) -> Iterator[Analysis]:
     named_baseline = {"named_baseline": run.config.study.named_baseline}
     resamples = {"resamples": PerPair("<results>/resamples/{model}/{task}.parquet", "all")}
     intervals = baselines | {"studies": run.studies, "level": run.config.bootstrap.level}
-    own = {"own": run.selection.custom.ids} if run.selection.custom else {}
+    own_scores = {"own_scores": run.selection.custom.ids} if run.selection.custom else {}
     measured = {"measured": "<results>/metrics.parquet"}
     yield quick("averages", measured, {"studies": run.studies})
     if run.selection.on_subset():
@@ -98,7 +98,7 @@ def _analyses(run: Run) -> Iterator[Analysis]:
         yield quick("subset_averages", measured, {"studies": run.broader}, made_by="averages")
     picked = {"picked": PerPair("<results>/picked/{model}/{task}.parquet", "all")}
     inputs = {"averages": AVERAGES} | resamples | picked
-    yield quick("improvements", inputs, intervals | named_baseline | own, pairs="all")
+    yield quick("improvements", inputs, intervals | named_baseline | own_scores, pairs="all")
     yield quick("comparisons", resamples, intervals)
     measured, settings = {"measured": analysed("languages")}, {"studies": {}, "by": ["language"]}
     yield quick("language_averages", measured, settings, made_by="averages")

@@ -41,13 +41,13 @@ def read_benchmarks(folder: Path, models: Sequence[str]) -> pl.DataFrame:
         )
     if not frames:
         raise InputError(f"{folder} holds no benchmark of a finished job, which Snakemake writes.")
-    seen = pl.col("s") > UNSEEN
+    is_measured = pl.col("s") > UNSEEN
     return pl.concat(frames).select(
         "step",
         "model",
         wall="s",
-        cpu=pl.when(seen).then("cpu_time"),
-        memory=pl.when(seen).then("max_rss"),
+        cpu=pl.when(is_measured).then("cpu_time"),
+        memory=pl.when(is_measured).then("max_rss"),
     )
 
 

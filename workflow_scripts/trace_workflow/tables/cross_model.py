@@ -25,13 +25,13 @@ def table(study: StudyResults) -> Table:
     # best in hindsight, an oracle, is a point.
     gains = [f"{m}_{kind}_{IMPROVEMENT}" for kind in ("named", "picked") for m in metrics]
     points = [f"{m}_{side}" for side in (TRACE_PLUS, BEST) for m in METRICS]
-    own = [column.keys[0] for column in improved.own_columns(study)]
+    own_keys = [column.keys[0] for column in improved.own_columns(study)]
     return Table(
         frame=frame,
         columns=_columns(study, metrics),
         section=pl.col("model").is_null().cast(pl.String),
         emphasis=improved.BEST_BOLD,
-        first=("label", "accuracy", *gains, *points, *own),
+        first=("label", "accuracy", *gains, *points, *own_keys),
         footnotes=(
             *study.missing_tasks("cross", tasks),
             *(improved.nothing_to_compare(study) or improved.explain_undefined(pairs, study)),

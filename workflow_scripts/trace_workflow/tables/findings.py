@@ -82,16 +82,16 @@ def compare_estimator(
 
 def find_unscored(study: StudyResults) -> list[Finding]:
     """How many answers go without an own score, which is compared on the others alone."""
-    own = {entry.id: entry.label for entry in study.with_role("own")}
+    own_labels = {entry.id: entry.label for entry in study.with_role("own")}
     return [
         Finding(
             "unscored",
-            f"{own[estimator]} has no value for {100 * (1 - share):.1f} % of the answers of "
+            f"{own_labels[estimator]} has no value for {100 * (1 - share):.1f} % of the answers of "
             f"{study.models[model]} to {study.tasks[task]}, and is compared on the others.",
             MAIN,
         )
-        for (model, task, estimator), share in (study.scored_shares if own else {}).items()
-        if estimator in own
+        for (model, task, estimator), share in (study.scored_shares if own_labels else {}).items()
+        if estimator in own_labels
     ]
 
 
@@ -120,9 +120,9 @@ def find_guarantee(thresholds: pl.DataFrame, study: StudyResults) -> list[Findin
         is_default = row["ranked_by"] == MEAN_OF_THREE
         ranking = "" if is_default else f" by {study.labels[row['ranked_by']]}"
         rate = f"{100 * row['error_rate']:g} %"
-        kept = f"Keep the surest {100 * row['coverage']:.0f} %{ranking}: at most {rate} of them are"
+        keep = f"Keep the surest {100 * row['coverage']:.0f} %{ranking}: at most {rate} of them are"
         none = f"No threshold{ranking} guarantees at most {rate} wrong ({terms}): {row['reason']}."
-        guarantee = none if row["threshold"] is None else f"{kept} wrong ({terms})."
+        guarantee = none if row["threshold"] is None else f"{keep} wrong ({terms})."
         wrong = f"{study.models[row['model']]} is wrong on {100 * (1 - row['accuracy']):.0f} %"
         sentence = f"{wrong} of {study.tasks[row['task']]}. {guarantee}"
         findings.append(Finding("guarantee", sentence, "risk_coverage"))

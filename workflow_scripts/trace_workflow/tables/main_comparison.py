@@ -95,7 +95,7 @@ def table(study: StudyResults) -> Table:
         infer_schema_length=None,
     ).with_columns(**study.scope(tasks))
     sections, titles = _sections(comparison)
-    shown = averages.filter(pl.col("estimator").is_in(comparison.ids))
+    averages_of_rows = averages.filter(pl.col("estimator").is_in(comparison.ids))
     is_estimator = pl.col("estimator").is_in(comparison.ids)
     columns = [_column(key, comparison) for key in keys]
     return Table(
@@ -110,7 +110,7 @@ def table(study: StudyResults) -> Table:
         added=~is_estimator | pl.col("estimator").is_in([e.id for e in study.with_role("own")]),
         footnotes=(
             *study.missing_tasks("main", tasks),
-            *explain_partly_undefined({"": shown}, study.tasks, metrics),
+            *explain_partly_undefined({"": averages_of_rows}, study.tasks, metrics),
             *explain_unscored(study),
         ),
         notes=(
@@ -157,8 +157,8 @@ def _gain_rows(comparison: Comparison) -> Iterator[dict]:
     first = comparison.compared[0]
     yield row(PICKED, "Selected baseline", first.id, "picked", *sides)
     for entry in comparison.compared:
-        own = {} if entry.id == TRACE_PLUS else {TRACE_PLUS: "Against TRACE+"}
-        for kind, heading in (rivals | own).items():
+        further = {} if entry.id == TRACE_PLUS else {TRACE_PLUS: "Against TRACE+"}
+        for kind, heading in (rivals | further).items():
             name = _gain_row(entry, kind)
             label = f"{entry.label} {heading[:1].lower()}{heading[1:]}"
             yield row(name, label, entry.id, kind, "difference", "difference_sd")
@@ -171,8 +171,8 @@ def _gain_rows(comparison: Comparison) -> Iterator[dict]:
 
 def _gain_row(entry: Entry, against: str) -> str:
     """The id of the row with an estimator's improvements."""
-    own = "" if entry.id == TRACE_PLUS else f"{entry.id}_"
-    return f"{own}improvement_{against}"
+    prefix = "" if entry.id == TRACE_PLUS else f"{entry.id}_"
+    return f"{prefix}improvement_{against}"
 
 
 def _column(key: Key, comparison: Comparison) -> Column:
@@ -241,7 +241,7 @@ def _sections(comparison: Comparison) -> tuple[dict[str, str], dict[str, str]]:
         sections.setdefault(row["estimator"], GAINS)
     for entry in comparison.compared:
         if entry.role == "own":
-            own = {name for name in sections if name.startswith(f"{entry.id}_improvement_")}
-            sections |= dict.fromkeys(own, f"{GAINS}_{entry.id}")
+            gain_rows = {name for name in sections if name.startswith(f"{entry.id}_improvement_")}
+            sections |= dict.fromkeys(gain_rows, f"{GAINS}_{entry.id}")
             titles[f"{GAINS}_{entry.id}"] = f"{entry.label}: positive where it is better"
     return sections, titles
