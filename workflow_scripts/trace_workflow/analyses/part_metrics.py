@@ -91,15 +91,12 @@ def lowest_wrong(
     return ratio(counts @ hits["hit"].to_numpy(), counts.sum(1))
 
 
-def review(
+def found_in_review(
     score: np.ndarray, correct: np.ndarray, weights: np.ndarray, share: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Recall and precision of a review of the `share` of all parts with the lowest scores.
-
-    The share of all wrong parts under review, and the share of wrong parts among the reviewed.
-    """
+) -> np.ndarray:
+    """The share of all wrong parts that is among the `share` of parts with the lowest scores."""
     if not len(score):
-        return _undefined(weights), _undefined(weights)
+        return _undefined(weights)
     order = np.argsort(score, kind="stable")
     starts_of_ties = np.flatnonzero(np.diff(score[order], prepend=np.nan) != 0)
     ordered_weights = weights[:, order]
@@ -108,8 +105,7 @@ def review(
     limit = share * sizes.sum(1, keepdims=True)
     reviewed = np.clip(limit - (np.cumsum(sizes, axis=1) - sizes), 0, sizes)
     shares = np.divide(reviewed, sizes, out=np.zeros_like(reviewed), where=sizes > 0)
-    wrong_reviewed = (wrong * shares).sum(1)
-    return ratio(wrong_reviewed, wrong.sum(1)), ratio(wrong_reviewed, reviewed.sum(1))
+    return ratio((wrong * shares).sum(1), wrong.sum(1))
 
 
 def _answer_weights(weights: np.ndarray, answers: np.ndarray) -> np.ndarray:

@@ -11,9 +11,9 @@ from trace_workflow.analyses.part_metrics import (
     auroc_within_answers,
     auroc_within_strata,
     bounds_of,
+    found_in_review,
     lowest_wrong,
     read_parts,
-    review,
     sample_and_resamples,
 )
 from trace_workflow.analyses.study_files import StudyFiles
@@ -28,7 +28,6 @@ METRICS = (
     "auroc_same_answer",
     "lowest_wrong",
     *(f"found_{percent}" for percent in REVIEWED),
-    *(f"wrong_{percent}" for percent in REVIEWED),
 )
 PART, WHOLE = "part", "whole"
 KEYS = ("model", "task", "estimator", "scored", "metric")
@@ -101,14 +100,12 @@ def measure_ranking(
         np.unique(rows[column].to_numpy(), return_inverse=True)[1]
         for column in ("part", "parent_id")
     )
-    reviews = {percent: review(*ranking, percent / 100) for percent in REVIEWED}
     values = {
         "auroc": auroc(*ranking),
         "auroc_same_name": auroc_within_strata(*ranking, names),
         "auroc_same_answer": auroc_within_answers(*ranking, answers),
         "lowest_wrong": lowest_wrong(*ranking, answers),
-        **{f"found_{percent}": shares for percent, (shares, _) in reviews.items()},
-        **{f"wrong_{percent}": shares for percent, (_, shares) in reviews.items()},
+        **{f"found_{k}": found_in_review(*ranking, k / 100) for k in REVIEWED},
     }
     for metric in METRICS:
         yield metric, *bounds_of(values[metric], level), rows.height
