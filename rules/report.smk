@@ -189,7 +189,6 @@ rule make_explorer:
             run=CONFIG.run,
             main=CONFIG.study.main.model,
             seed=CONFIG.seed,
-            answers=CONFIG.explorer.answers,
             words=WORDS["explorer"],
         ),
     script:

@@ -8,7 +8,7 @@ from trace_workflow.analyses.explorer_answers import (
     read_explorer_answers,
     read_parents,
 )
-from tracecal.explorer.contents import choose_answers, contents
+from tracecal.explorer.contents import EXPLORED, choose_answers, contents
 from tracecal.explorer.page import page
 from tracecal.io.files import write_text
 
@@ -22,7 +22,7 @@ with job(snakemake):
         )
         for (model, task), *paths in zip(params.pairs, *kinds, strict=True)
     )
-    chosen = choose_answers(answers, params.answers, params.seed)
+    chosen = choose_answers(answers, EXPLORED, params.seed)
     parents = {
         (model, params.parents[task]): path
         for (model, task), path in zip(params.pairs, inputs.parents, strict=True)

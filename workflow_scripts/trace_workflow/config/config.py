@@ -67,15 +67,6 @@ class Tables(Strict):
     )
 
 
-class Explorer(Strict):
-    """The page that shows answers one by one."""
-
-    answers: PositiveInt = Field(
-        10000,
-        description="most answers on the page; a larger run is sampled evenly by model and task",
-    )
-
-
 class Config(Strict):
     """A run. Unset keys take the defaults given here."""
 
@@ -105,7 +96,6 @@ class Config(Strict):
     risk_control: RiskControl = RiskControl()
     bootstrap: Bootstrap = Bootstrap()
     tables: Tables = Tables()
-    explorer: Explorer = Explorer()
 
     @field_validator("models", "tasks")
     @classmethod

@@ -41,6 +41,7 @@ SPLIT = 0
 # Tokens above this quantile of all tokens on the page get the darkest shade.
 DARKEST = 0.99
 DIGITS = 4
+EXPLORED = 10_000  # answers that a page shows at most, unless stated
 
 
 def choose_answers(answers: pl.DataFrame, limit: int, seed: int) -> pl.DataFrame:
