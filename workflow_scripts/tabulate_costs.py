@@ -3,13 +3,7 @@
 from pathlib import Path
 
 from trace_job import job
-from trace_workflow.tables.costs import (
-    costs_table,
-    count_tokens,
-    missing_figures,
-    read_benchmarks,
-    sum_costs,
-)
+from trace_workflow.tables.costs import costs_table, count_tokens, read_benchmarks, sum_costs
 from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.html_page import render_html
 from trace_workflow.tables.latex import render_latex
@@ -20,7 +14,7 @@ with job(snakemake):
     results = Path(snakemake.input.config).parent
     jobs = read_benchmarks(results / "benchmarks", list(params.models))
     costs = sum_costs(jobs, count_tokens(results, params.pairs))
-    table = costs_table(costs, params.models, **params.words, notes=missing_figures(jobs))
+    table = costs_table(costs, params.models, **params.words)
     write_text(render_latex(table), output.tex)
     write_checked(render_csv(table), output.csv)
     write_text(render_html(table), output.html)

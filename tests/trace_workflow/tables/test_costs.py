@@ -6,7 +6,6 @@ import pytest
 from trace_workflow.tables.costs import (
     costs_table,
     count_tokens,
-    missing_figures,
     read_benchmarks,
     sum_costs,
 )
@@ -85,7 +84,7 @@ def test_a_run_of_steps_without_a_model_has_costs(tmp_path):
     assert frame["step"].to_list() == ["cross_task_transfer"]
 
 
-def test_what_snakemake_did_not_see_is_no_figure_and_is_named(tmp_path):
+def test_what_snakemake_did_not_see_is_no_figure_and_is_said(tmp_path):
     """It looks at once, when a job's processes have hardly begun, and again after half a second."""
     write_benchmark(tmp_path / "measure/a/one.tsv", 0.4, 0.0, 3.2)
     write_benchmark(tmp_path / "measure/a/two.tsv", 0.3, "NA", "NA")
@@ -97,9 +96,8 @@ def test_what_snakemake_did_not_see_is_no_figure_and_is_named(tmp_path):
         ("generate", 2, 5.2, 4.0, 100.0),
         ("measure", 2, 0.7, None, None),
     ]
-    (note,) = missing_figures(jobs)
-    assert note.endswith("ended within 0.5 s: generate (1), measure (2).")
-    assert missing_figures(jobs.filter(pl.col("wall") > 1)) == ()
+    (note,) = costs_table(frame, {}, "Title", "Caption.").notes
+    assert "jobs that end within 0.5 s" in note
 
 
 def test_no_benchmark_of_a_finished_job_is_an_error(tmp_path):

@@ -101,29 +101,14 @@ def sum_costs(jobs: pl.DataFrame, tokens: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def missing_figures(jobs: pl.DataFrame) -> tuple[str, ...]:
-    """A note that names the steps of which Snakemake does not know processor time and memory."""
-    unseen = jobs.filter(pl.col("cpu").is_null()).group_by("step").len().sort("step")
-    if unseen.is_empty():
-        return ()
-    steps = ", ".join(f"{step} ({count})" for step, count in unseen.rows())
-    return (f"Without processor time and memory, as the jobs ended within {UNSEEN} s: {steps}.",)
-
-
-def costs_table(
-    costs: pl.DataFrame,
-    labels: Mapping[str, str],
-    title: str,
-    caption: str,
-    notes: tuple[str, ...] = (),
-) -> Table:
+def costs_table(costs: pl.DataFrame, labels: Mapping[str, str], title: str, caption: str) -> Table:
     """The sums as a table; `labels` has the models' names by id."""
     label = pl.col("model").replace_strict(labels, default=None, return_dtype=pl.String)
     return Table(
         name="costs",
         title=title,
         caption=caption,
-        notes=notes,
+        notes=(f"Processor time and memory of jobs that end within {UNSEEN} s are unknown.",),
         frame=costs.select("step", "model", label.alias("label"), pl.exclude("step", "model")),
         columns=(
             Column(("step",), "Step", align="left"),

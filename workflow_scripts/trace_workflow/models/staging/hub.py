@@ -20,7 +20,6 @@ from huggingface_hub import (
     try_to_load_from_cache,
 )
 from huggingface_hub.errors import (
-    DisabledRepoError,
     GatedRepoError,
     HfHubHTTPError,
     OfflineModeIsEnabled,
@@ -207,8 +206,6 @@ def _sentence(error: BaseException, source: HubSource) -> str:
             f"{kind} {repository} has no revision {revision!r} on the hub; "
             f"{source.page}/commits/main lists its commits."
         )
-    if _among(error, DisabledRepoError):
-        return f"{kind} {repository} has been disabled on the hub; see {source.page}."
     status = _status(error)
     if _among(error, RepositoryNotFoundError) or status == 404:
         return (
