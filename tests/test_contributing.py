@@ -114,9 +114,9 @@ assert said.getvalue() == "1 answers, 0 with log-probabilities\\n"
     "Add a key of the configuration": (
         2,
         """
-value["explorer"] = {"title": "Ours"}
-assert load_run(value, "config", Path(".")).config.explorer.title == "Ours"
-assert "CONFIG.explorer.title" in Path("rules/report.smk").read_text()
+value["title"] = "Ours"
+assert load_run(value, "config", Path(".")).config.title == "Ours"
+assert "CONFIG.title" in Path("rules/report.smk").read_text()
 """,
     ),
 }
