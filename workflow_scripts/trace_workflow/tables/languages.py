@@ -86,8 +86,10 @@ def _frame(averages: pl.DataFrame, accuracies: pl.DataFrame, baselines: list[str
     frame = frame.sort("task", pl.col("language") != ALL_LANGUAGES, "language")
     for metric in METRICS:
         measured = averages.filter(pl.col("estimator").is_in(baselines), metric=metric)
+        # Of equal ones the first in the registry.
         ranked = measured.drop_nulls("mean").sort(
-            "mean", descending=BETTER[metric] == "higher", maintain_order=True
+            pl.col("mean") if BETTER[metric] == "lower" else -pl.col("mean"),
+            pl.col("estimator").cast(pl.Enum(baselines)),
         )
         best = ranked.unique(KEYS, keep="first", maintain_order=True).select(
             *KEYS,
