@@ -286,8 +286,7 @@ def simulate_draws(
 ) -> pl.DataFrame:
     """Simulate labelled questions, a row per number, draw and error rate (`DRAW_SCHEMA`).
 
-    `coverage` is the share of answers kept with the guarantee, 0 without one; `unchecked` that of
-    answers that nobody checks with the same rate as overall error rate, None of parts.
+    `coverage` and `unchecked` are its `shares`.
     """
     level, rows = significance_level(confidence), []
     for size in sizes:
@@ -295,8 +294,7 @@ def simulate_draws(
             answers = population.draw(seeded(seed, "promised", size, number), size)
             ranked = rank_draw(answers, size, population.of_parts)
             for rate in error_rates:
-                shares = coverage(ranked, rate, level), unchecked(ranked, rate, level)
-                rows.append((rate, size, number, *shares))
+                rows.append((rate, size, number, *shares(ranked, rate, level)))
     return pl.DataFrame(rows, schema=DRAW_SCHEMA, orient="row")
 
 
@@ -322,18 +320,19 @@ def rank_draw(
     return RankedAnswers(score[~fits], wrong[~fits], score[fits], fitted)
 
 
-def coverage(ranked: RankedAnswers | RankedParts, error_rate: float, level: float) -> float:
-    """The share of answers kept by the guarantee that `calibrate` finds; 0 without one."""
+def shares(
+    ranked: RankedAnswers | RankedParts, error_rate: float, level: float
+) -> tuple[float, float | None]:
+    """The share of answers kept by the guarantee that `calibrate` finds; 0 without one.
+
+    And the share that nobody checks with the same rate as overall error rate; None of parts.
+    """
     (test,) = ranked.test([error_rate], level)
-    return ranked.share_kept(test.threshold)
-
-
-def unchecked(ranked: RankedAnswers | RankedParts, error_rate: float, level: float) -> float | None:
-    """The share of answers that nobody checks with an overall error rate; None of parts."""
-    if isinstance(ranked, RankedParts):
-        return None
-    threshold = overall_threshold(ranked.score, ranked.wrong, error_rate, level)
-    return ranked.share_kept(threshold)
+    unchecked = None
+    if isinstance(ranked, RankedAnswers):
+        threshold = overall_threshold(ranked.score, ranked.wrong, error_rate, level)
+        unchecked = ranked.share_kept(threshold)
+    return ranked.share_kept(test.threshold), unchecked
 
 
 def _orientation(score: np.ndarray, correct: np.ndarray) -> int:
@@ -411,24 +410,16 @@ def questions_needed(share: float, table: pl.DataFrame, more_than: int = 0) -> f
     fall with more labels, and grow linearly in the logarithm between two numbers. Where the number
     is not `more_than` those at hand, which have no guarantee, it is the next of the table.
     """
-    needed = _interpolated(share, table)
-    if needed is None or needed > more_than:
-        return needed
-    larger = table.filter(pl.col("questions") > more_than)["questions"]
-    return None if larger.is_empty() else float(larger[0])
-
-
-def _interpolated(share: float, table: pl.DataFrame) -> float | None:
-    shares = np.maximum.accumulate(table["guaranteed"].to_numpy())
+    shares, questions = table["guaranteed"].cum_max().to_numpy(), table["questions"].to_numpy()
     row = int(np.searchsorted(shares, share))
     if row == len(shares):
         return None
-    questions = np.log(table["questions"].to_numpy())
-    if not row:
-        return math.exp(questions[0])
-    low, high = shares[row - 1 : row + 1]
-    fraction = (share - low) / (high - low)
-    return math.exp(questions[row - 1] + fraction * (questions[row] - questions[row - 1]))
+    needed = float(questions[0])
+    if row:
+        fraction = (share - shares[row - 1]) / (shares[row] - shares[row - 1])
+        needed = float(np.exp(np.interp(fraction, [0, 1], np.log(questions[row - 1 : row + 1]))))
+    larger = questions[questions > more_than]
+    return needed if needed > more_than else float(larger[0]) if len(larger) else None
 
 
 def describe_forecast(
@@ -439,7 +430,7 @@ def describe_forecast(
     `n_to_ask` are labels that 'tracecal label' would ask for, instead of random ones.
     """
     sentences = []
-    needed, largest = _interpolated(POWER, table), table["questions"].max()
+    needed, largest = questions_needed(POWER, table), table["questions"].max()
     rate, (power, *other_powers) = rate_text(error_rate), map(percent, (POWER, *OTHER_POWERS))
     at_hand = population.at_hand
     if needed is not None and needed <= at_hand:
