@@ -32,17 +32,17 @@ def column_paths(row: Mapping[str, Any]) -> dict[str, str]:
     >>> column_paths({"run": "a", "reply": {"content": "5", "logprobs": [-0.25, -0.5]}})
     {'logprobs': 'reply.logprobs', 'answer': 'reply.content'}
     """
-    for place in _objects(row):
-        if len(place) > 1 and _is_response(place[-1][1]):
-            return {"response": _join(place)} | _request_path(place)
-        name = _trace_name(place[-1][1])
+    for branch in _objects(row):
+        if len(branch) > 1 and _is_response(branch[-1][1]):
+            return {"response": _join(branch)} | _request_path(branch)
+        name = _trace_name(branch[-1][1])
         if name is None:
             continue
         column = "probabilities" if name in PROBABILITIES else "logprobs"
-        paths = {column: _join(place, name)}
+        paths = {column: _join(branch, name)}
         fields = {"answer": TEXTS, "finish_reason": ENDS, "model": ("model",)}
         for column, names in fields.items():
-            if path := _nearest(place, names):
+            if path := _nearest(branch, names):
                 paths[column] = path
         return paths
     return {}
@@ -63,15 +63,15 @@ def describe_unknown(row: Mapping[str, Any]) -> str:
         places = {
             path[: first.start()] for path in paths.values() for first in _FIRST.finditer(path)
         }
-        for place in sorted(places):
-            if isinstance(several := value_at(row, place), list) and len(several) > 1:
-                note = f" (the first of {len(several)} at {place})"
+        for branch in sorted(places):
+            if isinstance(several := value_at(row, branch), list) and len(several) > 1:
+                note = f" (the first of {len(several)} at {branch})"
         return f"its format is unknown, but it seems to hold an answer{note}: --columns {options}"
-    for place in _objects(row):
-        for name, value in place[-1][1].items():
+    for branch in _objects(row):
+        for name, value in branch[-1][1].items():
             if _LOGPROBS.search(name) and value not in (None, "", [], {}):
                 return (
-                    f"its format is unknown; {_join(place, name)} is {value!r:.60}, and "
+                    f"its format is unknown; {_join(branch, name)} is {value!r:.60}, and "
                     f"log-probabilities are a list with a number per token, {FORMS}"
                 )
     return (
@@ -91,15 +91,15 @@ def _objects(row: Mapping[str, Any]) -> Iterator[Place]:
     for _ in range(MOST_OBJECTS):
         if not places:
             return
-        place = places.popleft()
-        yield place
-        for name, value in place[-1][1].items():
+        branch = places.popleft()
+        yield branch
+        for name, value in branch[-1][1].items():
             if name in TRACES:
                 continue
             if isinstance(value, list) and value and isinstance(value[0], dict):
                 name, value = f"{name}.0", value[0]
             if isinstance(value, dict):
-                places.append([*place, (name, _opened(value))])
+                places.append([*branch, (name, _opened(value))])
 
 
 def _opened(value: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -119,9 +119,9 @@ def _opened(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _trace_name(value: Mapping[str, Any]) -> str | None:
     """The field of an object that holds log-probabilities: by its name, or a list of tokens."""
-    named = (name for name in TRACES if _is_trace(value.get(name)))
+    traces = (name for name in TRACES if _is_trace(value.get(name)))
     tokens = (name for name, inner in value.items() if _are_tokens(inner))
-    return next(named, None) or next(tokens, None)
+    return next(traces, None) or next(tokens, None)
 
 
 def _are_tokens(value: Any) -> bool:
@@ -144,35 +144,35 @@ def _is_response(value: Mapping[str, Any]) -> bool:
         return False
 
 
-def _request_path(place: Place) -> dict[str, str]:
+def _request_path(branch: Place) -> dict[str, str]:
     """The path of the request, an object beside the response or beside those around it."""
-    for depth in range(len(place) - 1, 0, -1):
-        for name, value in place[depth - 1][1].items():
+    for depth in range(len(branch) - 1, 0, -1):
+        for name, value in branch[depth - 1][1].items():
             if isinstance(value, dict) and any(value.get(key) for key in SENT):
                 return (
                     {}
                     if name == "request" and depth == 1
-                    else {"request": _join(place[:depth], name)}
+                    else {"request": _join(branch[:depth], name)}
                 )
     return {}
 
 
-def _nearest(place: Place, names: tuple[str, ...]) -> str | None:
+def _nearest(branch: Place, names: tuple[str, ...]) -> str | None:
     """The path of a text with one of the names, in an object or else in those around it."""
-    for depth in range(len(place), 0, -1):
-        around = place[depth - 1][1]
+    for depth in range(len(branch), 0, -1):
+        around = branch[depth - 1][1]
         for inner in ([], ["message"]):
             fields = around.get("message") if inner else around
             if not isinstance(fields, dict):
                 continue
             name = next((name for name in names if isinstance(fields.get(name), str)), None)
             if name is not None:
-                return _join(place[:depth], *inner, name)
+                return _join(branch[:depth], *inner, name)
     return None
 
 
-def _join(place: Place, *names: str) -> str:
-    return ".".join([*(name for name, _ in place[1:]), *names])
+def _join(branch: Place, *names: str) -> str:
+    return ".".join([*(name for name, _ in branch[1:]), *names])
 
 
 def _is_trace(value: Any) -> bool:

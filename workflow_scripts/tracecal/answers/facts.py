@@ -155,10 +155,10 @@ def asked(sent: Any, prompt: str | None = None, row: Row | None = None) -> str |
 
     None where nothing is known, or where the record's `prompt` is all.
     """
-    own = {name: _without_reply(row[name]) for name in QUESTIONS if row and row.get(name)}
-    sent = prompt or sent or own.get("messages") or own.get("prompt")
+    questions = {name: _without_reply(row[name]) for name in QUESTIONS if row and row.get(name)}
+    sent = prompt or sent or questions.get("messages") or questions.get("prompt")
     text = _canonical(sent) if sent else ""
-    further = [each for each in map(_canonical, own.values()) if each[1:-1] not in text]
+    further = [each for each in map(_canonical, questions.values()) if each[1:-1] not in text]
     if not further and (prompt or not sent):
         return None
     content = "\0".join([text, *further])

@@ -369,9 +369,9 @@ def _with_own_tokens(raw: RawAnswer, texts: Sequence[str | None]) -> RawAnswer:
     begin = spelled.rfind(answer)
     starts = [0, *accumulate(map(len, tokens))]
     if begin in starts and spelled[begin + len(answer) :].strip() in ("", tokens[-1].strip()):
-        kept = _with_tokens(raw, slice(starts.index(begin), None))
-        ending = infer_stop_token(answer, kept.steps)
-        return replace(kept, stop_token=ending, reasoning="apart")
+        rest = _with_tokens(raw, slice(starts.index(begin), None))
+        ending = infer_stop_token(answer, rest.steps)
+        return replace(rest, stop_token=ending, reasoning="apart")
     return replace(raw, token_ids=None, lacks=OTHER_TEXT)
 
 

@@ -76,24 +76,24 @@ def make_step(
     >>> make_step("Li", 5, -0.25, [("Ro", 7, -2.0)]).top
     [((7, (), 'Ro'), -2.0)]
     """
-    likeliest = [(token_key(number, other), value) for other, number, value in top]
+    likeliest = [(token_key(number, token), value) for token, number, value in top]
     return Step(text, token_id, logprob, likeliest, token_key(token_id, text), merged)
 
 
-def is_same_token(key: Hashable, other: Hashable) -> bool:
+def is_same_token(key: Hashable, second: Hashable) -> bool:
     """Whether two keys are of one token: by ids where both are known, else by bytes, else by text.
 
     >>> is_same_token(token_key(text="Oslo"), (None, tuple(b" Oslo"), None))
     True
     """
-    if not (isinstance(key, tuple) and isinstance(other, tuple)):
-        return key == other
-    (token_id, spelling, _), (other_id, other_spelling, _) = key, other
+    if not (isinstance(key, tuple) and isinstance(second, tuple)):
+        return key == second
+    (token_id, spelling, _), (other_id, other_spelling, _) = key, second
     if token_id is not None and other_id is not None:
         return token_id == other_id
     if spelling and other_spelling:
         return spelling == other_spelling
-    return plain_text(key) == plain_text(other)
+    return plain_text(key) == plain_text(second)
 
 
 def token_key(token_id: int | None = None, text: str | None = None) -> TokenKey:
@@ -108,13 +108,13 @@ def plain_text(key: Hashable) -> str:
     return text.translate(MARKS).strip()
 
 
-def is_same_logprob(logprob: float, other: float) -> bool:
+def is_same_logprob(logprob: float, second: float) -> bool:
     """Whether two log-probabilities differ by no more than rounding.
 
     >>> is_same_logprob(-1.203973, -1.20397)
     True
     """
-    return abs(logprob - other) <= SAME * max(1.0, -logprob)
+    return abs(logprob - second) <= SAME * max(1.0, -logprob)
 
 
 def generated_entries(step: Step) -> list[tuple[Hashable, float | None]]:
@@ -336,7 +336,7 @@ def _read_lists(logprobs: Mapping[str, Any]) -> list[Step]:
 
     steps = []
     for text, value, top in zip(texts, values, tops, strict=True):
-        likeliest = [(*named(other), logprob) for other, logprob in (top or {}).items()]
+        likeliest = [(*named(key), logprob) for key, logprob in (top or {}).items()]
         steps.append(make_step(*named(text), value, likeliest, len(likeliest) < width))
     return steps
 

@@ -359,7 +359,7 @@ def _select_question(
 
 def _find_id(where: str, *places: Mapping[str, Any] | None) -> str:
     """The first id in some objects of a row. Raises `WrongRow`."""
-    ids = (id_text((place or {}).get(name)) for place in places for name in TOOL_IDS)
+    ids = (id_text((fields or {}).get(name)) for fields in places for name in TOOL_IDS)
     if (example_id := next(filter(None, ids), None)) is None:
         raise WrongRow(f"its {where} hold no {', '.join(TOOL_IDS[:-1])} or {TOOL_IDS[-1]}")
     return example_id

@@ -361,15 +361,15 @@ def labels_to_ask(
         answers = population.draw(seeded(seed, "asked", number), NEW_ANSWERS)
         score, wrong = answers.probability, ~answers.correct
         threshold, *_ = falling_thresholds(score, START_SHARE)
-        asked: list[int] = []
+        judged: list[int] = []
 
-        def is_wrong(index: int, wrong: np.ndarray = wrong, asked: list[int] = asked) -> bool:
-            asked.append(index)
+        def is_wrong(index: int, wrong: np.ndarray = wrong, judged: list[int] = judged) -> bool:
+            judged.append(index)
             return bool(wrong[index])
 
-        kept = np.flatnonzero(score >= threshold)
-        passes = passes_test(kept, is_wrong, error_rate, level, "finite")
-        counts.append(len(asked) if passes else math.inf)
+        candidates = np.flatnonzero(score >= threshold)
+        passes = passes_test(candidates, is_wrong, error_rate, level, "finite")
+        counts.append(len(judged) if passes else math.inf)
     enough = sorted(counts)[math.ceil(POWER * draws) - 1]
     return None if math.isinf(enough) else rounded_count(enough)
 

@@ -210,8 +210,8 @@ def place_answers(answers: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
 
 def in_order(answers: pl.DataFrame, groups: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return answers in the order of their contents, and their places (`place_answers`)."""
-    own = groups.join(answers.select("example_id"), on="example_id", how="semi")
-    places = place_answers(answers, own)
+    members = groups.join(answers.select("example_id"), on="example_id", how="semi")
+    places = place_answers(answers, members)
     order = places.select("example_id")
     return order.join(answers, on="example_id", how="left", maintain_order="left"), places
 

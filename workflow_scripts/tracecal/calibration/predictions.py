@@ -218,8 +218,8 @@ class Fitting(NamedTuple):
         """Inputs and labels of an estimator in each mask, and further `columns` [n] of each."""
         rows = [estimator.complete & mask for mask in self.masks]
         return [
-            (estimator.x[row], self.correct[row], *(values[place][row] for values in columns))
-            for place, row in enumerate(rows)
+            (estimator.x[row], self.correct[row], *(values[number][row] for values in columns))
+            for number, row in enumerate(rows)
         ]
 
 

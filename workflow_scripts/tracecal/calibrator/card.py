@@ -142,5 +142,5 @@ def _control_sections(control: ErrorRateControl | None, data: CalibrationData) -
         for coverage, wrong in control.risk_coverage
     ]
     heading = "Risk against coverage, on answers that the fit had not seen"
-    drawn = [Section(heading, curve, draw_risk(control))] if curve else []
-    return [*drawn, Section("Guarantees", lines)]
+    pictures = [Section(heading, curve, draw_risk(control))] if curve else []
+    return [*pictures, Section("Guarantees", lines)]

@@ -115,8 +115,8 @@ def record_parts(
     The parts are the calibrator's, and the JSON values at the requested paths `asked`, whose
     confidence is unknown. Raises the errors of `score_answer`.
     """
-    known = predictor.fitted_on.parts
-    further = [name for name in asked if known is None or name not in known.names]
+    fitted = predictor.fitted_on.parts
+    further = [name for name in asked if fitted is None or name not in fitted.names]
     if not further:
         require_parts(predictor.fitted_on, True)
     lists = {name: getattr(record, name) or (record.partial or {}).get(name) for name in TRACE}
@@ -124,7 +124,7 @@ def record_parts(
         return [], record.lacks or NO_TOKENS
     row = {"example_id": "a", "answer": record.answer or "", "tokens": list(record.tokens)}
     schema = {name: RECORDS[name] for name in row}
-    kinds = [known] if known is not None else []
+    kinds = [fitted] if fitted is not None else []
     kinds += [Parts(json=further)] if further else []
     frame = pl.DataFrame([row], schema=schema)
     cuts = [cut_parts(frame, kind) for kind in kinds]

@@ -41,11 +41,11 @@ def report_pictures(
     index = bin_index(rows["probability"].to_numpy(), BINS)
     right = rows["correct"].to_numpy()
     counts = [np.bincount(index[kind], minlength=BINS) for kind in (right, ~right)]
-    most = max(1, int(np.max(counts)))
+    highest = max(1, int(np.max(counts)))
     return {
         "bins": [_bin(rows[part]) for part in parts if len(part)],
-        "scores": (np.transpose(counts) / (2 * most)).tolist(),
-        "most": most,
+        "scores": (np.transpose(counts) / (2 * highest)).tolist(),
+        "most": highest,
         "n": rows.height,
     } | draw_risk(control, error_rate, overall)
 
@@ -61,14 +61,14 @@ def draw_risk(
     a guarantee, `limits` the lines of the chosen ones, with words, and `risk_ticks` what stands
     beside the vertical axis.
     """
-    kept = [row for row in control.thresholds if row.threshold is not None]
+    rows = [row for row in control.thresholds if row.threshold is not None]
     mended = [row for row in control.overall if row.threshold is not None]
-    pairs = {*control.risk_coverage, *((row.kept / row.n, row.error) for row in kept)}
+    pairs = {*control.risk_coverage, *((row.kept / row.n, row.error) for row in rows)}
     points = [*sorted((1 - share, share * error) for share, error in pairs), (1.0, 0.0)]
     curve = np.transpose(points)
     marks = [
         (1 - row.kept / row.n, row.wrong / row.n, "chosen" if row.error_rate == error_rate else "")
-        for row in kept
+        for row in rows
     ] + [
         (
             1 - row.coverage,
@@ -78,7 +78,7 @@ def draw_risk(
         for row in mended
     ]
     limits = []
-    if error_rate in [row.error_rate for row in kept]:
+    if error_rate in [row.error_rate for row in rows]:
         limits.append((error_rate, 0.0, "", f"{rate_text(error_rate)} of the kept"))
     if overall in mended:
         rate = overall.error_rate

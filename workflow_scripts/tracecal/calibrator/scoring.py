@@ -212,8 +212,8 @@ def score_record(
     x = answer_inputs(predictor, record, part)
     undecided = None
     if target is not None:
-        about = predictor.ranking_inputs, predictor.fitted_on, predictor.labelled
-        undecided = undecided_record(record, *about)
+        settings = predictor.ranking_inputs, predictor.fitted_on, predictor.labelled
+        undecided = undecided_record(record, *settings)
     kinds = Kinds([record.no_answer], [record.lacks], [undecided], [n_parts])
     *proba, keep, reason = predictor.decide(x[:, None], kinds, target).values()
     confidence = Confidence(
@@ -234,11 +234,11 @@ def answer_inputs(predictor: Predictor, record: Record, part: str | None = None)
     if surprisal is None:
         return np.full((3, len(predictor.columns) + 1), np.nan)
     bounds = [] if lower is None or upper is None else [lower, upper]
-    given = [surprisal, *([] if entropy is None else [entropy, *bounds])]
-    if len(set(map(len, given))) > 1 or not len(surprisal):
+    lists = [surprisal, *([] if entropy is None else [entropy, *bounds])]
+    if len(set(map(len, lists))) > 1 or not len(surprisal):
         raise InputError("an answer must have one surprisal and one entropy per token, at least 1")
     # Rounded as traces are stored, so that an answer has one confidence everywhere.
-    arrays = np.array(given, dtype=np.float32).astype(float)
+    arrays = np.array(lists, dtype=np.float32).astype(float)
     if not (np.isfinite(arrays).all() and (arrays >= 0).all()):
         raise InputError("surprisals and entropies must be finite and not negative, in nats")
     names = [name for name in predictor.columns if not name.startswith(ALSO)]
@@ -252,8 +252,8 @@ def answer_inputs(predictor: Predictor, record: Record, part: str | None = None)
     x = bounded_inputs(names, s, *(entropies or [None]))[:, 0]
     if predictor.also:
         values = {column["name"]: column["value"] for column in record.also or ()}
-        own = np.array([values.get(name) for name in predictor.also], dtype=float)
-        x = np.hstack([x, np.tile(own, (len(x), 1))])
+        columns = np.array([values.get(name) for name in predictor.also], dtype=float)
+        x = np.hstack([x, np.tile(columns, (len(x), 1))])
     return predictor.with_part(x, [part or ""] * len(x))
 
 

@@ -72,8 +72,8 @@ def compute_inputs(
 
 def _beside_traces(answers: pl.DataFrame, names: Sequence[str], custom: Custom) -> pl.DataFrame:
     """`example_id` and the inputs of no trace: own columns, and scores of custom estimators."""
-    own = [name for name in names if name.startswith(ALSO)]
-    columns = {name: own_column(name.removeprefix(ALSO)) for name in own}
+    also = [name for name in names if name.startswith(ALSO)]
+    columns = {name: own_column(name.removeprefix(ALSO)) for name in also}
     frame = answers.select("example_id", **columns)
     requested = {name: score for name, score in custom.items() if f"scores.{name}" in names}
     if requested:

@@ -217,10 +217,10 @@ class Layout:
         choices = value_below(row, path) if path else None
         if not isinstance(choices, list) or len(choices) < 2:
             return {"": row}
-        order = sorted(range(len(choices)), key=lambda place: _index(choices[place], place))
-        first, *others = (with_value(row, ".".join(path), [choices[place]]) for place in order)
+        order = sorted(range(len(choices)), key=lambda index: _index(choices[index], index))
+        first, *further = (with_value(row, ".".join(path), [choices[index]]) for index in order)
         about_first = dict.fromkeys(self.of_first)
-        return by_ending([first, *(other | about_first for other in others)])
+        return by_ending([first, *(each | about_first for each in further)])
 
     @cached_property
     def reads(self) -> Tree:
@@ -434,8 +434,8 @@ def _listed_steps(row_model: Any, tokens: TokenList, each: str) -> list[Step]:
     steps = []
     for (text, token_id, logprob), top in zip(entries, tops or [None] * len(entries), strict=True):
         is_null = text is token_id is logprob is None
-        others = _entries(None if is_null else _value(top, inner), tokens)
-        steps.append(make_step(text, token_id, logprob, others))
+        likeliest = _entries(None if is_null else _value(top, inner), tokens)
+        steps.append(make_step(text, token_id, logprob, likeliest))
     return steps
 
 
