@@ -7,7 +7,7 @@
    them against its features.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
@@ -226,16 +226,13 @@ class EstimatorFits(BaseModel):
 
     @model_validator(mode="after")
     def _require_widths(self) -> Self:
-        for path, fit in self._places():
+        fits = {f"splits.{split}": fit for split, fit in self.splits.items()}
+        for path, fit in (fits | {"final": self.final}).items():
             try:
                 require_width(fit, len(self.features))
             except ValueError as error:
                 raise ValueError(f"{path}: {error}") from None
         return self
-
-    def _places(self) -> Iterator[tuple[str, Coefficients]]:
-        yield from ((f"splits.{split}", fit) for split, fit in self.splits.items())
-        yield "final", self.final
 
 
 def require_width(fit: Fit, width: int) -> None:

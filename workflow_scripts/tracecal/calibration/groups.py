@@ -44,7 +44,10 @@ def group_answers(answers: pl.DataFrame) -> pl.DataFrame:
     first answer by id. Raises `InputError` if equal answers to one question differ in `correct`.
     """
     answers = answers.sort("example_id")
-    answers = answers.with_columns(question=QUESTION, trace=_trace_keys(answers))
+    # Traces that may be equal by chance are no key.
+    key = pl.struct(TRACE_COLUMNS).struct.json_encode()
+    trace = pl.when(has_distinctive_trace(answers)).then(key)
+    answers = answers.with_columns(question=QUESTION, trace=trace)
     for key in (["question", "answer"], ["trace"]):
         _require_agreement(answers.drop_nulls(key), key)
     n = answers.height
@@ -76,12 +79,6 @@ def has_distinctive_trace(answers: pl.DataFrame) -> pl.Series:
     )
     is_distinctive = numbers.list.n_unique() >= MIN_DISTINCT_VALUES
     return answers.select(distinctive=is_distinctive).to_series()
-
-
-def _trace_keys(answers: pl.DataFrame) -> pl.Series:
-    """Grouping key; None for traces that may be equal by chance."""
-    key = pl.struct(TRACE_COLUMNS).struct.json_encode()
-    return answers.select(pl.when(has_distinctive_trace(answers)).then(key)).to_series()
 
 
 def _require_agreement(answers: pl.DataFrame, key: list[str]) -> None:

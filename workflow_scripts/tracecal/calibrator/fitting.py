@@ -19,7 +19,7 @@ import polars as pl
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.record import ALSO
 from tracecal.answers.trace import vocabulary_used
-from tracecal.calibration.fits import EstimatorFits, probabilities
+from tracecal.calibration.fits import probabilities
 from tracecal.calibration.guarantees.fixed_score import AMOUNTS, fit_fixed_score
 from tracecal.calibration.guarantees.line import significance_level
 from tracecal.calibration.ranking import single_auroc
@@ -96,7 +96,13 @@ def fit_calibrator(
         recommendation = recommendation._replace(estimator=estimator, gain=None)
     missing = _count_missing(training, recommendation.estimator)
     data = data.model_copy(update={"without_probability": missing} | recommendation._asdict())
-    estimators = {name: _final_fit(training, name, fit) for name, fit in fits.estimators.items()}
+    custom = {name: str(score) for name, score in training.custom.items()}
+    estimators = {
+        name: CalibratedEstimator(
+            features=fit.features, splits={}, final=fit.final, definition=custom.get(name)
+        )
+        for name, fit in fits.estimators.items()
+    }
     predictions = fits.predictions.filter(estimator=recommendation.estimator)
     held_out = _hold_out(training, predictions, estimator or default_ranking(training))
     control = control.model_copy(update={"looks_confidence": looks_confidence(data)})
@@ -271,15 +277,6 @@ def looks_confidence(data: CalibrationData) -> float | None:
     if len(data.looks) < 2:
         return None
     return max(0.0, round(1 - sum(look.level for look in data.looks), 12))
-
-
-def _final_fit(training: TrainingSet, name: str, fits: EstimatorFits) -> CalibratedEstimator:
-    """Return an estimator's fit on all labels, as files hold it."""
-    custom = training.custom
-    definition = str(custom[name]) if name in custom else None
-    return CalibratedEstimator(
-        features=fits.features, splits={}, final=fits.final, definition=definition
-    )
 
 
 def _count_missing(training: TrainingSet, estimator: str) -> tuple[tuple[str, int], ...]:

@@ -6,7 +6,7 @@ target error rate:
 - by the line (`threshold_by_line`);
 - answers with few distinct scores, such as stated confidences, value by value from the top
   (`threshold_by_values`);
-- many answers from a start that the labels of a fit choose (`threshold_by_sequence`).
+- many answers in the order of a sequence that the labels of a fit choose (`fitted_sequence`).
 
 `RankedAnswers` holds the scores of one ranking and finds these thresholds, and one for a recall.
 What is tested, and in which order, is fixed without the labels that test. Parts of answers have
@@ -15,6 +15,7 @@ tests of their own (`parts`).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -190,14 +191,17 @@ def find_thresholds(
     unlabelled = rounded(unlabelled)
     finite = unlabelled[~np.isnan(unlabelled)]
     few_values = len(finite) >= MIN_UNLABELLED and len(np.unique(finite)) < FEW_VALUES
-    chooses = None if fitted is None else _rounded_answers(*fitted)
-    many = chooses is not None and len(chooses[0]) + len(scores[0]) >= MANY_LABELS
+    fitted_score, fitted_wrong = fitted or (unlabelled[:0], scores[1][:0])
+    ranked = ~np.isnan(fitted_score)
+    chooses = rounded(fitted_score[ranked]), fitted_wrong[ranked]
+    many = len(chooses[0]) + len(scores[0]) >= MANY_LABELS
     tests = []
     for rate in sorted(error_rates):
         if few_values:
             test = threshold_by_values(*scores, unlabelled, rate, level)
         elif many and len(chooses[0]):
-            test = threshold_by_sequence(*scores, *chooses, rate, level)
+            sequence = partial(fitted_sequence, *chooses, error_rate=rate, level=level)
+            test = threshold_in_order(*scores, sequence, rate, level)
         else:
             test = threshold_by_line(*scores, rate, level)
         tests.append(test)
@@ -217,12 +221,6 @@ def with_lower_rates(tests: Sequence[ErrorRateTest]) -> list[ErrorRateTest]:
             test = replace(stricter, error_rate=test.error_rate)
         results.append(test)
     return results
-
-
-def _rounded_answers(score: np.ndarray, wrong: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rounded scores of the answers with a score, and whether each is wrong."""
-    ranked = ~np.isnan(score)
-    return rounded(score[ranked]), wrong[ranked]
 
 
 def rounded(score: np.ndarray) -> np.ndarray:
@@ -291,29 +289,10 @@ def threshold_by_values(
         share = (unlabelled[:, None] >= values).sum(axis=0) / (~np.isnan(unlabelled)).sum()
         return values[min(int(np.searchsorted(share, start)), len(values) - 1) :]
 
-    return _test_in_order(score, wrong, choose, error_rate, level)
+    return threshold_in_order(score, wrong, choose, error_rate, level)
 
 
-def threshold_by_sequence(
-    score: np.ndarray,
-    wrong: np.ndarray,
-    fitted_score: np.ndarray,
-    fitted_wrong: np.ndarray,
-    error_rate: float,
-    level: float,
-) -> ErrorRateTest:
-    """Test answers at thresholds that the answers of a fit and their labels choose.
-
-    Each threshold has an exact binomial test, and the first that fails is the last.
-    """
-
-    def choose(n: int) -> np.ndarray:
-        return fitted_sequence(fitted_score, fitted_wrong, n, error_rate, level)
-
-    return _test_in_order(score, wrong, choose, error_rate, level)
-
-
-def _test_in_order(
+def threshold_in_order(
     score: np.ndarray,
     wrong: np.ndarray,
     choose: Callable[[int], np.ndarray],
