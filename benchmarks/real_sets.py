@@ -82,8 +82,17 @@ def read_real_sets(folder: Path | None) -> list[AnswerSet]:
     sets = [_answer_set("cities", CITIES, ROOT / "examples" / "labelled.jsonl"), *_demo_sets()]
     for kind, (file, columns) in FILES.items() if folder else ():
         for names, rows in sorted(pl.read_parquet(folder / file).group_by(columns)):
-            sets.append(_answer_set(" ".join(names), kind, rows))
+            sets.append(_answer_set(" ".join(names), kind, _without_pieces(rows)))
     return sets
+
+
+def _without_pieces(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows without the texts of tokens, where `@@` marks pieces that do not spell the answers."""
+    texts = rows.explode("tokens")["tokens"].struct.field("token")
+    if not texts.str.ends_with("@@").any():
+        return rows
+    logprobs = pl.col("tokens").list.eval(pl.element().struct.field("logprob"))
+    return rows.with_columns(logprobs=logprobs).drop("tokens")
 
 
 def named_folder() -> Path | None:
