@@ -7,12 +7,14 @@ import pytest
 
 import tracecal
 from support.log_rows import write
+from support.recorded_rows import FOLDER, recorded
 from tracecal.answers.answers import answers_in
 from tracecal.answers.reading import Reading
-from tracecal.answers.row import read_row
+from tracecal.answers.row import answers_of, read_row
 from tracecal.calibration.groups import KNOWN_ANSWER
 from tracecal.calibrator.scoring import score_answer
 from tracecal.calibrator.trace_kinds import reading_for
+from tracecal.errors import InputError
 from tracecal.serving.monitoring.traffic import batch_of_answers
 from tracecal.serving.proxy.scorer import Scorer
 
@@ -28,6 +30,9 @@ NO_ANSWERS = {
     "cut while reasoning": ({"reasoning_content": "Let me see."}, "length"),
     "request failed": ({"content": "Os"}, "error"),
 }
+
+
+SERVED = ("openai_chat", "openai_completions")  # formats of the proxy
 
 
 @pytest.fixture(scope="module")
@@ -185,3 +190,32 @@ def test_shares_are_of_all_answers(labelled, failed, n):
     control = fitted.predictor().control
     (entry,) = [rate for rate in control.thresholds if rate.error_rate == RATE]
     assert entry.coverage == pytest.approx(0.64, abs=0.03)
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.jsonl")))
+def test_every_sample_of_every_format(calibrator, name):
+    """The rows that the tests of formats read, as a list, as a response and in the proxy."""
+    predictor = calibrator.predictor()
+    kind = ("model", "stop_token", "processed")
+    stated = {key: getattr(predictor.fitted_on, key) for key in kind} | {"choices": "first"}
+    compared = 0
+    for recording in recorded(name):
+        reading = Reading(**recording["reading"] | stated)
+        (answer,) = answers_of(recording["row"], reading)
+        if answer.error is not None or answer.part_labels is not None or reading.columns:
+            continue
+        try:
+            expected = outcomes(
+                calibrator.score([answer.row], error_rate=RATE, reading=reading).to_dicts()
+            )
+        except InputError:  # of another kind than the labelled ones, or with verdicts that are none
+            continue
+        request = answer.row.get("request") or {}
+        reading = reading.model_copy(update={"id": None})  # which a response has not
+        response = calibrator.score_response(answer.body, request, error_rate=RATE, reading=reading)
+        assert outcomes([vars(response)]) == expected
+        if name in SERVED:
+            scorer = Scorer(predictor, reading_for(predictor.fitted_on, reading), RATE)
+            assert outcomes([scorer.confidence(answer.body, request)]) == expected
+        compared += 1
+    assert compared or name == "unknown"

@@ -238,13 +238,15 @@ def is_spelled(text: str, tokens: Sequence[str | None], stops: Sequence[Any] = (
     """Return whether tokens spell a text, which a stop token or stop string may follow.
 
     Blanks at both ends are ignored, as servers strip them. Tokens that hold part of a character
-    are skipped.
+    are skipped; those that are ids have no text to compare.
 
     >>> is_spelled("Paris", ["Par", "is", "END"], ["END"]), is_spelled("Paris", ["Rome"], [])
     (True, False)
     """
     if not tokens or None in tokens:
         return False
+    if any(str(token).startswith(ID_PREFIX) for token in tokens):
+        return True
     spelled, text = "".join(map(str, tokens)).lstrip(), text.strip()
     if spelled.startswith(text):
         rest = spelled.removeprefix(text)
