@@ -66,15 +66,6 @@ MARKS = (
     Marks(r"<\|inner_prefix\|>", r"<\|inner_suffix\|>"),  # Apertus
     Marks(r"Here(?:'s| is) my thought process:", r"Here(?:'s| is) my response:", words=True),
 )
-_MARKS = [
-    (
-        re.compile(marks.opening),
-        marks.closing,
-        re.compile(marks.closing.replace("{name}", f"(?i:{_NAME})")),
-        marks.words,
-    )
-    for marks in MARKS
-]
 # What each of the marks has one of.
 _ANY_MARK = re.compile(r"<[/|\w]|\[/?\w|◁|assistantfinal|my response:")
 # What ends an answer behind such marks, where a server leaves it in the text.
@@ -220,8 +211,9 @@ def split_reasoning(text: str) -> tuple[str, str] | None:
     """
     if _ANY_MARK.search(text) is None:
         return None
-    for opening, closing, any_closing, words in _MARKS:
-        begin, end = opening.match(text.lstrip()), any_closing.search(text)
+    for opening, closing, words in MARKS:
+        begin = re.match(opening, text.lstrip())
+        end = re.search(closing.replace("{name}", f"(?i:{_NAME})"), text)
         if words and not (begin and end):
             continue
         if begin is not None:
@@ -229,7 +221,7 @@ def split_reasoning(text: str) -> tuple[str, str] | None:
             name = re.escape(begin["name"]) if "{name}" in closing else ""
             thoughts, *after = re.split(closing.replace("{name}", name), inner, maxsplit=1)
             return thoughts, "".join(after).lstrip()
-        if end is not None and not opening.search(text, 0, end.start()):
+        if end is not None and not re.search(opening, text[: end.start()]):
             return text[: end.start()], text[end.end() :].lstrip()
     return None
 
