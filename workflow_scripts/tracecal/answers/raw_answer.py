@@ -431,7 +431,8 @@ def with_no_answer(raw: RawAnswer) -> RawAnswer:
     >>> with_no_answer(RawAnswer(answer="", finish_reason="tool_calls")).no_answer
     'called a tool'
     """
-    raw = replace(raw, finish_reason=finish(raw.finish_reason))
+    if (ending := finish(raw.finish_reason)) != raw.finish_reason:
+        raw = replace(raw, finish_reason=ending)
     text, is_blank = raw.answer, not (raw.answer or "").strip()
     reason = raw.no_answer or NO_ANSWERS.get(raw.finish_reason or "")
     if is_blank and raw.refusal:
