@@ -236,15 +236,11 @@ def _with_parsed_texts(row: Row) -> Row:
     """
     if not isinstance(row.get("proxy_server_request"), str):
         return row
-    objects = {}
-    for name in ("messages", "response", "proxy_server_request"):
-        try:
-            objects[name] = parsed_json(row[name]) if isinstance(row.get(name), str) else row[name]
-        except (KeyError, ValueError):
-            continue
-    if not objects.get("response"):
+    names = ("messages", "response", "proxy_server_request")
+    row = row | {name: parsed_text(row[name]) for name in names if isinstance(row.get(name), str)}
+    if not row.get("response"):
         raise WrongRow("LiteLLM kept no response (store_prompts_in_spend_logs)")
-    return row | objects | {"request": objects.get("proxy_server_request") or row.get("request")}
+    return row | {"request": row["proxy_server_request"] or row.get("request")}
 
 
 def _with_body(row: Row, body: Row, part: Row) -> Row:
