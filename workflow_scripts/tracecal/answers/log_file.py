@@ -607,7 +607,7 @@ def with_id(answer: Row, number: int) -> Row:
     return answer if any(map(answer.get, IDS)) else answer | {"id": f"stream-{number}"}
 
 
-def _join(rows: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+def _join(rows: Iterable[tuple[str, Any]], are_events: bool = False) -> Iterator[tuple[str, Any]]:
     """Yield located rows: whole ones as they are, and a `Joined` for the pieces of an answer."""
     current: Joined | None = None
     begin = ""
@@ -617,7 +617,7 @@ def _join(rows: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
             continue
         if current is not None:
             yield begin, current
-        kind = _kind_of_piece(value)
+        kind = _kind_of_piece(value, are_events)
         current, begin = (None if kind is None else Joined(kind)), location
         if current is None:
             yield location, value
@@ -627,12 +627,12 @@ def _join(rows: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
         yield begin, current
 
 
-def _kind_of_piece(value: Any) -> Stream | None:
-    """Return the kind of stream that a JSON value is a piece of; None for whole answers."""
+def _kind_of_piece(value: Any, is_event: bool = False) -> Stream | None:
+    """The kind of stream that a JSON value, or an event, is a piece of; None for whole answers."""
     if not isinstance(value, dict):
         return None
-    kinds = (stream for stream in STREAMS if stream.recognises(value) and stream.is_piece(value))
-    return next(kinds, None)
+    kinds = (stream for stream in STREAMS if stream.recognises(value))
+    return next((kind for kind in kinds if is_event or kind.is_piece(value)), None)
 
 
 def _continues(joined: Joined, value: Any) -> bool:
@@ -645,25 +645,14 @@ def _join_events(values: Iterable[Any]) -> list[Row]:
 
     Raises `WrongRow` where there is no answer among them; says how many events are no pieces.
     """
-    streams: list[Joined] = []
-    current: Joined | None = None
-    n_others = 0
-    for value in values:
-        if value == DONE:
-            current = None
-            continue
-        if not isinstance(value, dict):
-            raise WrongRow("an event is no JSON object")
-        kind = next((stream for stream in STREAMS if stream.recognises(value)), None)
-        if kind is None:
-            n_others += 1
-            continue
-        if current is None or current.stream is not kind or not current.continues(value):
-            current = Joined(kind)
-            streams.append(current)
-        current.add(value)
+    events = [*values]
+    if not all(isinstance(event, dict) or event == DONE for event in events):
+        raise WrongRow("an event is no JSON object")
+    pieces = [("", each) for each in events if each == DONE or _kind_of_piece(each, True)]
+    joined = (stream for _, stream in _join(pieces, are_events=True))
+    streams = [stream for stream in joined if isinstance(stream, Joined)]
     if not streams:
         raise WrongRow("its events hold no answer: neither choices nor a completed response")
-    if n_others:
+    if n_others := len(events) - len(pieces):
         LOGGER.warning("left out %d events of streams, which are no pieces of answers", n_others)
     return [stream.answer for stream in streams]
