@@ -321,6 +321,9 @@ def test_texts_without_reasoning(text):
         (["Oslo", "."], "Bergen.", None),
         (["Oslo", " is"], "Oslo is the capital of Norway.", None),
         (["He", "llo", " Oslo", ".", " Bye", "."], "Oslo.", None),
+        (["51", "<end>"], "5", None),
+        (["Os", "lonely", "."], "Oslo", None),
+        (["Os", "lo\n", "Q:"], "Oslo", ["Os", "lo\n", "Q:"]),
     ],
 )
 def test_the_answers_own_tokens_are_found_or_there_is_no_trace(pieces, text, kept):
@@ -331,6 +334,11 @@ def test_the_answers_own_tokens_are_found_or_there_is_no_trace(pieces, text, kep
     else:
         assert list(row.tokens) == kept and row.lacks is None
         assert surprisals(row) == places(pieces, kept)
+
+
+def test_a_stop_string_may_end_within_the_last_token_of_an_answer():
+    answer = chat(tokens(["Os", "lo."]), "Oslo", stop_reason=".")
+    assert read(answer).lacks is None and read(answer).stop_token == "included"
 
 
 def test_characters_that_tokens_split_are_spelled_by_their_bytes():

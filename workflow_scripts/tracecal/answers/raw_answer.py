@@ -182,6 +182,8 @@ class RawAnswer(Details):
         The verdicts beside the answer, by name, as they are written; they must agree.
     lacks
         Why there is no trace, where tokens are listed that are not the answer's.
+    stop
+        The stop string or token that ended the answer, where its program says so.
     is_greedy
         Whether the likeliest token was taken at each step.
     holds_text
@@ -196,6 +198,7 @@ class RawAnswer(Details):
     verdicts: Mapping[str, Any] = field(default_factory=dict)
     stated: Mapping[str, Any] = field(default_factory=dict)
     lacks: str | None = None
+    stop: str | int | None = None
     is_greedy: bool = False
     holds_text: bool = True
 
@@ -351,8 +354,13 @@ def _with_own_tokens(raw: RawAnswer, texts: Sequence[str | None]) -> RawAnswer:
         return raw
     tokens = [str(text) for text in texts]
     spelled = "".join(tokens)
-    if spelled.lstrip().startswith(answer):
-        return raw
+    starts = [0, *accumulate(map(len, tokens))]
+    if (text := spelled.lstrip()).startswith(answer):
+        rest, end = text[len(answer) :], len(spelled) - len(text) + len(answer)
+        is_cut = end not in starts and rest.strip() and not rest[0].isspace()
+        if not is_cut or is_spelled(answer, tokens, [raw.stop]):
+            return raw  # a stop token or stop string may follow
+        return replace(raw, token_ids=None, lacks=OTHER_TEXT)
     visible = _INVISIBLE.sub("", spelled.translate(BLANKS))
     is_own = is_spelled(answer, [text or UNDECODED for text in tokens])
     if is_own or visible.startswith(_INVISIBLE.sub("", answer)):
@@ -361,7 +369,6 @@ def _with_own_tokens(raw: RawAnswer, texts: Sequence[str | None]) -> RawAnswer:
     if any(text.startswith(ID_PREFIX) for text in tokens) or (has_marks and not answer.isascii()):
         return raw  # the tokens have no text, or one that writes the bytes of letters
     begin = spelled.rfind(answer)
-    starts = [0, *accumulate(map(len, tokens))]
     if begin in starts and spelled[begin + len(answer) :].strip() in ("", tokens[-1].strip()):
         rest = _with_tokens(raw, slice(starts.index(begin), None))
         ending = infer_stop_token(answer, rest.steps)

@@ -195,6 +195,7 @@ class Layout:
             prompt=values.get("prompt"),
             prompt_token_ids=values.get("prompt_token_ids"),
             finish_reason=values.get("finish_reason"),
+            stop=values.get("stop_reason"),
             stop_token=infer_stop_token(text, steps, values.get("stop_reason")),
             model=values.get("model"),
         )
