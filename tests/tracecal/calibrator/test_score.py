@@ -241,7 +241,7 @@ def test_what_score_takes_as_equal_calibrate_does_too(few_estimators, caplog):
 def test_answers_that_do_not_name_their_model_are_calibrated_on_with_a_warning(caplog):
     held = stored(answers(60, model=None))
     assert held["fitted_on"]["model"] is None
-    assert "no answer names its model" in caplog.text and "--model" in caplog.text
+    assert "no answer names its model" in caplog.text and "Reading(model=...)" in caplog.text
 
 
 def test_guarantees_are_of_what_ranks_and_say_how_many_labels_would_do(content):
