@@ -6,7 +6,7 @@ import pytest
 from support.labelled_answers import answers, stored
 from tracecal.answers.reading import Reading
 from tracecal.answers.row import read_row
-from tracecal.calibrator.trace_kinds import other_tasks
+from tracecal.calibrator.trace_kinds import describe_mix, other_task
 from tracecal.calibrator.training_set import answers_of_task, task_names
 
 
@@ -53,13 +53,12 @@ def test_instructions_are_no_names_of_tasks():
     assert task_names(frame) == {} and answers_of_task(frame, "3").height == 30
 
 
-def test_answers_to_another_task_are_not_decided(caplog):
+def test_answers_to_another_task_are_not_decided():
     new = of_tasks("cities", None, "sums", n=1)
-    assert other_tasks(new, ["cities"])[:2] == [None, None]
-    assert (
-        "to the task 'sums', and the labelled answers were to cities"
-        in other_tasks(new, ["cities"])[2]
-    )
-    assert other_tasks(new, []) == [None] * 3 and not caplog.text
-    assert other_tasks(new[:1], ["cities", "sums"]) == [None]
-    assert "a mix of cities, sums, and these answers are to cities alone" in caplog.text
+    assert other_task("cities", ["cities"]) is other_task(None, ["cities"]) is None
+    reason = "to the task 'sums', and the labelled answers were to cities"
+    assert reason in other_task("sums", ["cities"])
+    assert other_task("sums", []) is None and describe_mix(new, []) is None
+    assert other_task("cities", ["cities", "sums"]) is None
+    mix = describe_mix(new[:1], ["cities", "sums"])
+    assert "a mix of cities, sums, and these answers are to cities alone" in mix

@@ -18,6 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 from tqdm import tqdm
 
@@ -29,6 +30,7 @@ from tracecal.answers.record import (
     RECORDS,
     Record,
     as_frame,
+    has_text,
     own_column,
     with_empty_answers,
 )
@@ -70,9 +72,11 @@ NO_ANSWER_VERBS = {
     "cut while reasoning": ("is cut while reasoning", "are cut while reasoning"),
     FAILED: ("is of a failed request", "are of failed requests"),
 }
+MOST_RECENT = 50_000  # ids that are not sorted yet
 CHUNK = 500  # answers whose entropies are bounded at once
 # Whether to keep the row of each answer, or what to keep of an id and its row.
 KeepRows = bool | Callable[[str, dict[str, Any]], Any]
+Keep = Callable[[pl.DataFrame], pl.DataFrame]
 
 
 @dataclass(frozen=True)
@@ -168,8 +172,12 @@ def answers_in(
     reading: Reading | None = None,
     keep_rows: KeepRows = False,
     progress: bool = False,
+    keep: Keep | None = None,
 ) -> Answers:
     """Read answers from their source; `Answers` are returned unchanged.
+
+    Of the answers of a file, `keep` may keep other columns: it takes a frame of some of them at a
+    time, so that those of a long file need not be in memory.
 
     A frame of `read_answers` takes three options only: a vocabulary, which does not change it,
     labels, and own columns, which are columns of the frame or were read with it.
@@ -179,7 +187,7 @@ def answers_in(
         return answers
     settings = reading or Reading()
     if isinstance(answers, str | Path):
-        result = read_file(answers, settings, keep_rows=keep_rows, progress=progress)
+        result = read_file(answers, settings, None, keep_rows, progress, keep)
     elif (frame := _polars_frame(answers)) is None:
         result = read_rows(answers, settings, keep_rows, progress)
     elif frame.columns and RECORDS.keys() <= {*frame.columns}:
@@ -349,6 +357,7 @@ def read_file(
     ids: Collection[str] | None = None,
     keep_rows: KeepRows = False,
     progress: bool = False,
+    keep: Keep | None = None,
 ) -> Answers:
     """Read the answers of a file; a row is identified by its id, never by its position.
 
@@ -359,7 +368,7 @@ def read_file(
     require_regular(path, MOST_BYTES)
     rows, metadata = open_rows(path)
     rows = tqdm(rows, f"Reading {path.name}", unit=" rows", disable=not progress)
-    return _read(rows, metadata, str(path), reading or Reading(), ids, keep_rows)
+    return _read(rows, metadata, str(path), reading or Reading(), ids, keep_rows, keep)
 
 
 def read_rows(
@@ -386,6 +395,7 @@ def _read(
     reading: Reading,
     ids: Collection[str] | None,
     keep_rows: KeepRows,
+    keep: Keep | None = None,
 ) -> Answers:
     requests = None if reading.requests is None else Requests.read(reading.requests)
     if requests is not None:
@@ -399,7 +409,7 @@ def _read(
         reading = _traces_reading(reading, metadata)
     if ids is not None:  # examples of a task have one answer each
         reading = reading.model_copy(update={"choices": "first"})
-    records, frames = list[Record](), [as_frame([])]
+    records, frames = list[Record](), _Frames(reading, keep)
     part_labels: dict[str, PartLabels] = {}
     wrong_rows: list[str] = []
     wrong_verdicts: list[str] = []  # for which no row is skipped
@@ -422,7 +432,7 @@ def _read(
         example_id = record.example_id
         records.append(replace(record, reasoning=reasoning) if is_run else record)
         if len(records) == CHUNK:
-            frames.append(as_frame(records))
+            frames.add(records)
             records.clear()
         if keep_rows:
             rows_of_records.append(row if keep_rows is True else keep_rows(example_id, row))
@@ -439,16 +449,46 @@ def _read(
             "or leave the column out."
         )
     wrong_rows += failed_rows
-    answers = with_empty_answers(pl.concat([*frames, as_frame(records)], rechunk=True))
-    if answers.is_empty():
+    frame = frames.joined(records)
+    if frame.is_empty():
         raise InputError(f"{source} holds no usable answer. {describe_wrong_rows(wrong_rows)}")
-    frame = with_failed_labels(answers, reading)
     if reading.label is not None and not has_label:
         LOGGER.warning("%s: no row has a verdict at --label %s", source, reading.label)
     if requests is not None:
         LOGGER.info("%s", requests.describe(frame.height))
     warn_of_assumed(frame, reading.vocabulary, source)
     return Answers(frame, wrong_rows, metadata, part_labels, rows_of_records, source, first_rows)
+
+
+class _Frames:
+    """Frames of the answers of a file, some at a time, and what `keep` keeps of each."""
+
+    def __init__(self, reading: Reading, keep: Keep | None) -> None:
+        self._reading, self._keep = reading, keep
+        self._has_text = False
+        # Answers before the first text: empty ones among them were not given, if one comes.
+        self._waiting: list[pl.DataFrame] = []
+        self._frames: list[pl.DataFrame] = []
+
+    def add(self, records: Sequence[Record]) -> None:
+        frame = as_frame(records)
+        self._waiting.append(frame)
+        self._has_text = self._has_text or has_text(frame)
+        if self._has_text:
+            self._keep_waiting()
+
+    def _keep_waiting(self) -> None:
+        for waiting in self._waiting:
+            frame = with_empty_answers(waiting) if self._has_text else waiting
+            frame = with_failed_labels(frame, self._reading)
+            self._frames.append(frame if self._keep is None else self._keep(frame))
+        self._waiting.clear()
+
+    def joined(self, records: Sequence[Record]) -> pl.DataFrame:
+        """What is kept of all frames and of the last records."""
+        self.add(records)
+        self._keep_waiting()
+        return pl.concat(self._frames, rechunk=True)
 
 
 def _with_first_kept(
@@ -488,6 +528,27 @@ def located_answers(
         )
 
 
+class _Ids:
+    """Ids of a file that were read, by hashes of eight bytes."""
+
+    def __init__(self) -> None:
+        self._sorted = np.empty(0, dtype=np.int64)
+        self._recent = set[int]()
+
+    def __contains__(self, name: str) -> bool:
+        number = hash(name)
+        place = self._sorted.searchsorted(number)
+        is_sorted = place < len(self._sorted) and self._sorted[place] == number
+        return bool(is_sorted) or number in self._recent
+
+    def add(self, name: str) -> None:
+        self._recent.add(hash(name))
+        if len(self._recent) == MOST_RECENT:
+            recent = np.fromiter(self._recent, dtype=np.int64)
+            self._sorted = np.union1d(self._sorted, recent)
+            self._recent.clear()
+
+
 @contextmanager
 def _uncollected() -> Iterator[None]:
     """Without the collection of garbage, which walks all objects of a chunk again and again."""
@@ -512,7 +573,7 @@ def records_of(
     Labels of parts are collected in `part_labels`; a row that only adds some is not yielded. `ids`
     are the valid ids; None: any.
     """
-    read_ids = set[str]()
+    read_ids = _Ids()
     located = located_answers(rows, reading, source)
     while True:
         with _uncollected():

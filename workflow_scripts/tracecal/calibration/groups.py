@@ -43,13 +43,23 @@ def group_answers(answers: pl.DataFrame) -> pl.DataFrame:
     Answers with a common group id, question or distinctive trace form one group, named after its
     first answer by id. Raises `InputError` if equal answers to one question differ in `correct`.
     """
-    answers = answers.sort("example_id")
+    answers = with_group_keys(answers)
+    for key in (["question", "answer"], ["trace"]):
+        _require_agreement(answers.drop_nulls(key), key)
+    return connected_groups(answers)
+
+
+def with_group_keys(answers: pl.DataFrame) -> pl.DataFrame:
+    """Add what answers of one group share, `question` and `trace`; None where unknown."""
     # Traces that may be equal by chance are no key.
     key = pl.struct(TRACE_COLUMNS).struct.json_encode()
     trace = pl.when(has_distinctive_trace(answers)).then(key)
-    answers = answers.with_columns(question=QUESTION, trace=trace)
-    for key in (["question", "answer"], ["trace"]):
-        _require_agreement(answers.drop_nulls(key), key)
+    return answers.with_columns(question=QUESTION, trace=trace)
+
+
+def connected_groups(answers: pl.DataFrame) -> pl.DataFrame:
+    """The groups of answers with a common `group_id`, `question` or `trace`."""
+    answers = answers.sort("example_id")
     n = answers.height
     edges = [np.empty((2, 0), dtype=np.int64)]
     for column in ("group_id", "question", "trace"):

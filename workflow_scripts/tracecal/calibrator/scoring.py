@@ -20,6 +20,7 @@ from tracecal.calibrator.predictor import PROBABILITIES, Kinds, Predictor, Targe
 from tracecal.calibrator.trace_kinds import (
     compare_answers,
     compare_record,
+    describe_mix,
     describe_run_on,
     reading_for,
     require_parts,
@@ -43,6 +44,7 @@ SCORED = {
     "keep": pl.Boolean,
     "reason": pl.String,
 }
+MOST_SCORED = 10_000  # answers whose inputs are in memory at once
 DIGITS = 4  # of probabilities in files
 NO_ENTROPIES = "its entropies are not known"
 NO_VALUES: Mapping[str, float | None] = {}
@@ -62,12 +64,40 @@ def score_answers(
     another model, task or kind of trace than the calibrator, or if its inputs need more than
     traces. An answer that was not given is not kept at any target.
     """
+    require_scored_kind(answers, predictor, target, task)
+    # The parts of an answer are counted, and the answers on which a score of the user's own fails.
+    is_whole = predictor.custom or predictor.fitted_on.parts is not None
+    size = answers.height if is_whole else MOST_SCORED
+    rows = [*answers.iter_slices(max(size, 1))] or [answers]
+    return pl.concat(score_rows(some, predictor, target) for some in rows)
+
+
+def require_scored_kind(
+    answers: pl.DataFrame, predictor: Predictor, target: Target | None, task: str | None
+) -> None:
+    """Raise the errors of `score_answers`, and warn of what is unknown or replaced.
+
+    It takes no values of traces and no texts but those of `describe_run_on`.
+    """
     fitted_on = predictor.fitted_on
     if target is not None:
         predictor.require_tested(target)
     warnings = [*compare_answers(answers, fitted_on, task), describe_run_on(answers)]
+    if target is not None:
+        warnings.append(describe_mix(answers, fitted_on.row_tasks))
     for warning in filter(None, warnings):
         LOGGER.warning("%s", warning)
+    is_replaced = answers.filter(pl.col("entropy").is_null())["surprisal"].count() > 0
+    if predictor.substitute is not None and is_replaced:
+        names = LABELS[predictor.estimator], LABELS[predictor.substitute.estimator]
+        LOGGER.warning("without entropies %s is not defined; using %s", *names)
+
+
+def score_rows(
+    answers: pl.DataFrame, predictor: Predictor, target: Target | None = None
+) -> pl.DataFrame:
+    """Score each of the answers by itself, as `score_answers` does."""
+    fitted_on = predictor.fitted_on
     undecided: list[str | None] = [None] * answers.height
     if target is not None:
         undecided = undecided_answers(answers, predictor.ranking_inputs, fitted_on)
@@ -76,9 +106,6 @@ def score_answers(
     if predictor.substitute is None:
         return _score(answers, predictor, target)
     has_entropies = answers["entropy"].is_not_null()
-    if answers.filter(~has_entropies)["surprisal"].count():
-        names = LABELS[predictor.estimator], LABELS[predictor.substitute.estimator]
-        LOGGER.warning("without entropies %s is not defined; using %s", *names)
     scored = pl.concat(
         _score(rows, predictor.suited(is_usual), target)
         for is_usual in (True, False)

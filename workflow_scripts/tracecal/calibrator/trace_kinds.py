@@ -104,7 +104,7 @@ def undecided_answers(
     takes_entropies = need_entropy(inputs)
     reasons = zip(
         answers.select(ENTROPY_KIND, "top_k", "decoding").rows(),
-        other_tasks(answers, fitted_on.row_tasks),
+        [other_task(name, fitted_on.row_tasks) for name in answers["row_task"]],
         are_among(answers, fitted_on.answers),
         strict=True,
     )
@@ -381,24 +381,22 @@ def describe_other_kinds(answers: pl.DataFrame, fitted_on: CalibrationData) -> s
     )
 
 
-def other_tasks(answers: pl.DataFrame, tasks: Collection[str]) -> list[str | None]:
-    """Why a threshold for these `tasks` does not decide about each answer; None where it does.
-
-    An answer or a calibrator that names no task is not doubted. Warns where several tasks were
-    pooled and answers are to some of them only.
-    """
-    names = answers["row_task"].to_list()
-    if (mixed := {*names} - {None}) and mixed < {*tasks}:
-        LOGGER.warning(
-            "the calibrator was fitted on a mix of %s, and these answers are to %s alone: what it "
-            "guarantees is about the mix",
-            *(", ".join(tasks), ", ".join(sorted(mixed))),
-        )
-    return [other_task(name, tasks) for name in names]
+def describe_mix(answers: pl.DataFrame, tasks: Collection[str]) -> str | None:
+    """Warn of answers to some of several tasks that were pooled; None of others."""
+    names = {*answers["row_task"].drop_nulls().unique()}
+    if not names or not names < {*tasks}:
+        return None
+    return (
+        f"the calibrator was fitted on a mix of {', '.join(tasks)}, and these answers are to "
+        f"{', '.join(sorted(names))} alone: what it guarantees is about the mix"
+    )
 
 
 def other_task(name: str | None, tasks: Collection[str]) -> str | None:
-    """Why a threshold for these `tasks` does not decide about an answer to the task `name`."""
+    """Why a threshold for these `tasks` does not decide about an answer to the task `name`.
+
+    An answer or a calibrator that names no task is not doubted.
+    """
     if name is None or not tasks or name in tasks:
         return None
     return f"it is to the task {name!r}, and the labelled answers were to {', '.join(tasks)}"

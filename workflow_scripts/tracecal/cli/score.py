@@ -2,10 +2,12 @@
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
-from io import TextIOWrapper
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from tempfile import SpooledTemporaryFile
+from typing import IO, TYPE_CHECKING, Any
 
 import typer
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
     from tracecal.calibrator.predictor import Predictor
 
+MOST_HELD = 2**24  # bytes of rows for stdout in memory, and not in a temporary file
 UNDECIDED = 4  # status where no answer has a decision
 
 
@@ -61,27 +64,49 @@ def score(
     from tracecal.answers.answers import answers_in
     from tracecal.calibrator.guarantee_text import describe_target
     from tracecal.calibrator.predictor import TARGETS, target_of
+    from tracecal.calibrator.scoring import require_scored_kind, score_rows, warn_of_missing
 
-    target = target_of(*(options.get(name) for name in TARGETS))
     loaded = tracecal.Calibrator.load(calibrator, estimators=estimators)
-    if beside and (parts or loaded.fitted_on.parts):
+    target = target_of(*(options.get(name) for name in TARGETS))
+    predictor = loaded.predictor(options.get("estimator"))
+    has_parts = bool(parts or loaded.fitted_on.parts)
+    if beside and has_parts:
         raise InputError("--beside writes the confidence of whole answers, not of parts.")
-    new = answers_in(answers, loaded.reading(reading))
-    if beside and new.frame["surprisal"].is_null().all():
-        lacks = new.frame["lacks"].drop_nulls().unique().sort()
-        raise InputError(
-            f"{answers}: no answer has log-probabilities, so none has a confidence to write "
-            f"({'; '.join(lacks)}). Replay the answers with 'tracecal replay', or have them kept "
-            "where they are made (docs/guides/evaluators.md)."
-        )
-    scores = loaded.score(new, parts=parts, **options)
+    if beside or has_parts or predictor.custom:
+        new = answers_in(answers, loaded.reading(reading))
+        if beside and new.frame["surprisal"].is_null().all():
+            lacks = new.frame["lacks"].drop_nulls().unique().sort()
+            raise InputError(
+                f"{answers}: no answer has log-probabilities, so none has a confidence to write "
+                f"({'; '.join(lacks)}). Replay the answers with 'tracecal replay', or have them "
+                "kept where they are made (docs/guides/evaluators.md)."
+            )
+        scores, kinds = loaded.score(new, parts=parts, **options), kinds_of(new.frame)
+        if not beside:
+            write_scores(scores, output)
+    else:
+        if target is not None:
+            predictor.require_tested(target)
+        with scores_file(output) as write:
+
+            def score_some(some: "pl.DataFrame") -> "pl.DataFrame":
+                scored = score_rows(some, predictor, target)
+                write(scored)
+                decision = scored.select("probability", "keep", categories("reason"))
+                return kinds_of(some).hstack(decision)
+
+            new = answers_in(answers, loaded.reading(reading), keep=score_some)
+            scores = kinds = new.frame
+            task = options.get("task") or new.metadata.get("task")
+            require_scored_kind(kinds, predictor, target, task)
+            warn_of_missing(scores, decided=target is not None)
     if (expected := expected_error_rate(scores)) is not None:
         n_kept = scores["keep"].sum()
         LOGGER.info(
             "%d of %d answers are kept; by their probabilities %s of these are wrong",
             *(n_kept, scores.height, percent(expected)),
         )
-        if "parts" not in scores.columns and (repeats := count_questions(new.frame, scores)):
+        if "parts" not in scores.columns and (repeats := count_questions(kinds, scores)):
             LOGGER.info(
                 "keeps %d of %d answers, %d of %d questions", n_kept, scores.height, *repeats
             )
@@ -103,8 +128,6 @@ def score(
         unscored = write_beside(scores, rows.frame["example_id"].to_list(), rows.rows, output)
         if unscored:
             LOGGER.warning("%d rows of %s are not in %s", unscored, beside, answers)
-    else:
-        write_scores(scores, output)
     if target is not None and (reason := explain_no_decision(scores)) is not None:
         LOGGER.error("no answer has a decision, kept or not: %s", reason)
         raise typer.Exit(UNDECIDED)
@@ -127,13 +150,43 @@ def expected_error_rate(scores: "pl.DataFrame") -> float | None:
     return None if mean is None else 1 - float(mean)  # type: ignore[arg-type]
 
 
-def count_questions(answers: "pl.DataFrame", scores: "pl.DataFrame") -> tuple[int, int] | None:
-    """To how many questions answers are kept, and how many there are; None where none repeats."""
+def kinds_of(answers: "pl.DataFrame") -> "pl.DataFrame":
+    """What tells the kinds and the questions of answers (columns of `RECORDS`), in a few bytes.
+
+    Texts are there where they run on into another question alone, and of lists whether they are.
+    """
     import polars as pl
 
-    from tracecal.calibration.groups import group_answers
+    from tracecal.calibration.groups import with_group_keys
+    from tracecal.calibrator.trace_kinds import NEXT_QUESTION
 
-    groups = group_answers(answers.with_columns(correct=pl.lit(None, pl.Boolean)))
+    keys, lists = ("question", "trace"), ("surprisal", "entropy", "entropy_upper")
+    return with_group_keys(answers).select(
+        "example_id",
+        categories("model", "stop_token", "processed", "reasoning", "decoding", "row_task"),
+        categories("no_answer", "lacks"),
+        "group_id",
+        "top_k",
+        "vocabulary",
+        "correct",
+        pl.col("answer").str.extract(f"({NEXT_QUESTION})"),
+        *(pl.when(pl.col(name).is_not_null()).then(pl.col(name).hash()) for name in keys),
+        *(pl.when(pl.col(name).is_not_null()).then(True).alias(name) for name in lists),
+    )
+
+
+def categories(*names: str) -> "pl.Expr":
+    """Columns of few different texts, of four bytes each."""
+    import polars as pl
+
+    return pl.col(names).cast(pl.Categorical)
+
+
+def count_questions(kinds: "pl.DataFrame", scores: "pl.DataFrame") -> tuple[int, int] | None:
+    """To how many questions answers are kept, and how many there are; None where none repeats."""
+    from tracecal.calibration.groups import connected_groups
+
+    groups = connected_groups(kinds)
     n_questions = groups["group_id"].n_unique()
     if n_questions == scores.height:
         return None
@@ -166,33 +219,53 @@ def explain_keeping(scores: "pl.DataFrame", predictor: "Predictor") -> list[str]
     return sentences
 
 
-def write_scores(scores: "pl.DataFrame", output: str | None) -> None:
-    """Write scores as .jsonl, .csv or .parquet; without `output` JSON Lines to stdout.
+@contextmanager
+def scores_file(output: str | None) -> "Iterator[Callable[[pl.DataFrame], object]]":
+    """Yield a function that writes scores to .jsonl, .csv or .parquet, whole or not at all.
 
-    Probabilities have four digits. In CSV, which has no lists, each of an answer's `parts` is a
-    row.
+    Without `output` they go to stdout as JSON Lines. Probabilities have four digits. In CSV, which
+    has no lists, each of an answer's `parts` is a row.
     """
     import polars as pl
 
     from tracecal.calibrator.scoring import with_digits
-    from tracecal.io.files import write_parquet, write_text
+    from tracecal.io.files import atomic_write, write_parquet
     from tracecal.io.plain_values import escape_formula
 
-    scores, suffix = with_digits(scores), Path(output).suffix if output else ".jsonl"
-    if output and suffix == ".parquet":
-        write_parquet(scores, output)
-    elif suffix not in (".jsonl", ".csv"):
+    suffix = Path(output).suffix if output else ".jsonl"
+    if suffix not in (".jsonl", ".csv", ".parquet"):
         raise InputError(f"{output}: expected a name that ends in .jsonl, .csv or .parquet.")
-    elif not output:
-        _print_rows(scores.write_ndjson())
-    elif suffix == ".csv":
+    if output and suffix == ".parquet":
+        frames = list[pl.DataFrame]()
+        yield lambda scores: frames.append(with_digits(scores))
+        write_parquet(pl.concat(frames), output)
+        return
+
+    def append(scores: pl.DataFrame) -> None:
+        scores = with_digits(scores)
+        if suffix == ".jsonl":
+            scores.write_ndjson(file)
+            return
         if "parts" in scores.columns:
             answers = scores.rename({"reason": "without_parts"})
             scores = answers.explode("parts").unnest("parts")
         escaped = pl.col(pl.String).map_elements(escape_formula, return_dtype=pl.String)
-        write_text(scores.with_columns(escaped).write_csv(), output)
+        scores.with_columns(escaped).write_csv(file, include_header=not file.tell())
+
+    if output:
+        with atomic_write(output) as part, part.open("wb") as file:
+            yield append
     else:
-        write_text(scores.write_ndjson(), output)
+        with SpooledTemporaryFile(MOST_HELD) as file:
+            yield append
+            file.seek(0)
+            _print_rows(file)
+
+
+def write_scores(scores: "pl.DataFrame", output: str | None) -> None:
+    """Write scores as `scores_file` does."""
+    with scores_file(output) as write:
+        write(scores)
 
 
 def write_beside(
@@ -219,12 +292,13 @@ def write_beside(
     if output:
         write_text(text, output)
     else:
-        _print_rows(text)
+        _print_rows(BytesIO(text.encode()))
     return confidences.count(None)
 
 
-def _print_rows(text: str) -> None:
+def _print_rows(rows: IO[bytes]) -> None:
     """Write JSON Lines to stdout as UTF-8, whatever the encoding of the terminal."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", errors="strict")
-    sys.stdout.write(text)
+    for row in rows:
+        sys.stdout.write(row.decode())
