@@ -34,11 +34,6 @@ def map_rows(
     return mapped
 
 
-def content_hash(question: str, context: str | None) -> str:
-    """16 hexadecimal digits that identify a question and its context."""
-    return hashlib.sha256(f"{question}\x1f{context or ''}".encode()).hexdigest()[:16]
-
-
 def values(row: Row, field: str) -> list[str]:
     """The texts at a dotted path: a list's elements, or the one scalar; blanks left out.
 
@@ -55,7 +50,8 @@ def _map_row(row: Row, fields: Fields, language: str, separate: bool) -> Row:
 
     question, context = single(fields.question) or "", single(fields.context)
     language = (single(fields.language) or language).lower()
-    plain_id = content_hash(question, context) if fields.id is None else single(fields.id)
+    content = hashlib.sha256(f"{question}\x1f{context or ''}".encode()).hexdigest()
+    plain_id = content[:16] if fields.id is None else single(fields.id)
     if plain_id is None:
         raise InputError(f"the id field {fields.id!r} is empty.")
     names = _as_list(fields.references)

@@ -1,12 +1,12 @@
 """The selection of estimators that a run computes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from trace_workflow.config.config import Config
 from trace_workflow.config.estimator_list import EstimatorList, beyond_traces, costly
-from trace_workflow.config.tasks import Rows, TaskSpec
+from trace_workflow.config.tasks import TaskSpec
 from tracecal.errors import InputError
 from tracecal.estimators.custom import custom_estimators
 from tracecal.estimators.estimator import Estimator
@@ -115,9 +115,14 @@ class Selection:
             *(f"{why}, without the study's columns: no {columns}" for why in lacking if columns),
         ]
 
-    def users(self, encoder: str) -> list[str]:
-        """The ids of the chosen estimators that use an encoder: `lars` or a key of `encoders`."""
-        return self._users(encoder, *self.chosen)
+    def users(self, encoder: str, estimators: Sequence[Estimator] | None = None) -> list[str]:
+        """The ids of `estimators`, by default the chosen ones, that use an encoder: `lars` or a key
+        of `encoders`.
+        """
+        by_samples = encoder == "entailment" and self.config.sampling.equivalence == "nli"
+        need = "samples" if by_samples else encoder
+        using = self.chosen if estimators is None else estimators
+        return [e.id for e in using if need in (e.id, *e.needs)]
 
     def computed(self, model: str, task: str | None = None) -> EstimatorList:
         """The estimators for a model's answers to `task`; None: to any task of whole answers."""
@@ -208,16 +213,11 @@ class Selection:
         """Whether a task is made of parts of answers; None stands for tasks of whole answers."""
         return task is not None and self.tasks[task].source.parts_of is not None
 
-    def _users(self, encoder: str, *estimators: Estimator) -> list[str]:
-        by_samples = encoder == "entailment" and self.config.sampling.equivalence == "nli"
-        need = "samples" if by_samples else encoder
-        return [e.id for e in estimators if need in (e.id, *e.needs)]
-
     def _lack(self, *estimators: Estimator) -> str:
         """The encoder or training rows that the configuration lacks for estimators; '' if none."""
         config = self.config
         for name, encoder in config.encoders:
-            if encoder is None and (users := self._users(name, *estimators)):
+            if encoder is None and (users := self.users(name, estimators)):
                 hint = ", or 'sampling.equivalence: exact'" if name == "entailment" else ""
                 return (
                     f"{' and '.join(users)} need{'s' if len(users) == 1 else ''} encoders.{name}, "
@@ -226,7 +226,7 @@ class Selection:
         trained = ["lars"] if config.lars.encoder.trained else []
         learning = [e.id for e in estimators if e.supervised and e.id not in trained]
         for model, tasks in self._learned_from.items() if learning else ():
-            if not any(_has_training_rows(self.tasks[task]) for task in tasks):
+            if not any(self.tasks[task].has_training_rows for task in tasks):
                 return (
                     f"{' and '.join(learning)} must be trained on rows of role 'training', and no "
                     f"task of model {model!r} ({', '.join(tasks)}) has any; give one of them "
@@ -243,7 +243,3 @@ class Selection:
             if costs and not self._traces_alone(model, task):
                 tasks.setdefault(model, []).append(task)
         return tasks
-
-
-def _has_training_rows(rows: Rows) -> bool:
-    return rows.source.training_split is not None and rows.training_limit > 0

@@ -167,12 +167,16 @@ class Rows(Strict):
             raise ValueError(f"references: {wrong}")
         return self
 
+    @property
+    def has_training_rows(self) -> bool:
+        return self.source.training_split is not None and self.training_limit > 0
+
     def row_files(self) -> list[RowFile]:
         """The files that the rows are read from, evaluation first; none for parts of answers."""
         if self.fields is None:
             return []
         splits = {"evaluation": self.source.split}
-        if self.source.training_split is not None and self.training_limit:
+        if self.has_training_rows:
             splits["training"] = self.source.training_split
         languages = self.source.languages or (None,)
         return [

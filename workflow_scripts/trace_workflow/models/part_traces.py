@@ -65,9 +65,11 @@ def cut_traces(
     ids = rows.select("example_id", "parent_id", "part")
     cut = cut.join(ids, on=["parent_id", "part"], how="inner", validate="1:1")
     if cut.is_empty():
+        reasons = [f"{row['example_id']!r}: {row['why']}" for row in without.to_dicts()]
+        reason = reasons[0] if reasons else "they hold parts of other names"
         raise InputError(
-            f"none of {parents.height} answers has a part: {_first_reason(without)}. Correct "
-            "'parts' in the task file, or the prompt of the task that is asked."
+            f"none of {parents.height} answers has a part: {reason}. Correct 'parts' in the task "
+            "file, or the prompt of the task that is asked."
         )
     rows = _with_reasons(rows, without, parents["example_id"], cut["example_id"])
     lost = pl.col(WITHOUT).is_not_null() & (pl.col(WITHOUT) != NO_ANSWER)
@@ -102,12 +104,6 @@ def trace_table(cut: pl.DataFrame) -> pa.Table:
     fields = [field for field in IMPORTED if field.name in cut.columns and field.name != "correct"]
     schema = pa.schema([*fields, *PLACES.items()])
     return cut.select(schema.names).to_arrow().cast(schema)
-
-
-def _first_reason(without: pl.DataFrame) -> str:
-    if without.is_empty():
-        return "they hold parts of other names"
-    return f"{without['example_id'][0]!r}: {without['why'][0]}"
 
 
 def _count_reasons(rows: pl.DataFrame) -> str:

@@ -66,22 +66,17 @@ def improvement_frame(
     """A row per `keys`, models in their order: the columns of each metric, and answer counts."""
     order = [study.model_order if key == "model" else pl.col(key) for key in keys]
     frame = improvements.select(keys).unique().sort(order, nulls_last=True)
-    of_own = improvements
-    improvements = improvements.filter(estimator=TRACE_PLUS)
-    names_against = {"oracle": ORACLE_VALUES | ORACLE_DETAILS | WIN_COUNTS} | {
-        kind: {key: f"{kind}_{name}" for key, name in CHOSEN_VALUES.items()} for kind in CHOSEN
-    }
-    for metric, (against, names) in product(metrics, names_against.items()):
-        columns = improvements.filter(metric=metric, against=against).select(
-            *keys, *(pl.col(key).alias(f"{metric}_{name}") for key, name in names.items())
-        )
-        frame = frame.join(columns, on=keys, how="left", nulls_equal=True, maintain_order="left")
-    for metric, entry, against in product(metrics, study.with_role("own"), OWN_AGAINST):
-        values = {"value": ""} if against == TRACE_PLUS else {}
-        values |= {name: f"_{against}_{OWN_VALUES[name]}" for name in OWN_VALUES}
-        columns = of_own.filter(metric=metric, estimator=entry.id, against=against).select(
-            *keys, *(pl.col(key).alias(f"{metric}_{entry.id}{end}") for key, end in values.items())
-        )
+    # The CSV's names behind the metric, by estimator and what it is compared with.
+    names = {(TRACE_PLUS, "oracle"): ORACLE_VALUES | ORACLE_DETAILS | WIN_COUNTS}
+    for kind in CHOSEN:
+        names[TRACE_PLUS, kind] = {key: f"{kind}_{name}" for key, name in CHOSEN_VALUES.items()}
+    for entry, against in product(study.with_role("own"), OWN_AGAINST):
+        gains = {key: f"{entry.id}_{against}_{name}" for key, name in OWN_VALUES.items()}
+        names[entry.id, against] = gains | ({"value": entry.id} if against == TRACE_PLUS else {})
+    for metric, ((estimator, against), by_key) in product(metrics, names.items()):
+        rows = improvements.filter(metric=metric, estimator=estimator, against=against)
+        renamed = (pl.col(key).alias(f"{metric}_{name}") for key, name in by_key.items())
+        columns = rows.select(*keys, *renamed)
         frame = frame.join(columns, on=keys, how="left", nulls_equal=True, maintain_order="left")
     counts = study.count_answers(keys)
     return frame.join(counts, on=keys, how="left", nulls_equal=True, maintain_order="left")

@@ -4,7 +4,6 @@
 of TRACE+ by group, with those that it excludes.
 """
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import polars as pl
@@ -38,7 +37,11 @@ def protocol_comparison(study: StudyResults) -> Table:
 
     A mark is 'yes', 'partly' or 'no'. TRACE's rows are last, under a rule.
     """
-    methods = sorted(study.options["methods"], key=_place)
+    # The paper's methods come in its order, before added ones.
+    methods = sorted(
+        study.options["methods"],
+        key=lambda m: (m["role"] == "trace", [*ORDER, m["method"]].index(m["method"])),
+    )
     trace = [method["method"] for method in methods if method["role"] == "trace"]
     return Table(
         frame=pl.DataFrame(methods).select("method", "label", *ASSUMPTIONS),
@@ -53,12 +56,6 @@ def protocol_comparison(study: StudyResults) -> Table:
         added=pl.col("method").is_in(ADDED_METHODS),
         footnotes=(f"{MARKS['yes']} yes, {MARKS['partly']} partly, {MARKS['no']} no.",),
     )
-
-
-def _place(method: Mapping) -> tuple[bool, int]:
-    """TRACE's rows are last; the paper's methods come in its order, before added ones."""
-    order = [*ORDER, method["method"]]
-    return method["role"] == "trace", order.index(method["method"])
 
 
 class FeatureDefinition(NamedTuple):
