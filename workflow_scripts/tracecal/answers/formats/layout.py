@@ -84,12 +84,12 @@ class TokenList(NamedTuple):
 
 
 @dataclass
-class Node:
+class Place:
     """A place in rows: the places below it, or else the type of its value."""
 
     mark: str = ""
     lists: tuple[str, ...] = ()
-    below: dict[str, "Node"] = field(default_factory=dict)
+    below: dict[str, "Place"] = field(default_factory=dict)
     kind: Any = None
 
 
@@ -243,7 +243,7 @@ class Layout:
         }
 
     @cached_property
-    def _root(self) -> Node:
+    def _root(self) -> Place:
         types = {
             path: kind
             for name, kind in TYPES.items()
@@ -252,7 +252,7 @@ class Layout:
         further = self.steps.types if isinstance(self.steps, TokenList) else {}
         for path, kind in (further | dict(self.also)).items():
             types[_paths(path, self.each)[0]] = kind
-        root = Node()
+        root = Place()
         for path, kind in types.items():
             _add(root, path.split("."), kind)
         return root
@@ -353,17 +353,17 @@ def _names(path: str) -> list[str]:
     ]
 
 
-def _add(root: Node, segments: list[str], kind: Any) -> None:
+def _add(root: Place, segments: list[str], kind: Any) -> None:
     node = root
     for segment in segments:
         ((name, mark, lists),) = _SEGMENT.findall(segment)
-        node = node.below.setdefault(name, Node())
+        node = node.below.setdefault(name, Place())
         node.mark = mark or node.mark
         node.lists = tuple(re.findall(r"\[(.?)\]", lists)) or node.lists
     node.kind = kind
 
 
-def _model(name: str, node: Node, in_camel_case: bool) -> type[BaseModel]:
+def _model(name: str, node: Place, in_camel_case: bool) -> type[BaseModel]:
     """The pydantic model of the objects at a place."""
     fields: dict[str, Any] = {
         below: _field(below, inner, in_camel_case) for below, inner in node.below.items()
@@ -373,7 +373,7 @@ def _model(name: str, node: Node, in_camel_case: bool) -> type[BaseModel]:
     return create_model(name.title(), __config__=config, **fields)
 
 
-def _field(name: str, node: Node, in_camel_case: bool) -> tuple[Any, Any]:
+def _field(name: str, node: Place, in_camel_case: bool) -> tuple[Any, Any]:
     """The type and the default of a field."""
     if isinstance(node.kind, tuple):
         return node.kind
@@ -393,7 +393,7 @@ def _field(name: str, node: Node, in_camel_case: bool) -> tuple[Any, Any]:
     return (kind | None if is_nullable else kind), None
 
 
-def _read_names(node: Node, in_camel_case: bool) -> Tree:
+def _read_names(node: Place, in_camel_case: bool) -> Tree:
     names = {name: _read_names(inner, in_camel_case) for name, inner in node.below.items()}
     return names | (
         {to_camel(name): below for name, below in names.items()} if in_camel_case else {}
