@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import tracecal
+from tracecal.answers import answers
 from tracecal.answers.answers import read_file
 from tracecal.answers.reading import Reading
 from tracecal.cli.main import main
@@ -54,6 +55,41 @@ def scored(calibrator, name, tmp_path, *more):
     arguments = ["--answers", str(EXAMPLES / name), "--calibrator", str(calibrator)]
     assert main(["score", *arguments, "--output", str(output), *more]) == 0
     return pl.read_ndjson(output)
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv"])
+def test_pieces_of_a_log_are_scored_byte_for_byte_as_the_whole(
+    calibrator, tmp_path, monkeypatch, ending
+):
+    """However many answers are scored at a time."""
+
+    def scores(lines):
+        log, output = tmp_path / "log.jsonl", tmp_path / f"scored.{ending}"
+        log.write_text("".join(lines), encoding="utf-8")
+        options = ["--calibrator", str(calibrator), "--error-rate", "0.2", "--output", str(output)]
+        assert main(["score", "--answers", str(log), *options]) == 0
+        return output.read_text(encoding="utf-8").splitlines(True)
+
+    lines = NEW.read_text(encoding="utf-8").splitlines(True)
+    header = ending == "csv"
+    whole = scores(lines)
+    assert len(whole) == len(lines) + header
+    monkeypatch.setattr(answers, "CHUNK", 7)
+    assert scores(lines) == whole
+    parts = [scores(lines[place : place + 33])[header:] for place in range(0, len(lines), 33)]
+    assert [line for part in parts for line in part] == whole[header:]
+
+
+def test_an_output_is_whole_or_not_at_all(calibrator, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(answers, "CHUNK", 7)
+    log, output = tmp_path / "log.jsonl", tmp_path / "scored.jsonl"
+    lines = NEW.read_text(encoding="utf-8").splitlines(True)
+    log.write_text("".join([*lines, lines[0]]), encoding="utf-8")
+    arguments = ["score", "--answers", str(log), "--calibrator", str(calibrator)]
+    for to_file in (["--output", str(output)], []):
+        assert main([*arguments, *to_file]) == 1
+        assert capsys.readouterr().out == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["log.jsonl"]
 
 
 def test_the_page_shows_what_is_printed(calibrated):
