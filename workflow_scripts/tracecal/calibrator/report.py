@@ -367,13 +367,14 @@ def make_report(
     if predictions is None:
         predictions = measured.cross_fitted()
     predictions = predictions.filter(pl.col("estimator").is_in([*measured.estimators]))
-    control = file.estimators[estimator].risk_control
+    fitted = file.estimators[estimator]
+    control = fitted.risk_control
     decided = decided_rate(control.thresholds, asked)
     rate = decided.error_rate if decided else None
     held_out = predictions.filter(estimator=estimator)
     n_to_ask = None
-    if decided is not None and decided.threshold is None:
-        population = labelled_population(file.estimators[estimator], "the calibrator")
+    if decided is not None and decided.threshold is None and fitted.held_out is not None:
+        population = labelled_population(fitted, "the calibrator")
         n_to_ask = labels_to_ask(population, rate, control.confidence)
     return Report(
         file=file,
