@@ -73,6 +73,7 @@ NO_ANSWER_VERBS = {
     FAILED: ("is of a failed request", "are of failed requests"),
 }
 MOST_RECENT = 50_000  # ids that are not sorted yet
+MOST_FRAMES = 100  # before they are joined
 CHUNK = 500  # answers whose entropies are bounded at once
 # Whether to keep the row of each answer, or what to keep of an id and its row.
 KeepRows = bool | Callable[[str, dict[str, Any]], Any]
@@ -469,6 +470,7 @@ class _Frames:
         # Answers before the first text: empty ones among them were not given, if one comes.
         self._waiting: list[pl.DataFrame] = []
         self._frames: list[pl.DataFrame] = []
+        self._long: list[pl.DataFrame] = []
 
     def add(self, records: Sequence[Record]) -> None:
         frame = as_frame(records)
@@ -483,12 +485,15 @@ class _Frames:
             frame = with_failed_labels(frame, self._reading)
             self._frames.append(frame if self._keep is None else self._keep(frame))
         self._waiting.clear()
+        if len(self._frames) == MOST_FRAMES:  # of which each takes memory beside its content
+            self._long.append(pl.concat(self._frames, rechunk=True))
+            self._frames.clear()
 
     def joined(self, records: Sequence[Record]) -> pl.DataFrame:
         """What is kept of all frames and of the last records."""
         self.add(records)
         self._keep_waiting()
-        return pl.concat(self._frames, rechunk=True)
+        return pl.concat([*self._long, *self._frames], rechunk=self._keep is None)
 
 
 def _with_first_kept(

@@ -59,10 +59,11 @@ def with_group_keys(answers: pl.DataFrame) -> pl.DataFrame:
 
 def connected_groups(answers: pl.DataFrame) -> pl.DataFrame:
     """The groups of answers with a common `group_id`, `question` or `trace`."""
-    answers = answers.sort("example_id")
+    keys = ("group_id", "question", "trace")
+    answers = answers.select("example_id", *keys).sort("example_id")
     n = answers.height
     edges = [np.empty((2, 0), dtype=np.int64)]
-    for column in ("group_id", "question", "trace"):
+    for column in keys:
         members = answers.select(column, index=pl.int_range(n)).drop_nulls(column)
         pairs = members.select(first=pl.col("index").min().over(column), second="index")
         edges.append(pairs.to_numpy().T)

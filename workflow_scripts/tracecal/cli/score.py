@@ -96,7 +96,8 @@ def score(
                 return kinds_of(some).hstack(decision)
 
             new = answers_in(answers, loaded.reading(reading), keep=score_some)
-            scores = kinds = new.frame
+            kinds = new.frame
+            scores = kinds.select("example_id", "probability", "keep", "reason")
             task = options.get("task") or new.metadata.get("task")
             require_scored_kind(kinds, predictor, target, task)
             warn_of_missing(scores, decided=target is not None)
@@ -186,6 +187,9 @@ def count_questions(kinds: "pl.DataFrame", scores: "pl.DataFrame") -> tuple[int,
     """To how many questions answers are kept, and how many there are; None where none repeats."""
     from tracecal.calibration.groups import connected_groups
 
+    keys = kinds.select("group_id", "question", "trace")
+    if not any(key.drop_nulls().is_duplicated().any() for key in keys):
+        return None
     groups = connected_groups(kinds)
     n_questions = groups["group_id"].n_unique()
     if n_questions == scores.height:
@@ -205,7 +209,7 @@ def explain_keeping(scores: "pl.DataFrame", predictor: "Predictor") -> list[str]
     decided = scores.drop_nulls("keep")
     sentences, kept_answers = [], decided.filter("keep")
     most_probable = decided.sort("probability", descending=True).head(kept_answers.height)
-    n_others = most_probable.join(kept_answers, on="example_id", how="anti").height
+    n_others = kept_answers.height - most_probable["keep"].sum()
     if predictor.control is not None:
         sentences.append(describe_ranking(predictor.control, kept_answers.height, n_others))
     unlikely = kept_answers.filter(pl.col("probability") < 0.5)
