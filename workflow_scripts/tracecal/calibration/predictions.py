@@ -88,7 +88,7 @@ def calibrate_all(
     for way in dict.fromkeys(job.way for job in inputs if job not in means):
         of_way = [job for job in inputs if job.way == way]
         inputs_of_way = [inputs[job] for job in of_way]
-        data = Fitting(inputs_of_way, correct, masks, groups, part_names)
+        data = LabelledInputs(inputs_of_way, correct, masks, groups, part_names)
         fitted = iter(WAYS[way](data) if way in WAYS else fit_all(data.pairs, way))
         fits |= {job: [next(fitted) for _ in masks] for job in of_way}
     for job in means:
@@ -184,7 +184,7 @@ def _inputs(answers: pl.DataFrame, jobs: Iterable[Job]) -> dict[Job, Inputs]:
     return inputs
 
 
-class Fitting(NamedTuple):
+class LabelledInputs(NamedTuple):
     """What a way of fitting takes: the inputs of several estimators, and masks of answers to fit.
 
     Attributes
@@ -224,7 +224,7 @@ class Fitting(NamedTuple):
 
 
 # The ways of fitting but for the protocol's methods, which `fit_all` fits.
-WAYS: Mapping[str, Callable[[Fitting], list[Fit]]] = {
+WAYS: Mapping[str, Callable[[LabelledInputs], list[Fit]]] = {
     "ridge": lambda data: [
         fit for inputs in data.inputs for fit in fit_ridge(data.parts(inputs), inputs.names)
     ],
