@@ -288,8 +288,8 @@ def _count_missing(training: TrainingSet, estimator: str) -> tuple[tuple[str, in
     counts = lacks.value_counts()
     reasons = counts.sort(["count", "lacks"], descending=[True, False]).rows()
     n_others = sum(count for _, count in reasons[MOST_REASONS:])
-    others = [("other reasons", n_others)] if n_others else []
-    return (*reasons[:MOST_REASONS], *others)
+    rest = [("other reasons", n_others)] if n_others else []
+    return (*reasons[:MOST_REASONS], *rest)
 
 
 def _hold_out(training: TrainingSet, predictions: pl.DataFrame, ranker: str | None) -> HeldOut:

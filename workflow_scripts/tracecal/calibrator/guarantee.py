@@ -100,18 +100,20 @@ def find_guarantees(
     rows = [test.as_row() for test in tests]
     if not is_run:
         rows = [row | {"coverage": answers.share_kept(row["threshold"])} for row in rows]
-    most_parts, overall, at_once, about = None, [], None, SCOPES[unit]
+    most_parts, overall, at_once, scope = None, [], None, SCOPES[unit]
     if isinstance(answers, RankedParts):
         most_parts = answers.most_parts
-        about = SCOPE_OF_PARTS.format(most_parts=most_parts)
+        scope = SCOPE_OF_PARTS.format(most_parts=most_parts)
     elif rates := targets.overall_errors:
         overall = [
             row | {"coverage": answers.share_kept(row["threshold"])}
             for row in overall_rows(answers.score, answers.wrong, rates, level)
         ]
         at_once = confidence_at_once(len(answers.score), rates, level)
-    if own := [name.removeprefix(ALSO) for name in ranking.columns if name.startswith(ALSO)]:
-        about += f"; answers are kept by {describe_dependence(own)}"
+    if own_columns := [
+        name.removeprefix(ALSO) for name in ranking.columns if name.startswith(ALSO)
+    ]:
+        scope += f"; answers are kept by {describe_dependence(own_columns)}"
     return ErrorRateControl(
         ranked_by=ranking.ranked_by,
         features=ranking.features,
@@ -122,7 +124,7 @@ def find_guarantees(
         groups=answers.n_tested,
         most_parts=most_parts,
         coverage_of=answers.n_counted,
-        about=about,
+        about=scope,
         thresholds=rows,
         recall=recall and _find_recall(answers, recall, level),
         overall=overall,

@@ -53,14 +53,14 @@ def guarantee_line(entry: ErrorRateThreshold) -> str:
 
 
 def decided_rate(
-    thresholds: Sequence[ErrorRateThreshold], asked: Sequence[float]
+    thresholds: Sequence[ErrorRateThreshold], requested: Sequence[float]
 ) -> ErrorRateThreshold | None:
-    """The error rate of the decision: the first `asked` one, by default USUAL_RATE.
+    """The error rate of the decision: the first `requested` one, by default USUAL_RATE.
 
     Rates that are asked for are tested. If USUAL_RATE was not (with `--config`), the nearest tested
     rate is returned; None if no rate was tested.
     """
-    target = asked[0] if asked else USUAL_RATE
+    target = requested[0] if requested else USUAL_RATE
     distances = {(abs(entry.error_rate - target), entry.error_rate): entry for entry in thresholds}
     return distances[min(distances)] if distances else None
 
@@ -99,7 +99,7 @@ def other_rates(
     thresholds: Sequence[ErrorRateThreshold],
     decided: ErrorRateThreshold,
     base_rate: float,
-    asked: Sequence[float],
+    requested: Sequence[float],
 ) -> str | None:
     """Say what is guaranteed at other error rates than the `decided` one; None without any.
 
@@ -109,15 +109,15 @@ def other_rates(
     items: list[str] = []
     for entry in sorted(thresholds, key=lambda entry: abs(entry.error_rate - decided.error_rate)):
         is_stricter = entry.error_rate < decided.error_rate
-        is_shown = entry.error_rate in asked or entry.error_rate < 1 - base_rate
-        if not asked and is_stricter != (decided.threshold is not None):
+        is_shown = entry.error_rate in requested or entry.error_rate < 1 - base_rate
+        if not requested and is_stricter != (decided.threshold is not None):
             continue
         if not is_shown or entry.error_rate == decided.error_rate:
             continue
         share = "all" if entry.coverage == 1 else percent(entry.coverage)
         what = f"{WITHOUT}{_forecast(entry)}" if entry.threshold is None else f"keep {share}"
         item = f"at {rate_text(entry.error_rate)}: {what}"
-        if not asked and len("      ".join([*items, item])) > WIDTH - 2:
+        if not requested and len("      ".join([*items, item])) > WIDTH - 2:
             break
         items.append(item)
     return "      ".join(items) or None
@@ -187,41 +187,41 @@ def describe_recall(control: ErrorRateControl) -> str | None:
 
 
 def chosen_overall(
-    control: ErrorRateControl, asked: Sequence[float] = ()
+    control: ErrorRateControl, requested: Sequence[float] = ()
 ) -> OverallThreshold | None:
-    """The overall error rate of the decision: the first `asked` one, or nearest to USUAL_OVERALL.
+    """The overall error rate of the decision: the first `requested` one, or the usual one.
 
     None where none was tested.
     """
-    target = asked[0] if asked else USUAL_OVERALL
+    target = requested[0] if requested else USUAL_OVERALL
     return min(control.overall, key=lambda entry: abs(entry.error_rate - target), default=None)
 
 
 def describe_overall(
-    control: ErrorRateControl, base_rate: float, asked: Sequence[float] = ()
+    control: ErrorRateControl, base_rate: float, requested: Sequence[float] = ()
 ) -> list[str]:
     """Say how much people must check for each overall error rate, a sentence each.
 
     `base_rate` is the share of right answers.
     """
-    if (entry := chosen_overall(control, asked)) is None:
+    if (entry := chosen_overall(control, requested)) is None:
         return []
     rate = rate_text(entry.error_rate)
-    others = _other_overall(control, entry)
+    further = _other_overall(control, entry)
     if entry.threshold is None:
-        return [f"How much people must check for at most {rate} wrong: {entry.reason}.", *others]
+        return [f"How much people must check for at most {rate} wrong: {entry.reason}.", *further]
     confidence = confidence_text(control.stated_confidence)
     then = f"of all answers at most {rate} are then wrong {confidence}."
     if entry.coverage == 0:
-        return [f"Let people check all answers and mend what is wrong: {then}", *others]
+        return [f"Let people check all answers and mend what is wrong: {then}", *further]
     if entry.coverage == 1:
-        return [f"People need not check any answer: {then.replace(' then', '')}", *others]
+        return [f"People need not check any answer: {then.replace(' then', '')}", *further]
     lottery = [IS_LOTTERY] if entry.is_lottery else []
     return [
         *lottery,
         f"Let people check the {percent(1 - entry.coverage)} least certain answers and mend what "
         f"is wrong: {then}",
-        *others,
+        *further,
         f"{describe_unchecked(entry)} {describe_overlooked(base_rate)}",
     ]
 

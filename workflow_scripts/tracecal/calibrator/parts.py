@@ -80,20 +80,20 @@ def score_with_parts(
     predictor: Predictor,
     record: Record,
     target: Target | None,
-    asked: Sequence[str],
+    requested: Sequence[str],
     doubts: Sequence[str],
 ) -> ScoredAnswer:
-    """Score an answer, and the parts that the calibrator or the requested paths `asked` name.
+    """Score an answer, and the parts that the calibrator or the `requested` paths name.
 
     A calibrator of parts gives the answer itself no probability. The `doubts` are reasons not to
     keep the answer, nor any part.
     """
     is_whole, parts = predictor.fitted_on.parts is None, None
     if record.no_answer is not None:
-        is_cut = asked or not is_whole
+        is_cut = requested or not is_whole
         return ScoredAnswer(*score_record(predictor, record, target), [] if is_cut else None)
-    if asked or not is_whole:
-        parts, reason = record_parts(predictor, record, target, asked)
+    if requested or not is_whole:
+        parts, reason = record_parts(predictor, record, target, requested)
         parts = [part._replace(confidence=doubted(part.confidence, doubts)) for part in parts]
     if not is_whole:
         return ScoredAnswer(Confidence(None, reason=reason), None, parts)
@@ -108,15 +108,15 @@ def record_parts(
     predictor: Predictor,
     record: Record,
     target: Target | None = None,
-    asked: Sequence[str] = (),
+    requested: Sequence[str] = (),
 ) -> tuple[list[ScoredPart], str | None]:
     """Score the parts of one answer in the order of its text, or say why there are none.
 
-    The parts are the calibrator's, and the JSON values at the requested paths `asked`, whose
+    The parts are the calibrator's, and the JSON values at the `requested` paths, whose
     confidence is unknown. Raises the errors of `score_answer`.
     """
     fitted = predictor.fitted_on.parts
-    further = [name for name in asked if fitted is None or name not in fitted.names]
+    further = [name for name in requested if fitted is None or name not in fitted.names]
     if not further:
         require_parts(predictor.fitted_on, True)
     lists = {name: getattr(record, name) or (record.partial or {}).get(name) for name in TRACE}

@@ -323,10 +323,10 @@ def make_predictor(
     """
     if estimator is None:
         predictor = make_predictor(file, file.recommended(), where, custom)
-        other = file.recommended(with_entropies=False)
-        if other == predictor.estimator or other not in file.estimators:
+        substitute = file.recommended(with_entropies=False)
+        if substitute == predictor.estimator or substitute not in file.estimators:
             return predictor
-        return replace(predictor, substitute=make_predictor(file, other, where, custom))
+        return replace(predictor, substitute=make_predictor(file, substitute, where, custom))
     if estimator not in file.estimators:
         names = ", ".join(file.estimators)
         raise InputError(f"{where} holds no calibrator of {estimator!r}; it has {names}.")

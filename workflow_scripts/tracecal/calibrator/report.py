@@ -177,8 +177,8 @@ class Report:
 
         `task` is the task that the answers state.
         """
-        about = self.file.fitted_on, self.estimator, self.rate, self.is_guaranteed
-        commands = next_commands(*about, answers, calibrator, reading, explorer, task)
+        decision = self.file.fitted_on, self.estimator, self.rate, self.is_guaranteed
+        commands = next_commands(*decision, answers, calibrator, reading, explorer, task)
         return replace(self, commands=commands)
 
     @property
@@ -206,8 +206,8 @@ class Report:
         """Both guarantees in a sentence, as the title of their picture."""
         clauses = []
         if self.is_guaranteed:
-            kept = percent(self.decided.coverage)
-            clauses.append(f"Keep {kept}: at most {rate_text(self.rate)} of these are wrong")
+            share = percent(self.decided.coverage)
+            clauses.append(f"Keep {share}: at most {rate_text(self.rate)} of these are wrong")
         if (overall := self.chosen_overall) is not None and overall.threshold is not None:
             clauses.append(
                 f"check {percent(1 - overall.coverage)}: at most {rate_text(overall.error_rate)} "
@@ -231,8 +231,8 @@ class Report:
         """Decide whether to keep answers at the decision's rate, and list other rates."""
         base_rate = self.file.fitted_on.base_rate
         rates = self.control.thresholds
-        others = self.decided and other_rates(rates, self.decided, base_rate, self.asked)
-        return [self._headline(), *([f"  {others}"] if others else []), *self._exceptions()]
+        further = self.decided and other_rates(rates, self.decided, base_rate, self.asked)
+        return [self._headline(), *([f"  {further}"] if further else []), *self._exceptions()]
 
     def _headline(self) -> str:
         if self.decided is None:
@@ -308,7 +308,7 @@ class Report:
         return notes + (["few different values"] if 2 * row["distinct"] < row["n"] else [])
 
     def _page(self, explorer: str | None) -> str:
-        fitted_on, drawn = self.file.fitted_on, self.pictures
+        fitted_on, pictures = self.file.fitted_on, self.pictures
         n_tested, n_counted = self.control.thresholds[0].n, self.control.coverage_of
         return render_page(
             TEMPLATE,
@@ -320,10 +320,10 @@ class Report:
             wrong=percent(1 - fitted_on.base_rate),
             evidence=self.evidence(),
             quality=self._quality(),
-            reliability=describe_reliability(drawn["bins"]),
+            reliability=describe_reliability(pictures["bins"]),
             ranks=self._ranks(),
             explorer=explorer,
-            drawn=drawn,
+            drawn=pictures,
             rate=self.rate,
             overall=self.control.overall,
             chosen_overall=self.chosen_overall,
@@ -331,7 +331,7 @@ class Report:
             rate_text=rate_text,
             percent=percent,
             share_ticks=[(up(share), f"{100 * share:.0f}") for share in QUARTERS],
-            count_ticks=[(up(0), drawn["most"]), (up(0.5), 0), (up(1), drawn["most"])],
+            count_ticks=[(up(0), pictures["most"]), (up(0.5), 0), (up(1), pictures["most"])],
             **axes(),
             commands=self.commands,
             terms=describe_terms(self.control),

@@ -541,7 +541,7 @@ class CalibratorFile(BaseModel):
         Where the file lacks it, or it needs entropies that the answers lack, it is the surprisal
         ridge, or the one of log-probabilities alone that predicted best where it was fitted.
         """
-        *others, usual = (*self.fitted_on.ranking, DEFAULT_ESTIMATORS[-1])
+        *ranked, usual = (*self.fitted_on.ranking, DEFAULT_ESTIMATORS[-1])
         defaults = (name for name in DEFAULT_ESTIMATORS if name in self.estimators)
         first = self.fitted_on.estimator or next(defaults, usual)
         inputs = {name: INPUTS[name] for name in INPUTS if name in self.estimators}
@@ -550,7 +550,7 @@ class CalibratorFile(BaseModel):
             inputs[LOG_RIDGE_ALSO.id] = [f"features.{name}" for name in features]
         if with_entropies and first in self.estimators:
             return first
-        for name in (first, WITHOUT_ENTROPIES, *others, *FALLBACKS):
+        for name in (first, WITHOUT_ENTROPIES, *ranked, *FALLBACKS):
             if name in inputs and ENTROPY_INPUTS.isdisjoint(inputs[name]):
                 return name
         return usual
@@ -608,9 +608,9 @@ def _require_unchanged(content: Mapping[str, Any], where: str) -> None:
 
 def _describe(error: ValidationError, where: str) -> str:
     """The first error as a sentence, and how many more there are."""
-    first, *others = error.errors()
+    first, *further = error.errors()
     path = ".".join(str(step) for step in first["loc"])
-    more = f", and {len(others)} further places are wrong" if others else ""
+    more = f", and {len(further)} further places are wrong" if further else ""
     return (
         f"{where} does not fit the schema of calibration cards: {path}: "
         f"{first['msg'].removeprefix('Value error, ')}{more}."

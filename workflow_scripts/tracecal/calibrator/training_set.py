@@ -203,8 +203,8 @@ class TrainingSet(NamedTuple):
 
         Answers are named by their places, so that their ids change no digit of a fit.
         """
-        place = pl.int_range(pl.len()).cast(pl.String).str.zfill(9)
-        places = self.frame.select("example_id", place=place)
+        number = pl.int_range(pl.len()).cast(pl.String).str.zfill(9)
+        places = self.frame.select("example_id", place=number)
         predictions, fits = calibrate_all(
             self.frame.with_columns(example_id=places["place"]),
             splits.join(places, on="example_id", maintain_order="left").with_columns(
@@ -216,16 +216,16 @@ class TrainingSet(NamedTuple):
             part_names=self.part_names,
         )
         names = places.rename({"place": "example_id", "example_id": "name"})
-        named = predictions.join(names, on="example_id", maintain_order="left")
-        return named.with_columns(example_id="name").drop("name"), fits
+        renamed = predictions.join(names, on="example_id", maintain_order="left")
+        return renamed.with_columns(example_id="name").drop("name"), fits
 
-    def _folds(self, among: pl.Expr, first: int) -> list[pl.DataFrame]:
-        """Make a split for each fold of the answers `among` these, which is predicted by the rest.
+    def _folds(self, members: pl.Expr, first: int) -> list[pl.DataFrame]:
+        """Make a split for each fold of the `members`, which is predicted by the rest.
 
         The splits are numbered from `first`. The `part` of other answers is None: they neither fit
         nor are predicted.
         """
-        index = self.frame.select(pl.when(among).then("rank").rank("dense") - 1).to_series()
+        index = self.frame.select(pl.when(members).then("rank").rank("dense") - 1).to_series()
         n_folds = min(FOLDS, index.max() + 1)
         fold = pl.lit(index % n_folds)
         return [
@@ -233,7 +233,7 @@ class TrainingSet(NamedTuple):
                 first + number,
                 pl.when(fold == number)
                 .then(pl.lit("evaluation"))
-                .when(among)
+                .when(members)
                 .then(pl.lit("calibration")),
             )
             for number in range(n_folds)
@@ -262,17 +262,17 @@ def make_training_set(
     answers = random_labels(answers).with_columns(fingerprint=fingerprints(answers))
     if unlabelled is not None:
         answers = with_unlabelled(answers, unlabelled)
-    labelled, others = _choose_answers(answers, task)
+    labelled, unlabelled = _choose_answers(answers, task)
     row_tasks = tuple(sorted(task_names(labelled)))
     own_columns = own_column_paths(labelled)
-    rows = pl.concat([labelled, others])
+    rows = pl.concat([labelled, unlabelled])
     # Parts have the group of their answer.
     groups = rows.select("example_id", "group_id") if parts else group_answers(rows)
     n_questions = groups.join(labelled, on="example_id", how="semi")["group_id"].n_unique()
     if unit == "answers":
         groups = rows.select("example_id", group_id="parent_id" if parts else "example_id")
     labelled, frame = in_order(labelled, groups)
-    others, places = in_order(others, groups)
+    unlabelled, places = in_order(unlabelled, groups)
     names = (
         *TRACE_INPUTS,
         *(f"scores.{name}" for name in custom),
@@ -280,36 +280,38 @@ def make_training_set(
     )
     is_usual = has_usual_entropies(*usual_entropies(labelled))
     whole_of_part = ["parent_id"] if parts else []
-    about = labelled.select("correct", "no_answer", *whole_of_part, has_usual_entropies=is_usual)
-    frame = frame.hstack([*about, *compute_inputs(labelled, names, custom).drop("example_id")])
+    facts = labelled.select("correct", "no_answer", *whole_of_part, has_usual_entropies=is_usual)
+    frame = frame.hstack([*facts, *compute_inputs(labelled, names, custom).drop("example_id")])
     if frame["rank"].n_unique() == 1:
         raise InputError(
             f"all {frame.height} labelled answers belong to one question, so that none can be "
             "predicted by the labels of others. Give answers that are not variants of each other "
             "group ids of their own."
         )
-    inputs = compute_inputs(others, names, custom).drop("example_id")
-    others = others.with_columns(*places.drop("example_id"), *inputs, has_usual_entropies=is_usual)
+    inputs = compute_inputs(unlabelled, names, custom).drop("example_id")
+    unlabelled = unlabelled.with_columns(
+        *places.drop("example_id"), *inputs, has_usual_entropies=is_usual
+    )
     estimators = choose_inputs(frame, labelled["lacks"], own_columns, custom)
     own_fits = {e.id: e.fit for e in OF_FILES if e.id in estimators and e.fit}
     method = settings.calibration.method
     part_names = parts.pooled if parts and method == "platt" else ()
     if part_names:
-        frame, others = (
+        frame, unlabelled = (
             rows.join(
                 part_codes(records, part_names),
                 on="example_id",
                 validate="1:1",
                 maintain_order="left",
             )
-            for rows, records in ((frame, labelled), (others, others))
+            for rows, records in ((frame, labelled), (unlabelled, unlabelled))
         )
         estimators, own_fits = by_part(estimators, own_fits)
     return TrainingSet(
         labelled,
         frame,
         estimators,
-        others,
+        unlabelled,
         n_questions,
         unit,
         method,
