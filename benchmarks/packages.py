@@ -325,7 +325,7 @@ def draw(real: pl.DataFrame) -> Figure:
     axes.axhline(0, color=figure_style.INK, linewidth=1)
     axes.set_xticks(range(len(LABELS)), [f"{n:,}" for n in LABELS])
     axes.set_xlabel("labels")
-    axes.set_ylabel("tracecal keeps more: % of all answers")
+    axes.set_ylabel("tracecal keeps more, %")
     axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:+.0f}" if value else "0")
     figure_style.legend(
         figure, [figure_style.key(f"than {name}", look) for name, look in LOOKS.items()]
