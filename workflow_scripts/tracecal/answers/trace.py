@@ -143,17 +143,8 @@ def make_records(drafts: Sequence[Draft | WrongRow]) -> list[Record | WrongRow]:
     An error among the drafts stays.
     """
     traced = [*each_right(_traced, drafts)]
-    inexact = [
-        place
-        for place, answer in enumerate(traced)
-        if not isinstance(answer, WrongRow) and "entropy" not in answer.exact
-    ]
-    bounds = bound_entropies([traced[place] for place in inexact])
-    bounds_of = dict(zip(inexact, bounds, strict=True))
-    pairs = [
-        answer if isinstance(answer, WrongRow) else (answer, bounds_of.get(place, (None, None)))
-        for place, answer in enumerate(traced)
-    ]
+    bounds = iter(bound_entropies([each for each in traced if isinstance(each, Draft)]))
+    pairs = [(each, next(bounds)) if isinstance(each, Draft) else each for each in traced]
     return [*each_right(_record, pairs)]
 
 
@@ -315,8 +306,14 @@ def bound_entropies(answers: Sequence[Draft]) -> list[Bounded]:
 
     Answers of one width and rounding are bounded at once: other sums could differ in the last bit.
     """
-    outcomes: list[Bounded] = [(None, "no top log-probabilities are given")] * len(answers)
-    places = [n for n, answer in enumerate(answers) if any(step.top for step in answer.raw.steps)]
+    is_exact = ["entropy" in answer.exact for answer in answers]
+    missing = None, "no top log-probabilities are given"
+    outcomes: list[Bounded] = [(None, None) if exact else missing for exact in is_exact]
+    places = [
+        n
+        for n, answer in enumerate(answers)
+        if not is_exact[n] and any(step.top for step in answer.raw.steps)
+    ]
     groups = defaultdict[tuple[int, Rounding], list[int]](list)
     for place, rounding in zip(places, _roundings([answers[n] for n in places]), strict=True):
         groups[answers[place].logprobs.shape[1], rounding].append(place)
