@@ -5,6 +5,8 @@ from typing import Any, TypeGuard
 
 import polars as pl
 
+from tracecal.answers.formats.layout import value_below
+
 COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     "language": pl.String,
     "question": pl.String,
@@ -32,9 +34,9 @@ def find_questions(
 
 def find_question(row: Mapping[str, Any], prompt: str | None) -> dict[str, Any]:
     """The question of one row, with what belongs to it."""
-    responses = _within(row, "response", "body"), _within(row, "response")
+    responses = value_below(row, ["response", "body"]), row.get("response")
     objects = [row, *filter(_is_object, (*responses, row.get("doc"), row.get("metadata")))]
-    request = _within(row, "request", "body") or row.get("request")
+    request = value_below(row, ["request", "body"]) or row.get("request")
     questions = _values([*objects, *filter(_is_object, [request])], QUESTION)
     question = next(filter(None, map(_words, questions)), None) or prompt or ""
     if _is_text(row.get("part")):
@@ -55,12 +57,6 @@ def find_question(row: Mapping[str, Any], prompt: str | None) -> dict[str, Any]:
 
 def _values(objects: Iterable[Mapping[str, Any]], names: Sequence[str]) -> list[Any]:
     return [each[name] for each in objects for name in names if each.get(name) is not None]
-
-
-def _within(row: Any, *path: str) -> Any:
-    for key in path:
-        row = row.get(key) if isinstance(row, Mapping) else None
-    return row
 
 
 def _words(value: Any) -> str | None:
