@@ -18,7 +18,7 @@ import polars as pl
 from pydantic import BaseModel, ValidationError
 
 from tracecal.answers.facts import is_asked_for, value_at, whole_id
-from tracecal.answers.formats.layout import wrong_field
+from tracecal.answers.formats.layout import Layout, wrong_field
 from tracecal.answers.log_file import numbered, open_rows, require_json, require_right_rows
 from tracecal.answers.reading import Reading
 from tracecal.answers.verdict import is_unsure, parse_verdict
@@ -37,6 +37,20 @@ VERDICT_COLUMNS = (
 # Columns that say whether a row's verdict is the final one on its answer.
 FINAL_COLUMNS = ("ground_truth", "is_ground_truth", "adjudicated", "is_final")
 TOOL_IDS = ID_COLUMNS[:-1]
+LABEL_STUDIO = Layout(
+    name="label_studio",
+    programs="tasks of Label Studio's export as JSON",
+    marks=("annotations[]",),
+    also={
+        "data": dict[str, Any],
+        "annotations![].completed_by": Any,
+        "annotations![].was_cancelled": bool,
+        "annotations![].ground_truth": bool,
+        "annotations![].result?[].type": str,
+        "annotations![].result?[].from_name": str,
+        "annotations![].result?[].value": dict[str, Any],
+    },
+)
 _PUNCTUATION = re.compile(r"[\W_]+")
 
 
@@ -81,30 +95,6 @@ class Judgement(NamedTuple):
     example_id: str
     values: Sequence[tuple[Any, Any]]
     is_final: bool = False
-
-
-class AnnotationResult(BaseModel):
-    """One answer of an annotator of Label Studio."""
-
-    type: str | None = None
-    from_name: str | None = None
-    value: dict[str, Any] | None = None
-
-
-class Annotation(BaseModel):
-    """What one annotator of Label Studio said of a task."""
-
-    completed_by: Any = None
-    was_cancelled: bool | None = None
-    ground_truth: bool | None = None
-    result: list[AnnotationResult] | None = None
-
-
-class Task(BaseModel):
-    """A task of Label Studio's export as JSON."""
-
-    data: dict[str, Any] | None = None
-    annotations: list[Annotation]
 
 
 class Response(BaseModel):
@@ -292,7 +282,7 @@ def _read_columns(
 
 def _export_reader(row: Mapping[str, Any]) -> Callable[[Any, str | None], Judgement] | None:
     """What reads a row of a labelling tool's export; None for any other row."""
-    if isinstance(row.get("annotations"), list):
+    if LABEL_STUDIO.recognises(row):
         return _read_label_studio
     if isinstance(row.get("responses"), Mapping):
         return _read_argilla
@@ -311,7 +301,7 @@ def _read_tracecal(row: Mapping[str, Any], question: str | None) -> Judgement:
 
 
 def _read_label_studio(row: Mapping[str, Any], question: str | None) -> Judgement:
-    task = Task.model_validate(row)
+    task: Any = LABEL_STUDIO.row_model.model_validate(row)
     annotations = [each for each in task.annotations if not each.was_cancelled]
     final = [annotation for annotation in annotations if annotation.ground_truth]
     by_question: dict[str, list[tuple[Any, Any]]] = {}
