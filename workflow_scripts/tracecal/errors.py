@@ -9,7 +9,7 @@ N_EXAMPLES = 3  # places or names to quote in a message
 # What is typed as an option and is an argument of a function in Python, or a field of `Reading`,
 # which names its fields here. Snakemake's --config stays as it is typed.
 ARGUMENTS = {
-    *("accuracy", "after", "answers", "answers_per_alarm", "auroc", "block", "by", "calibrator"),
+    *("accuracy", "after", "answers", "answers_per_alarm", "auroc", "by", "calibrator"),
     *("chance", "confidence", "draws", "dtype", "end_token", "error_rate", "estimator"),
     *("estimators", "looks", "most", "number", "one_per", "output", "overall_error", "parts"),
     *("population", "recall", "second", "state", "task", "unit", "unlabelled", "weights"),
