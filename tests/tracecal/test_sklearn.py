@@ -1,25 +1,25 @@
-"""`tracecal.sklearn`: scikit-learn's own checks, and the same features as the library's."""
+"""`tracecal.sklearn`: scikit-learn's own checks, and the same fits as the library's."""
 
 import numpy as np
+import polars as pl
 import pytest
 from sklearn.calibration import CalibrationDisplay
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tracecal
-from support.labelled_answers import answers
+from support.labelled_answers import answers, predictor_of, stored
 from tracecal import sklearn as of_traces
+from tracecal.calibration.regression import fit_ridge
 from tracecal.estimators.trace_inputs import compute_inputs
-from tracecal.sklearn import TraceFeatures
+from tracecal.sklearn import LogRidgeClassifier, TraceFeatures
 
 FRAME = answers(200)
 RIGHT = FRAME["correct"].to_numpy()
 
 
-@parametrize_with_checks([TraceFeatures()])
+@parametrize_with_checks([LogRidgeClassifier(), LogRidgeClassifier(rising=[0]), TraceFeatures()])
 def test_it_passes_the_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
@@ -62,12 +62,32 @@ def test_what_it_cannot_use_is_refused(features, given, said):
         TraceFeatures(features).transform(given)
 
 
-def logistic_regression():
-    return make_pipeline(TraceFeatures("log_ridge"), StandardScaler(), LogisticRegression())
+def test_the_fit_is_the_librarys():
+    pipeline = make_pipeline(TraceFeatures("log_ridge"), LogRidgeClassifier()).fit(FRAME, RIGHT)
+    probability = pipeline.predict_proba(FRAME)[:, 1]
+    x, names = matrix("log_ridge")
+    final = predictor_of(stored(FRAME), "log_ridge", "made up").final
+    assert probability == pytest.approx(final.predict(x), abs=1e-9)
+    assert np.array_equal(probability, fit_ridge([(x, RIGHT)], names)[0].predict(x))
+
+
+def test_weights_of_confidences_are_at_least_0_and_others_are_free():
+    x = np.random.default_rng(0).normal(size=(100, 2))
+    falling = x[:, 0] + x[:, 1] / 2 < 0
+    free = LogRidgeClassifier().fit(x, falling).fit_.weights
+    assert max(free) < 0
+    for held in (
+        LogRidgeClassifier(rising=[0]).fit(x, falling),
+        LogRidgeClassifier(rising=["a"]).fit(pl.DataFrame(x, ["a", "b"]), falling),
+        LogRidgeClassifier().fit(pl.DataFrame(x, ["mean_entropy_log_conf", "b"]), falling),
+    ):
+        assert held.fit_.weights[0] == 0 > held.fit_.weights[1]
+    with pytest.raises(ValueError, match="X has no column c"):
+        LogRidgeClassifier(rising=["c"]).fit(x, falling)
 
 
 def test_a_pipeline_is_cross_validated():
-    pipeline = logistic_regression()
+    pipeline = make_pipeline(TraceFeatures("log_ridge"), LogRidgeClassifier())
     groups = np.arange(200) // 2
     scores = cross_val_score(
         pipeline, FRAME, RIGHT, cv=GroupKFold(4), scoring="roc_auc", groups=groups
@@ -76,7 +96,7 @@ def test_a_pipeline_is_cross_validated():
 
 
 def test_its_calibration_is_displayed():
-    pipeline = logistic_regression().fit(FRAME, RIGHT)
+    pipeline = make_pipeline(TraceFeatures("log_ridge"), LogRidgeClassifier()).fit(FRAME, RIGHT)
     shown = CalibrationDisplay.from_estimator(pipeline, FRAME, RIGHT, n_bins=5)
     assert len(shown.prob_true) == 5
     assert shown.y_prob.tolist() == pipeline.predict_proba(FRAME)[:, 1].tolist()

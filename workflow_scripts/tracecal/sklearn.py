@@ -1,13 +1,11 @@
-"""TRACE for scikit-learn: features of traces, for any of its classifiers.
+"""TRACE for scikit-learn: features of traces, and the fit that turns them into probabilities.
 
->>> from sklearn.linear_model import LogisticRegression
 >>> from sklearn.pipeline import make_pipeline
->>> from sklearn.preprocessing import StandardScaler
->>> from tracecal.sklearn import TraceFeatures
+>>> from tracecal.sklearn import LogRidgeClassifier, TraceFeatures
 >>> traces = [([0.1 * n, 0.2], [0.3 * n, 0.1]) for n in range(1, 9)]  # surprisals, entropies
 >>> correct = [True, True, True, False, True, False, False, False]
->>> fit = make_pipeline(TraceFeatures("trace_plus"), StandardScaler(), LogisticRegression())
->>> fit.fit(traces, correct).predict([([0.1, 0.2], [0.3, 0.1]), ([0.8, 0.2], [2.4, 0.1])]).tolist()
+>>> model = make_pipeline(TraceFeatures("log_ridge"), LogRidgeClassifier()).fit(traces, correct)
+>>> model.predict([([0.1, 0.2], [0.3, 0.1]), ([0.8, 0.2], [2.4, 0.1])]).tolist()
 [True, False]
 """
 
@@ -18,25 +16,33 @@ import numpy as np
 import polars as pl
 
 from tracecal.answers.answers import answers_in
+from tracecal.calibration.regression import EITHER_SIGN, RIDGE, fit_all
 from tracecal.errors import InputError
 from tracecal.estimators.registry import ESTIMATORS
 from tracecal.estimators.trace_inputs import TRACE_INPUTS, compute_inputs
 from tracecal.features.traces import traces_in
 
 try:
-    from sklearn.base import BaseEstimator, TransformerMixin
+    from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
     from sklearn.utils import Tags
+    from sklearn.utils.multiclass import check_classification_targets, type_of_target
+    from sklearn.utils.validation import check_is_fitted, validate_data
 except ModuleNotFoundError as error:
     raise InputError(
         f"tracecal.sklearn needs {error.name}, which is not installed: pip install "
         "'tracecal[sklearn]'"
     ) from error
 
-__all__ = ["TraceFeatures"]
+__all__ = ["LogRidgeClassifier", "TraceFeatures"]
 
 # The protocol's inputs by the names of features, and by estimator those of traces alone.
 INPUTS = {name.split(".", 1)[1]: name for name in reversed(TRACE_INPUTS)}
 OF_ESTIMATOR = {e.id: e.inputs for e in ESTIMATORS if {*e.inputs} <= {*TRACE_INPUTS}}
+CONFIDENCES = {
+    name.split(".", 1)[1]
+    for estimator in ("log_ridge", "stack_of_six")
+    for name in OF_ESTIMATOR[estimator]
+} - EITHER_SIGN
 
 
 def __dir__() -> list[str]:
@@ -154,3 +160,106 @@ def trace_columns(X: Any) -> pl.DataFrame:
     if not all(len(pair) == 2 for pair in rows):
         raise InputError("expected pairs of a list of surprisals and one of entropies.")
     return traces_in([surprisal for surprisal, _ in rows], [entropy for _, entropy in rows])
+
+
+class LogRidgeClassifier(ClassifierMixin, BaseEstimator):
+    """Log ridge's fit: a strong penalty, and weights of confidences that are at least 0.
+
+    Parameters
+    ----------
+    penalty : float
+        Factor of the squared weights.
+    rising : sequence of str or int, optional
+        The columns, by name or number, whose weights are at least 0; by default those named as
+        confidences of `TraceFeatures`.
+
+    Examples
+    --------
+    >>> from tracecal.sklearn import LogRidgeClassifier
+    >>> X, y = [[0.1], [0.2], [0.8], [0.9]], [0, 0, 1, 1]
+    >>> LogRidgeClassifier(rising=[0]).fit(X, y).predict([[1.0]])
+    array([1])
+    """
+
+    def __init__(
+        self, penalty: float = RIDGE, rising: Sequence[str] | Sequence[int] | None = None
+    ) -> None:
+        self.penalty = penalty
+        self.rising = rising
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the probability of the second class.
+
+        Parameters
+        ----------
+        X : matrix or frame, [n, features]
+            Finite; the names of its columns count.
+        y : labels [n]
+            Two classes, such as false and true.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            Where there are not two classes.
+        """
+        X, correct = self._validated(X, y)
+        names = [*map(str, getattr(self, "feature_names_in_", range(self.n_features_in_)))]
+        numbers = [*map(str, range(len(names)))]
+        rising = CONFIDENCES if self.rising is None else {*map(str, self.rising)}
+        if self.rising is not None and (unknown := rising - {*names, *numbers}):
+            raise ValueError(f"rising: X has no column {min(unknown)}")
+        is_rising = [not rising.isdisjoint(pair) for pair in zip(names, numbers, strict=True)]
+        lower_bounds = np.where(is_rising, 0.0, -np.inf)
+        self.fit_ = fit_all([(X, correct)], "platt", self.penalty, lower_bounds)[0]
+        return self
+
+    def _validated(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) > 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is "
+                f"{type_of_target(y, input_name='y')}."
+            )
+        if len(self.classes_) < 2:
+            raise ValueError("y holds one class; labels of two classes are needed")
+        return X, codes == 1
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Give the probabilities of both classes.
+
+        Parameters
+        ----------
+        X : matrix or frame, [n, features]
+
+        Returns
+        -------
+        numpy.ndarray, [n, 2]
+        """
+        check_is_fitted(self)
+        proba = self.fit_.predict(validate_data(self, X, dtype=np.float64, reset=False))
+        return np.column_stack([1 - proba, proba])
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Give the likelier class.
+
+        Parameters
+        ----------
+        X : matrix or frame, [n, features]
+
+        Returns
+        -------
+        numpy.ndarray, [n]
+        """
+        proba = self.predict_proba(X)[:, 1]
+        return self.classes_[(proba >= 0.5).astype(int)]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags

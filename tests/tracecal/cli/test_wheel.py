@@ -75,11 +75,10 @@ with tracecal.Monitors(calibrator, "state.db") as monitors:
 """
 OF_SKLEARN = """
 import tracecal
-from tracecal.sklearn import TraceFeatures
-from sklearn.linear_model import LogisticRegression
+from tracecal.sklearn import LogRidgeClassifier, TraceFeatures
 answers = tracecal.read_answers("answers.jsonl")
 matrix = TraceFeatures("log_ridge").fit_transform(answers)
-LogisticRegression().fit(matrix, answers["correct"]).predict(matrix)
+LogRidgeClassifier().fit(matrix, answers["correct"]).predict(matrix)
 """
 # What needs an extra, and its name.
 NEEDS = {
