@@ -66,8 +66,8 @@ def score(
     from tracecal.calibrator.predictor import TARGETS, target_of
     from tracecal.calibrator.scoring import require_scored_kind, score_rows, warn_of_missing
 
-    loaded = tracecal.Calibrator.load(calibrator, estimators=estimators)
     target = target_of(*(options.get(name) for name in TARGETS))
+    loaded = tracecal.Calibrator.load(calibrator, estimators=estimators)
     predictor = loaded.predictor(options.get("estimator"))
     has_parts = bool(parts or loaded.fitted_on.parts)
     if beside and has_parts:
