@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from tracecal.answers import answers
 from tracecal.answers.answers import read_file
 from tracecal.answers.reading import Reading
 from tracecal.cli.main import main
+from tracecal.io import reminder
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 PAGE = (EXAMPLES / "README.md").read_text(encoding="utf-8")
@@ -215,3 +217,15 @@ def test_an_error_is_one_sentence_and_status_1(tmp_path, caplog):
     assert main(["score", *arguments]) == 1
     assert "does not say what it was fitted on" in caplog.text
     assert "Traceback" not in caplog.text
+
+
+def test_what_takes_long_says_so_every_ten_seconds(monkeypatch, caplog):
+    monkeypatch.setattr(reminder, "EVERY", 0.001)
+    with caplog.at_level("INFO"):
+        tracecal.calibrate(LABELLED, task="cities")
+    assert re.search(r"Reading labelled.jsonl: \d+ rows so far", caplog.text)
+    assert "fitting on 400 answers" in caplog.text
+    time.sleep(0.1)  # a line may be on its way
+    n_lines = caplog.text.count("fitting on")
+    time.sleep(0.05)
+    assert caplog.text.count("fitting on") == n_lines

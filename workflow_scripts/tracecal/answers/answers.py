@@ -47,6 +47,7 @@ from tracecal.errors import (
 )
 from tracecal.io.input_files import MOST_BYTES, require_regular
 from tracecal.io.log import LOGGER
+from tracecal.io.reminder import reminder
 
 Source = str | Path | pl.DataFrame | Iterable[Mapping[str, Any]] | Any
 SCHEMA = pl.Schema(RECORDS)  # type: ignore[arg-type]
@@ -368,7 +369,7 @@ def read_file(
     path = Path(path)
     require_regular(path, MOST_BYTES)
     rows, metadata = open_rows(path)
-    rows = tqdm(rows, f"Reading {path.name}", unit=" rows", disable=not progress)
+    rows = _announced(rows, f"Reading {path.name}", progress)
     return _read(rows, metadata, str(path), reading or Reading(), ids, keep_rows, keep)
 
 
@@ -385,8 +386,20 @@ def read_rows(
     >>> read_rows(rows, Reading()).frame["surprisal"].to_list()
     [[0.25, 0.5]]
     """
-    rows = tqdm(rows, "Reading", unit=" rows", disable=not progress)
+    rows = _announced(rows, "Reading", progress)
     return _read(numbered(rows), {}, source, reading, None, keep_rows)
+
+
+def _announced(rows: Iterable[Any], name: str, progress: bool) -> Iterator[Any]:
+    """Yield rows with a bar, or with a line of the log every ten seconds."""
+    if progress:
+        yield from tqdm(rows, name, unit=" rows")
+        return
+    n_rows = 0
+    with reminder(lambda: f"{name}: {n_rows:,} rows so far"):
+        for row in rows:
+            n_rows += 1
+            yield row
 
 
 def _read(

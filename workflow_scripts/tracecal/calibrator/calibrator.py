@@ -47,6 +47,7 @@ from tracecal.errors import InputError
 from tracecal.estimators.custom import CustomSource, custom_scores
 from tracecal.estimators.trace_inputs import NO_CUSTOM, Custom
 from tracecal.io.log import LOGGER
+from tracecal.io.reminder import reminder
 
 
 class Training(NamedTuple):
@@ -574,23 +575,24 @@ def calibrate(
         if stated_parts and overall_errors:
             raise InputError(NOT_OF_PARTS)
         new = None if unlabelled is None else _read_unlabelled(unlabelled, stated_parts, reading)
-        training = make_training_set(frame, task, settings, stated_parts, custom, new, unit)
-        require_no_label(training, reading.label if reading else None)
-        fits = training.fit_estimators()
-        file = fit_calibrator(
-            training,
-            fits,
-            task,
-            settings,
-            revision=revision or source.metadata.get("revision"),
-            vocabulary=reading.vocabulary if reading else None,
-            parts=stated_parts,
-            estimator=estimator,
-            recall=recall,
-            by=None if by is None else _column(by, source, frame),
-            looks=looks,
-            earlier=earlier,
-        )
+        with reminder(lambda: f"fitting on {frame.height:,} answers"):
+            training = make_training_set(frame, task, settings, stated_parts, custom, new, unit)
+            require_no_label(training, reading.label if reading else None)
+            fits = training.fit_estimators()
+            file = fit_calibrator(
+                training,
+                fits,
+                task,
+                settings,
+                revision=revision or source.metadata.get("revision"),
+                vocabulary=reading.vocabulary if reading else None,
+                parts=stated_parts,
+                estimator=estimator,
+                recall=recall,
+                by=None if by is None else _column(by, source, frame),
+                looks=looks,
+                earlier=earlier,
+            )
         bar.update()
     made_by = Training(training, settings, error_rates, overall_errors, fits.predictions)
     return Calibrator(file, custom=custom, training=made_by)
