@@ -132,13 +132,15 @@ def plan(
     1
     """
     population: Population
+    usual_confidence = CONFIDENCE
     if calibrator is not None and accuracy is None and auroc is None:
         loaded = calibrator_in(calibrator)
         estimator = loaded.file.estimators[loaded.recommended]
         population = labelled_population(estimator, loaded.where, error_rate)
-        usual_confidence = estimator.risk_control.confidence
+        if estimator.risk_control is not None:
+            usual_confidence = estimator.risk_control.confidence
     elif calibrator is None and accuracy is not None and auroc is not None:
-        population, usual_confidence = BinormalPopulation(accuracy, auroc), CONFIDENCE
+        population = BinormalPopulation(accuracy, auroc)
     else:
         raise InputError("give either --calibrator, or --accuracy and --auroc as guesses.")
     confidence = usual_confidence if confidence is None else confidence
