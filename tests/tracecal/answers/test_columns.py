@@ -367,6 +367,8 @@ def test_an_empty_text_among_others_is_an_answer_that_was_not_given(read, trace)
         (["Os", "lo", "</s>"], "Oslo", ["Os", "lo", "</s>"]),
         (["▁Os", "lo"], "Oslo", ["▁Os", "lo"]),
         (["MÃ¼n", "chen"], "München", ["MÃ¼n", "chen"]),
+        (["Os@@", "lo", ",", "&quot;"], 'Oslo, "', ["Os@@", "lo", ",", "&quot;"]),
+        (["In", "Os", "##lo", "."], "In Oslo.", ["In", "Os", "##lo", "."]),
         (["Os", None], "Rome", None),
     ],
 )
