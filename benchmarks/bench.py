@@ -25,6 +25,9 @@ AREAS = (
     "workflow",
     "growth",
     "serve",
+    "one_answer",
+    "reading",
+    "start",
 )
 ROOT = Path(__file__).resolve().parents[1]
 THREADS = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

@@ -14,6 +14,7 @@ from scipy.stats import binomtest, ks_2samp
 import tracecal
 from benchmarks import (
     alarms,
+    before,
     calibration,
     changed_words,
     commands,
@@ -22,6 +23,7 @@ from benchmarks import (
     intervals,
     kept,
     monitors,
+    one_answer,
     operators,
     packages,
     pages,
@@ -29,9 +31,11 @@ from benchmarks import (
     peers,
     polygraph,
     promises,
+    reading,
     real,
     real_sets,
     serve,
+    start,
     timing,
 )
 from simulations.guarantees import POPULATIONS
@@ -63,14 +67,26 @@ def test_the_page_of_speed_has_the_works_that_have_a_peer():
 
 
 @pytest.mark.slow
+def test_the_same_library_before_computes_the_same_numbers(monkeypatch):
+    monkeypatch.setattr(before, "REPEATS", 1)
+    monkeypatch.setenv("BEFORE", str(timing.SCRIPTS))
+    seconds, peak = reading.rows(50)
+    assert 0.2 < seconds.ratio < 5 and "before; 0 of 900 numbers differ" in seconds.against
+    assert peak.work == "reading 50 answers, peak MB"
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("area", "small"),
     [
         (calibration, {"SIZES": (60,), "ESTIMATORS": FEW}),
         (commands, {"SIZES": (60,), "SCORED": 60, "SHOWN": 60}),
         (decoding, {"SIZES": ((300, 32, 1, 2),), "ANSWERS": 4, "LONGEST": 3, "NEW": 3}),
+        (one_answer, {"TIMES": 2}),
         (operators, {"SIZES": (50,)}),
         (parts, {"SIZES": (50,)}),
+        (reading, {"SIZES": (50,)}),
+        (start, {"STARTS": {"--help": (["--help"], {})}}),
         (serve, {"REQUESTS": 4, "AT_ONCE": 2, "REPEATS": 1, "MANY": 40}),
         pytest.param(polygraph, {"SIZES": ((300, 32, 1, 2, 2, 3),)}, marks=POLYGRAPH),
         pytest.param(
@@ -92,6 +108,7 @@ def test_the_page_of_speed_has_the_works_that_have_a_peer():
     ids=lambda value: getattr(value, "__name__", "").split(".")[-1],
 )
 def test_an_area_runs_to_its_end(area, small, monkeypatch):
+    monkeypatch.setattr(before, "REPEATS", 1)
     for name, value in small.items():
         monkeypatch.setattr(area, name, value)
     measured = list(area.rows())
