@@ -208,15 +208,6 @@ def test_unsound_traces_are_refused(surprisal, entropy):
         tracecal.trace_features(surprisal, entropy)
 
 
-def test_long_work_shows_a_bar_where_it_is_wanted(files, capsys):
-    tracecal.read_answers("labelled.jsonl")
-    assert capsys.readouterr().err == ""
-    tracecal.read_answers("labelled.jsonl", progress=True)
-    assert "Reading labelled.jsonl: 120 rows" in capsys.readouterr().err
-    tracecal.Calibrator.load("C.json").score(answers(3).to_dicts(), progress=True)
-    assert "3/3" in capsys.readouterr().err
-
-
 CHANGES = {
     "an id twice": (pl.lit("a").alias("example_id"), "a row has no example_id, or two have"),
     "no id": (pl.lit(None, pl.String).alias("example_id"), "a row has no example_id"),

@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from tqdm import tqdm
 
 from tracecal.answers.facts import without_values
 from tracecal.answers.labels import MOST_ROWS, read_labels, with_labels
@@ -112,9 +111,7 @@ class Answers:
     first_rows: Sequence[Any] = ()
 
 
-def read_answers(
-    answers: Source, *, reading: Reading | None = None, progress: bool = False
-) -> pl.DataFrame:
+def read_answers(answers: Source, *, reading: Reading | None = None) -> pl.DataFrame:
     """Read answers with their traces from a file of any format, from rows, or from a frame.
 
     Parameters
@@ -124,8 +121,6 @@ def read_answers(
     reading : Reading, optional
         How to read the answers, such as the ``vocabulary``'s size, which entropies from top-k
         need, or the ``label``.
-    progress : bool
-        Whether to show a bar.
 
     Returns
     -------
@@ -147,7 +142,7 @@ def read_answers(
     >>> tracecal.read_answers(rows)["surprisal"].to_list()
     [[0.25, 0.5]]
     """
-    return frame_of(answers_in(answers, reading, progress=progress))
+    return frame_of(answers_in(answers, reading))
 
 
 def frame_of(answers: Answers) -> pl.DataFrame:
@@ -173,7 +168,6 @@ def answers_in(
     answers: Source,
     reading: Reading | None = None,
     keep_rows: KeepRows = False,
-    progress: bool = False,
     keep: Keep | None = None,
 ) -> Answers:
     """Read answers from their source; `Answers` are returned unchanged.
@@ -189,9 +183,9 @@ def answers_in(
         return answers
     settings = reading or Reading()
     if isinstance(answers, str | Path):
-        result = read_file(answers, settings, None, keep_rows, progress, keep)
+        result = read_file(answers, settings, None, keep_rows, keep)
     elif (frame := _polars_frame(answers)) is None:
-        result = read_rows(answers, settings, keep_rows, progress)
+        result = read_rows(answers, settings, keep_rows)
     elif frame.columns and RECORDS.keys() <= {*frame.columns}:
         if changed := settings.changed({*Reading.model_fields} - OF_FRAMES):
             raise InputError(
@@ -201,7 +195,7 @@ def answers_in(
         result = _answers_of_frame(_with_own_columns(frame, settings.also), keep_rows)
     else:
         rows = frame.iter_rows(named=True)
-        result = read_rows(rows, settings, keep_rows, progress, THE_FRAME)
+        result = read_rows(rows, settings, keep_rows, THE_FRAME)
     if result.wrong_rows:
         LOGGER.warning(
             "%s: left out %s; 'tracecal reading %s' shows how rows are read",
@@ -358,7 +352,6 @@ def read_file(
     reading: Reading | None = None,
     ids: Collection[str] | None = None,
     keep_rows: KeepRows = False,
-    progress: bool = False,
     keep: Keep | None = None,
 ) -> Answers:
     """Read the answers of a file; a row is identified by its id, never by its position.
@@ -369,7 +362,7 @@ def read_file(
     path = Path(path)
     require_regular(path, MOST_BYTES)
     rows, metadata = open_rows(path)
-    rows = _announced(rows, f"Reading {path.name}", progress)
+    rows = _announced(rows, f"Reading {path.name}")
     return _read(rows, metadata, str(path), reading or Reading(), ids, keep_rows, keep)
 
 
@@ -377,7 +370,6 @@ def read_rows(
     rows: Iterable[Any],
     reading: Reading,
     keep_rows: KeepRows = False,
-    progress: bool = False,
     source: str = THE_ROWS,
 ) -> Answers:
     """Read the answers of rows as JSON Lines hold them; see `read_file`.
@@ -386,15 +378,12 @@ def read_rows(
     >>> read_rows(rows, Reading()).frame["surprisal"].to_list()
     [[0.25, 0.5]]
     """
-    rows = _announced(rows, "Reading", progress)
+    rows = _announced(rows, "Reading")
     return _read(numbered(rows), {}, source, reading, None, keep_rows)
 
 
-def _announced(rows: Iterable[Any], name: str, progress: bool) -> Iterator[Any]:
-    """Yield rows with a bar, or with a line of the log every ten seconds."""
-    if progress:
-        yield from tqdm(rows, name, unit=" rows")
-        return
+def _announced(rows: Iterable[Any], name: str) -> Iterator[Any]:
+    """Yield rows, with a line of the log every ten seconds."""
     n_rows = 0
     with reminder(lambda: f"{name}: {n_rows:,} rows so far"):
         for row in rows:

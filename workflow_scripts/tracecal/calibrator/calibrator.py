@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import polars as pl
-from tqdm import tqdm
 
 from tracecal.answers.answers import Answers, Source, answers_in
 from tracecal.answers.facts import value_at
@@ -197,7 +196,6 @@ class Calibrator:
         task: str | None = None,
         parts: str | Path | Mapping[str, Any] | None = None,
         reading: Reading | None = None,
-        progress: bool = False,
     ) -> pl.DataFrame:
         """Give each answer its probability of being correct.
 
@@ -221,8 +219,6 @@ class Calibrator:
             Parts of the answers; by default the calibrator's parts. See docs/guides/parts.md.
         reading : Reading, optional
             How a path or rows are read.
-        progress : bool
-            Whether to show a bar.
 
         Returns
         -------
@@ -248,7 +244,7 @@ class Calibrator:
         """
         target = target_of(error_rate, overall_error, recall)
         predictor = self.predictor(estimator)  # refuses an unknown one before answers are read
-        source = answers_in(answers, self.reading(reading), progress=progress)
+        source = answers_in(answers, self.reading(reading))
         stated_parts = parts_in(parts) or self.fitted_on.parts
         task = task or source.metadata.get("task")
         if stated_parts:
@@ -488,7 +484,6 @@ def calibrate(
     after: str | Path | Calibrator | None = None,
     revision: str | None = None,
     reading: Reading | None = None,
-    progress: bool = False,
 ) -> Calibrator:
     """Fit a calibrator on labelled answers.
 
@@ -532,8 +527,6 @@ def calibrate(
         continues.
     revision : str, optional
         Revision of the model; by default as the file states it.
-    progress : bool
-        Whether to show bars.
     reading : Reading, optional
         How the answers are read. ``vocabulary`` is kept in the calibrator, and so is ``also``:
         names of further columns with the path of each in a row, to a number or verdict that is
@@ -566,34 +559,31 @@ def calibrate(
     if not task.strip():
         raise InputError("--task is empty: name the task of the answers, such as --task math.")
     custom = custom_scores(estimators)
-    with tqdm(total=2, desc="Calibrating", unit=" steps", disable=not progress) as bar:
-        source = answers_in(answers, reading, keep_rows=by is not None, progress=progress)
-        bar.update()
-        if warning := describe_run_on(source.frame):
-            LOGGER.warning("%s", warning)
-        frame, stated_parts = labelled_parts(source, None if parts is None else _text_of(parts))
-        if stated_parts and overall_errors:
-            raise InputError(NOT_OF_PARTS)
-        new = None if unlabelled is None else _read_unlabelled(unlabelled, stated_parts, reading)
-        with reminder(lambda: f"fitting on {frame.height:,} answers"):
-            training = make_training_set(frame, task, settings, stated_parts, custom, new, unit)
-            require_no_label(training, reading.label if reading else None)
-            fits = training.fit_estimators()
-            file = fit_calibrator(
-                training,
-                fits,
-                task,
-                settings,
-                revision=revision or source.metadata.get("revision"),
-                vocabulary=reading.vocabulary if reading else None,
-                parts=stated_parts,
-                estimator=estimator,
-                recall=recall,
-                by=None if by is None else _column(by, source, frame),
-                looks=looks,
-                earlier=earlier,
-            )
-        bar.update()
+    source = answers_in(answers, reading, keep_rows=by is not None)
+    if warning := describe_run_on(source.frame):
+        LOGGER.warning("%s", warning)
+    frame, stated_parts = labelled_parts(source, None if parts is None else _text_of(parts))
+    if stated_parts and overall_errors:
+        raise InputError(NOT_OF_PARTS)
+    new = None if unlabelled is None else _read_unlabelled(unlabelled, stated_parts, reading)
+    with reminder(lambda: f"fitting on {frame.height:,} answers"):
+        training = make_training_set(frame, task, settings, stated_parts, custom, new, unit)
+        require_no_label(training, reading.label if reading else None)
+        fits = training.fit_estimators()
+        file = fit_calibrator(
+            training,
+            fits,
+            task,
+            settings,
+            revision=revision or source.metadata.get("revision"),
+            vocabulary=reading.vocabulary if reading else None,
+            parts=stated_parts,
+            estimator=estimator,
+            recall=recall,
+            by=None if by is None else _column(by, source, frame),
+            looks=looks,
+            earlier=earlier,
+        )
     made_by = Training(training, settings, error_rates, overall_errors, fits.predictions)
     return Calibrator(file, custom=custom, training=made_by)
 

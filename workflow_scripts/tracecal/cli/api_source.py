@@ -21,7 +21,7 @@ import tracecal
 from tracecal.io.settings import Strict
 
 # Bars are drawn for programs, and a command line has no object to pass.
-NOT_OPTIONS = {"self", "progress", "record_file"}
+NOT_OPTIONS = {"self", "record_file"}
 # Modules of the models whose fields are options.
 LIGHT = ("tracecal.answers.reading", "tracecal.calibration.settings")
 HEADING = re.compile(r"^(\w+)\n-{3,}$", re.MULTILINE)
