@@ -284,7 +284,7 @@ def _pieces(path: Path) -> Iterator[bytes]:
     """
     with open_regular(path, MOST_BYTES) as file:
         size = os.fstat(file.fileno()).st_size
-        if path.suffix not in PACKED:
+        if path.suffix not in PACKED or not size:
             # A file of the system has size 0, and may have no end.
             for begin in range(0, size, PIECE):
                 yield file.read(min(PIECE, size - begin))

@@ -209,7 +209,7 @@ def explain_keeping(scores: "pl.DataFrame", predictor: "Predictor") -> list[str]
     decided = scores.drop_nulls("keep")
     sentences, kept_answers = [], decided.filter("keep")
     most_probable = decided.sort("probability", descending=True).head(kept_answers.height)
-    n_others = kept_answers.height - most_probable["keep"].sum()
+    n_others = kept_answers.height - most_probable.filter("keep").height
     if predictor.control is not None:
         sentences.append(describe_ranking(predictor.control, kept_answers.height, n_others))
     unlikely = kept_answers.filter(pl.col("probability") < 0.5)
@@ -256,6 +256,7 @@ def scores_file(output: str | None) -> "Iterator[Callable[[pl.DataFrame], object
         escaped = pl.col(pl.String).map_elements(escape_formula, return_dtype=pl.String)
         scores.with_columns(escaped).write_csv(file, include_header=not file.tell())
 
+    file: IO[bytes]
     if output:
         with atomic_write(output) as part, part.open("wb") as file:
             yield append
