@@ -1,14 +1,13 @@
 """The search for a guaranteed error rate with as few labels as possible.
 
 1. Make a `LabelSearch` of answers and a target error rate.
-2. Label the answer that its state names as ``next``, until there is none; or give `run` a function
-   that labels.
+2. Label the answer that its state names as ``next``, until there is none.
 3. The last state holds the ``threshold``: of the answers from it on, at most the target error rate
    are wrong, with the stated confidence.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -101,9 +100,10 @@ class LabelSearch:
     >>> import tracecal
     >>> answers = tracecal.read_answers("labelled.jsonl")
     >>> truth = dict(answers.select("example_id", "correct").iter_rows())
-    >>> search = tracecal.LabelSearch(answers, 0.5, calibrator="C.json")
-    >>> state = search.run(truth.get)
-    >>> state["labels"] <= 120 and state["next"] is None
+    >>> search, labels = tracecal.LabelSearch(answers, 0.5, calibrator="C.json"), {}
+    >>> while (example_id := search.state(labels)["next"]) is not None:
+    ...     labels[example_id] = truth[example_id]
+    >>> len(labels) <= 120
     True
     """
 
@@ -230,37 +230,6 @@ class LabelSearch:
             "next": missing[0] if missing else None,
         }
         return state if self._file is None else self._file.save(state)
-
-    def run(
-        self,
-        judge: Callable[[str], bool | None],
-        labels: Mapping[str, bool | None] | None = None,
-    ) -> dict[str, Any]:
-        """Search to the end with a function that labels answers.
-
-        Parameters
-        ----------
-        judge : callable
-            Says whether the answer with an id is correct; None: unsure.
-        labels : mapping, optional
-            Labels to start from.
-
-        Returns
-        -------
-        dict
-            The last `state`.
-
-        Examples
-        --------
-        >>> import tracecal
-        >>> search = tracecal.LabelSearch("labelled.jsonl", 0.5, calibrator="C.json")
-        >>> search.run(lambda example_id: False)["threshold"] is None
-        True
-        """
-        labels = dict(labels or {})
-        while (state := self.state(labels))["next"] is not None:
-            labels[state["next"]] = judge(state["next"])
-        return state
 
 
 def deciding_scores(
