@@ -100,7 +100,7 @@ def simulate_outcome(
     (fit,) = fit_ridge([(x[:n_fit], correct[:n_fit])], names)
     (final,) = fit_ridge([(x, correct)], names)
     score, level = fit.predict(x[n_fit:]), significance_level(CONFIDENCE)
-    test = threshold_by_line(score, ~correct[n_fit:], RATE, level, False)
+    test = threshold_by_line(score, ~correct[n_fit:], RATE, level)
     threshold = lowered(np.array(test.guaranteed))[-1] if test.guaranteed else np.inf
     brier = coverage = errors = 0.0
     for verdict in (0, 1) if approval is not None else (1,):

@@ -141,7 +141,6 @@ def test_it_is_installed_and_used_in_an_empty_environment(installed, tmp_path, p
 @pytest.mark.parametrize(
     ("statement", "extra", "libraries"),
     [
-        ("import tracecal.labelling.page", "serve", ["aiohttp"]),
         ("tracecal.replay([{'answer': '5', 'prompt': '2 + 3'}], 'w')", "replay", ["transformers"]),
         ("import tracecal.sklearn", "sklearn", ["sklearn", "sklearn.base"]),
     ],
