@@ -70,8 +70,8 @@ MARKS = (
 _ANY_MARK = re.compile(r"<[/|\w]|\[/?\w|◁|assistantfinal|my response:")
 # What ends an answer behind such marks, where a server leaves it in the text.
 _ANSWER_END = re.compile(r"\s*<\|(?:return|end|END_RESPONSE)\|>\s*$")
-# Ids, and pieces of words without their blanks ("Par@@ is", "Par ##is").
-_HAS_NO_TEXT = re.compile(rf"{ID_PREFIX}|##\w|\w+@@$").match
+# Pieces of words without their blanks ("Par@@ is", "Par ##is").
+_IS_PIECE = re.compile(r"##\w|\w+@@$").match
 # Special tokens, blanks and parts of characters.
 _INVISIBLE = re.compile(rf"<\|?[^<>\s]{{1,40}}\|?>|[\s{UNDECODED}]+")
 # The words for the end of an answer that say so.
@@ -368,8 +368,8 @@ def _with_own_tokens(raw: RawAnswer, texts: Sequence[str | None]) -> RawAnswer:
     if is_own or visible.startswith(_INVISIBLE.sub("", answer)):
         return raw
     has_marks = bool(raw.tokens) or visible != _INVISIBLE.sub("", spelled)
-    if any(map(_HAS_NO_TEXT, tokens)) or (has_marks and not answer.isascii()):
-        return raw  # the tokens are ids or pieces, or write the bytes of letters
+    if any(map(_IS_PIECE, tokens)) or (has_marks and not answer.isascii()):
+        return raw  # the tokens are pieces, or write the bytes of letters
     begin = spelled.rfind(answer)
     if begin in starts and spelled[begin + len(answer) :].strip() in ("", tokens[-1].strip()):
         rest = _with_tokens(raw, slice(starts.index(begin), None))
