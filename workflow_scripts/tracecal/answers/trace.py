@@ -225,9 +225,10 @@ def _trace(
             reason = f"the log-probability of token {listed[:, 0].argmin() + 1} is not given"
     lists |= traced.exact if "entropy" in traced.exact else raw.exact
     if bounds is not None:
-        ends = {"entropy_lower": bounds.lower, "entropy": bounds.middle}
-        ends["entropy_upper"] = bounds.upper
-        lists |= {name: _with_gaps(ends[name], listed.any(1)) for name in ends}
+        is_bounded = listed.any(1)
+        lists["entropy_lower"] = _with_gaps(bounds.lower, is_bounded)
+        lists["entropy"] = _with_gaps(bounds.middle, is_bounded)
+        lists["entropy_upper"] = _with_gaps(bounds.upper, is_bounded)
         n_distinct = listed.sum(1) - (listed[:, 0] & ~in_top)
         fields |= {"top_k": int(n_distinct.max()), "vocabulary": traced.vocabulary}
     complete = {name: values for name, values in lists.items() if None not in values}
