@@ -487,7 +487,7 @@ class _Frames:
             frame = with_failed_labels(frame, self._reading)
             self._frames.append(frame if self._keep is None else self._keep(frame))
         self._waiting.clear()
-        if len(self._frames) == MOST_FRAMES:  # of which each takes memory beside its content
+        if len(self._frames) >= MOST_FRAMES:  # of which each takes memory beside its content
             self._long.append(pl.concat(self._frames, rechunk=True))
             self._frames.clear()
 
