@@ -268,20 +268,21 @@ def test_a_draw_is_tested_as_calibrate_tests_labels():
             *([0.1], 0.1, (score[fits], wrong[fits])),
         )
         expected = 0.0 if test.threshold is None else np.mean(score[~fits] >= test.threshold)
-        assert forecast.shares(forecast.rank_draw(drawn, n), 0.1, 0.1)[0] == expected
+        assert forecast.shares(forecast.rank_draw(drawn, n), [0.1], 0.1)[0.1][0] == expected
     groups = LabelledPopulation.from_labels(
         np.repeat(np.arange(60), 3), rng.normal(size=180), rng.random(180) < 0.98, of_parts=True
     )
     few, many = (forecast.rank_draw(groups.draw(rng, n), n, of_parts=True) for n in (99, 300))
-    assert forecast.shares(few, 0.2, 0.1) == (0, None)
-    assert forecast.shares(many, 0.2, 0.1)[0] > 0.9
+    assert forecast.shares(few, [0.2], 0.1)[0.2] == (0, None)
+    assert forecast.shares(many, [0.2], 0.1)[0.2][0] > 0.9
 
 
 def test_a_score_that_ranks_the_wrong_way_round_is_turned_as_a_fit_would():
     answers = BinormalPopulation(0.7, 0.95).draw(np.random.default_rng(0), 300)
     wrong_way = LabelledAnswers(answers.group, 1 - answers.probability, answers.correct)
     shares = [
-        forecast.shares(forecast.rank_draw(rows, 300), 0.1, 0.1)[0] for rows in (answers, wrong_way)
+        forecast.shares(forecast.rank_draw(rows, 300), [0.1], 0.1)[0.1][0]
+        for rows in (answers, wrong_way)
     ]
     assert shares[0] == pytest.approx(shares[1], abs=0.01) and shares[0] > 0.5
 

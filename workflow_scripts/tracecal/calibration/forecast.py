@@ -293,8 +293,8 @@ def simulate_draws(
         for number in range(draws):
             answers = population.draw(seeded(seed, "promised", size, number), size)
             ranked = rank_draw(answers, size, population.of_parts)
-            for rate in error_rates:
-                rows.append((rate, size, number, *shares(ranked, rate, level)))
+            for rate, of_answers in shares(ranked, error_rates, level).items():
+                rows.append((rate, size, number, *of_answers))
     return pl.DataFrame(rows, schema=DRAW_SCHEMA, orient="row")
 
 
@@ -321,18 +321,22 @@ def rank_draw(
 
 
 def shares(
-    ranked: RankedAnswers | RankedParts, error_rate: float, level: float
-) -> tuple[float, float | None]:
-    """The share of answers kept by the guarantee that `calibrate` finds; 0 without one.
+    ranked: RankedAnswers | RankedParts, error_rates: Sequence[float], level: float
+) -> dict[float, tuple[float, float | None]]:
+    """By error rate, the share of answers kept by the guarantee that `calibrate` finds, 0 without.
 
-    And the share that nobody checks with the same rate as overall error rate; None of parts.
+    And the share that nobody checks with the same rate as overall error rate; None of parts. Each
+    rate counts by itself, without the thresholds of lower ones.
     """
-    (test,) = ranked.test([error_rate], level)
-    unchecked = None
-    if isinstance(ranked, RankedAnswers):
-        threshold = overall_threshold(ranked.score, ranked.wrong, error_rate, level)
-        unchecked = ranked.share_kept(threshold)
-    return ranked.share_kept(test.threshold), unchecked
+    of_answers = {}
+    for test in ranked.test(error_rates, level):
+        rate, unchecked = test.error_rate, None
+        if isinstance(ranked, RankedAnswers):
+            threshold = overall_threshold(ranked.score, ranked.wrong, rate, level)
+            unchecked = ranked.share_kept(threshold)
+        coverage = ranked.share_kept(test.threshold) if test.tested_rate == rate else 0.0
+        of_answers[rate] = coverage, unchecked
+    return of_answers
 
 
 def _orientation(score: np.ndarray, correct: np.ndarray) -> int:
