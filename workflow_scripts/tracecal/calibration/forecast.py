@@ -262,6 +262,7 @@ def forecast_tables(
     most: int = MOST,
     draws: int = DRAWS,
     seed: int = SEED,
+    with_unchecked: bool = True,
 ) -> list[pl.DataFrame]:
     """Simulate growing numbers of labelled questions, up to `most`: a table for each error rate.
 
@@ -272,7 +273,8 @@ def forecast_tables(
     if most < MIN_QUESTIONS or draws < 1:
         raise InputError(f"--most must be {MIN_QUESTIONS} or more, and --draws must be 1 or more.")
     sizes = doubling_sizes(MIN_QUESTIONS, most)
-    simulated = simulate_draws(population, sizes, draws, error_rates, confidence, seed)
+    settings = error_rates, confidence, seed, with_unchecked
+    simulated = simulate_draws(population, sizes, draws, *settings)
     return [summarise_draws(simulated.filter(error_rate=rate)) for rate in error_rates]
 
 
@@ -283,6 +285,7 @@ def simulate_draws(
     error_rates: Sequence[float],
     confidence: float,
     seed: int,
+    with_unchecked: bool = True,
 ) -> pl.DataFrame:
     """Simulate labelled questions, a row per number, draw and error rate (`DRAW_SCHEMA`).
 
@@ -293,7 +296,7 @@ def simulate_draws(
         for number in range(draws):
             answers = population.draw(seeded(seed, "promised", size, number), size)
             ranked = rank_draw(answers, size, population.of_parts)
-            for rate, of_answers in shares(ranked, error_rates, level).items():
+            for rate, of_answers in shares(ranked, error_rates, level, with_unchecked).items():
                 rows.append((rate, size, number, *of_answers))
     return pl.DataFrame(rows, schema=DRAW_SCHEMA, orient="row")
 
@@ -321,17 +324,20 @@ def rank_draw(
 
 
 def shares(
-    ranked: RankedAnswers | RankedParts, error_rates: Sequence[float], level: float
+    ranked: RankedAnswers | RankedParts,
+    error_rates: Sequence[float],
+    level: float,
+    with_unchecked: bool = True,
 ) -> dict[float, tuple[float, float | None]]:
     """By error rate, the share of answers kept by the guarantee that `calibrate` finds, 0 without.
 
-    And the share that nobody checks with the same rate as overall error rate; None of parts. Each
-    rate counts by itself, without the thresholds of lower ones.
+    And, `with_unchecked`, the share that nobody checks with the same rate as overall error rate;
+    None of parts. Each rate counts by itself, without the thresholds of lower ones.
     """
     of_answers = {}
     for test in ranked.test(error_rates, level):
         rate, unchecked = test.error_rate, None
-        if isinstance(ranked, RankedAnswers):
+        if with_unchecked and isinstance(ranked, RankedAnswers):
             threshold = overall_threshold(ranked.score, ranked.wrong, rate, level)
             unchecked = ranked.share_kept(threshold)
         coverage = ranked.share_kept(test.threshold) if test.tested_rate == rate else 0.0

@@ -306,7 +306,9 @@ def with_forecasts(control: ErrorRateControl, population: LabelledPopulation) ->
         for entry in control.thresholds
         if entry.threshold is None and not (entry.reason or "").startswith(PARTS_NEED)
     ]
-    tables = forecast_tables(population, lacking, control.confidence) if lacking else []
+    # No sentence of a calibrator needs the share that nobody checks.
+    settings = lacking, control.confidence
+    tables = forecast_tables(population, *settings, with_unchecked=False) if lacking else []
     forecasts = dict(zip(lacking, tables, strict=True))
     thresholds = [
         _with_forecast(entry, forecasts[entry.error_rate], population.at_hand)
