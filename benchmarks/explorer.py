@@ -35,10 +35,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "explorer.html"
         whole = answers(ANSWERS // 8, ENTRIES, LONGEST)
-        frame, wholes = in_parts(whole.with_columns(prompt=pl.lit(EXAMPLES) + pl.col("prompt")))
+        frame, parents = in_parts(whole.with_columns(prompt=pl.lit(EXAMPLES) + pl.col("prompt")))
         before = time.perf_counter()
         tasks = TASKS | {"halves": "Halves"}
-        data = contents(frame, ENTRIES, MODELS, tasks, "benchmark", frame.height, wholes=wholes)
+        data = contents(frame, ENTRIES, MODELS, tasks, "benchmark", frame.height, parents=parents)
         path.write_text(page(data), encoding="utf-8")
         print(f"{frame.height} answers of up to {LONGEST} tokens, {len(ENTRIES)} estimators")
         print(
