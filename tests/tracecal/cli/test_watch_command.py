@@ -23,7 +23,7 @@ from tracecal.cli.main import main
 from tracecal.errors import InputError
 from tracecal.io.files import write_json
 from tracecal.serving.monitoring.batch import Batch
-from tracecal.serving.monitoring.database import StateDatabase
+from tracecal.serving.monitoring.database import StateDatabase, _checksum
 from tracecal.serving.monitoring.state import AlarmSettings, as_json, initial_state, watch
 from tracecal.serving.monitoring.traffic import batch_of_answers, key_of, request_and_choice
 
@@ -183,6 +183,17 @@ def test_a_digit_of_a_state_that_was_changed_is_noticed(tmp_path, number):
         changed = content[:place] + "9" + content[place + 1 :]
         connection.execute("UPDATE state SET content = ?", (changed,))
     with pytest.raises(InputError, match="s.db is damaged: its state does not match its checksum"):
+        StateDatabase(tmp_path / "s.db", "x", AlarmSettings())
+
+
+def test_a_state_of_an_earlier_version_is_refused(tmp_path):
+    store = StateDatabase(tmp_path / "s.db", "x", AlarmSettings())
+    content = store._content()
+    content["state"]["promise"] = content["state"].pop("settings")
+    text = json.dumps(content | {"checksum": _checksum(content)})
+    store.connection.execute("UPDATE state SET content = ?", (text,))
+    store.connection.close()
+    with pytest.raises(InputError, match="s.db watches another calibrator, or with other settings"):
         StateDatabase(tmp_path / "s.db", "x", AlarmSettings())
 
 

@@ -110,12 +110,13 @@ class StateDatabase:
                     self._save(initial_state(settings, reference, seed))
             self._inode = self.path.stat().st_ino
             content = self._content()
-        if content["identity"] != identity or content["state"]["settings"] != vars(settings):
-            self.connection.close()
-            raise InputError(
-                f"{path} watches another calibrator, or with other settings: a state goes on with "
-                "those that it began with. Give another --state."
-            )
+            earlier = content["state"].get("settings")  # None in a state of an earlier version
+            if content["identity"] != identity or earlier != vars(settings):
+                self.connection.close()
+                raise InputError(
+                    f"{path} watches another calibrator, or with other settings: a state goes on "
+                    "with those that it began with. Give another --state."
+                )
 
     @property
     def state(self) -> State:
