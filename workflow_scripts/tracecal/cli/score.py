@@ -119,7 +119,6 @@ def score(
                 "whether the guarantee holds for them, with verdicts on some",
                 percent(asked),
             )
-    predictor = loaded.predictor(options.get("estimator"))
     if (sentence := describe_target(predictor.control, target)) is not None:
         LOGGER.info("%s", sentence)
     for explanation in explain_keeping(scores, predictor):
