@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import tracecal
 from tracecal.io.settings import Strict
 
-# Bars are drawn for programs, and a command line has no object to pass.
+# `label` names its record after its output.
 NOT_OPTIONS = {"self", "record_file"}
 # Modules of the models whose fields are options.
 LIGHT = ("tracecal.answers.reading", "tracecal.calibration.settings")
