@@ -115,7 +115,7 @@ def safedecide(confidence: np.ndarray, correct: np.ndarray, rate: float) -> floa
 
 
 def safedecide_quantiles(confidence: np.ndarray, correct: np.ndarray, rate: float) -> float:
-    """The same of each confidence's quantile among the labels', as its thresholds are fixed."""
+    """`safedecide` with each confidence's quantile among the labels: its thresholds are fixed."""
     ordered = np.sort(confidence)
     quantile = np.searchsorted(ordered, confidence, side="right") / len(ordered)
     least = safedecide(quantile, correct, rate)
