@@ -369,19 +369,23 @@ def labels_to_ask(
     level, counts = significance_level(confidence), []
     for number in range(draws):
         answers = population.draw(seeded(seed, "asked", number), NEW_ANSWERS)
-        score, wrong = answers.probability, ~answers.correct
-        threshold, *_ = falling_thresholds(score, START_SHARE)
-        judged: list[int] = []
-
-        def is_wrong(index: int, wrong: np.ndarray = wrong, judged: list[int] = judged) -> bool:
-            judged.append(index)
-            return bool(wrong[index])
-
-        candidates = np.flatnonzero(score >= threshold)
-        passes = passes_test(candidates, is_wrong, error_rate, level, "finite")
-        counts.append(len(judged) if passes else math.inf)
+        counts.append(_labels_asked(answers, error_rate, level))
     enough = sorted(counts)[math.ceil(POWER * draws) - 1]
     return None if math.isinf(enough) else rounded_count(enough)
+
+
+def _labels_asked(answers: LabelledAnswers, error_rate: float, level: float) -> float:
+    """How many labels the first test of a search asks for; infinitely many where it fails."""
+    judged: list[int] = []
+
+    def is_wrong(index: int) -> bool:
+        judged.append(index)
+        return not answers.correct[index]
+
+    threshold, *_ = falling_thresholds(answers.probability, START_SHARE)
+    candidates = np.flatnonzero(answers.probability >= threshold)
+    passes = passes_test(candidates, is_wrong, error_rate, level, "finite")
+    return len(judged) if passes else math.inf
 
 
 def summarise_draws(simulated: pl.DataFrame) -> pl.DataFrame:
