@@ -150,8 +150,11 @@ def are_among(answers: pl.DataFrame, labelled: Iterable[str]) -> pl.Series:
 
     An answer to an unknown question counts only if its trace is too long for a match by chance.
     """
-    is_certain = answers.select(QUESTION.is_not_null()).to_series() | has_distinctive_trace(answers)
-    return fingerprints(answers).is_in(list(labelled)).fill_null(False) & is_certain
+    is_alike = fingerprints(answers).is_in(list(labelled)).fill_null(False)
+    places = is_alike.arg_true()
+    alike = answers[places]
+    is_certain = alike.select(QUESTION.is_not_null()).to_series() | has_distinctive_trace(alike)
+    return is_alike.scatter(places, is_certain)
 
 
 def is_among(record: Record, labelled: Set[str]) -> bool:
