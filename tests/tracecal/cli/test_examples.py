@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 import tracecal
 from tracecal.answers import answers
-from tracecal.answers.answers import read_file
+from tracecal.answers.answers import answers_in, read_file
 from tracecal.answers.reading import Reading
 from tracecal.cli.main import main
 from tracecal.io import reminder
@@ -229,3 +230,19 @@ def test_what_takes_long_says_so_every_ten_seconds(monkeypatch, caplog):
     n_lines = caplog.text.count("fitting on")
     time.sleep(0.05)
     assert caplog.text.count("fitting on") == n_lines
+
+
+def test_reading_that_is_interrupted_leaves_no_thread_behind():
+    """Also where its error is kept, as a notebook keeps the last one."""
+    rows = [{"id": str(n), "answer": "x", "logprobs": [-0.5]} for n in range(2000)]
+    threads = {*threading.enumerate()}
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as error:
+        answers_in(rows, keep_rows=interrupt)
+    assert error.value.__traceback__ is not None
+    for thread in {*threading.enumerate()} - threads:
+        thread.join(timeout=5)
+    assert {*threading.enumerate()} <= threads

@@ -11,8 +11,8 @@ holds, and a frame comes from Polars, pandas or any library with Arrow's C strea
 
 import gc
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -362,8 +362,8 @@ def read_file(
     path = Path(path)
     require_regular(path, MOST_BYTES)
     rows, metadata = open_rows(path)
-    rows = _announced(rows, f"Reading {path.name}")
-    return _read(rows, metadata, str(path), reading or Reading(), ids, keep_rows, keep)
+    with closing(_announced(rows, f"Reading {path.name}")) as rows:
+        return _read(rows, metadata, str(path), reading or Reading(), ids, keep_rows, keep)
 
 
 def read_rows(
@@ -378,11 +378,11 @@ def read_rows(
     >>> read_rows(rows, Reading()).frame["surprisal"].to_list()
     [[0.25, 0.5]]
     """
-    rows = _announced(rows, "Reading")
-    return _read(numbered(rows), {}, source, reading, None, keep_rows)
+    with closing(_announced(rows, "Reading")) as rows:
+        return _read(numbered(rows), {}, source, reading, None, keep_rows)
 
 
-def _announced(rows: Iterable[Any], name: str) -> Iterator[Any]:
+def _announced(rows: Iterable[Any], name: str) -> Generator[Any, None, None]:
     """Yield rows, with a line of the log every ten seconds."""
     n_rows = 0
     with reminder(lambda: f"{name}: {n_rows:,} rows so far"):
