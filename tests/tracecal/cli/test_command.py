@@ -272,6 +272,7 @@ def test_a_score_that_decides_about_no_answer_ends_with_4_and_says_why(files, ca
     assert (
         said.startswith("no answer has a decision, kept or not: ") and "needs at least 230" in said
     )
+    assert caplog.text.count("needs at least 230") == 1
 
 
 def test_confidence_is_written_beside_the_rows_of_a_file(files, caplog):

@@ -100,7 +100,9 @@ def score(
             scores = kinds.select("example_id", "probability", "keep", "reason")
             task = options.get("task") or new.metadata.get("task")
             require_scored_kind(kinds, predictor, target, task)
-            warn_of_missing(scores, decided=target is not None)
+            # Where no answer has a decision, the last line says why.
+            has_decisions = target is not None and explain_no_decision(scores) is None
+            warn_of_missing(scores, decided=has_decisions)
     if (expected := expected_error_rate(scores)) is not None:
         n_kept = scores["keep"].sum()
         LOGGER.info(
