@@ -95,7 +95,6 @@ def table(study: StudyResults) -> Table:
         infer_schema_length=None,
     ).with_columns(**study.scope(tasks))
     sections, titles = _sections(comparison)
-    averages_of_rows = averages.filter(pl.col("estimator").is_in(comparison.ids))
     is_estimator = pl.col("estimator").is_in(comparison.ids)
     columns = [_column(key, comparison) for key in keys]
     return Table(
@@ -110,7 +109,7 @@ def table(study: StudyResults) -> Table:
         added=~is_estimator | pl.col("estimator").is_in([e.id for e in study.with_role("own")]),
         footnotes=(
             *study.missing_tasks("main", tasks),
-            *explain_partly_undefined({"": averages_of_rows}, study.tasks, metrics),
+            *explain_partly_undefined({"": averages.filter(is_estimator)}, study.tasks, metrics),
             *explain_unscored(study),
         ),
         notes=(
