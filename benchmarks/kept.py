@@ -52,7 +52,7 @@ def guarantee(
     ranking = choose_ranking(training, fits)
     answers = rank_answers(training, ranking)
     controls = [find_guarantees(ranking, answers, each.risk_control) for each in settings]
-    is_usual = has_usual_entropies(*usual_entropies(training.records))
+    is_usual = has_usual_entropies(new, *usual_entropies(training.records))
     return controls, ranking.decided_score(new.with_columns(has_usual_entropies=is_usual))
 
 

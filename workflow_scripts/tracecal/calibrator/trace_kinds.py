@@ -310,15 +310,19 @@ def other_entropies(kind: str, top_k: int | None, fitted_on: CalibrationData) ->
 
     `kind` is 'exact' or 'top-k'; `top_k` is the number of listed tokens, None if unknown.
     """
-    if kind == fitted_on.entropy and (
-        top_k is None or fitted_on.top_k is None or abs(top_k - fitted_on.top_k) <= TOP_K_MARGIN
-    ):
+    if are_alike(kind, top_k, fitted_on.entropy, fitted_on.top_k):
         return None
     tested = describe_entropies(fitted_on.entropy, fitted_on.top_k)
     return (
         f"the threshold was tested on answers with {tested}, and this one has "
         f"{describe_entropies(kind, top_k)}: calibrate on answers like it"
     )
+
+
+def are_alike(kind: str, top_k: int | None, usual_kind: str, usual_top_k: int | None) -> bool:
+    """Whether a threshold holds for both kinds of entropies; None: unknown, which may be equal."""
+    is_near = top_k is None or usual_top_k is None or abs(top_k - usual_top_k) <= TOP_K_MARGIN
+    return kind == usual_kind and is_near
 
 
 def describe_entropies(kind: str, top_k: int | None) -> str:
@@ -359,10 +363,11 @@ def usual_entropies(answers: pl.DataFrame) -> tuple[str, int | None]:
     return kind, traced.filter(kind=kind)["top_k"].drop_nulls().mode().min()
 
 
-def has_usual_entropies(kind: str, top_k: int | None) -> pl.Expr:
-    """Whether answers have entropies of a kind, as `other_entropies` compares them."""
-    distance = (pl.col("top_k").cast(pl.Int64) - pl.lit(top_k, pl.Int64)).abs()
-    return (kind == ENTROPY_KIND) & (distance <= TOP_K_MARGIN).fill_null(True)
+def has_usual_entropies(answers: pl.DataFrame, kind: str, top_k: int | None) -> pl.Series:
+    """Whether answers have entropies of a kind, as `other_entropies` compares them, bool [n]."""
+    kinds = answers.select(ENTROPY_KIND, "top_k").iter_rows()
+    is_usual = [are_alike(*of_answer, kind, top_k) for of_answer in kinds]
+    return pl.Series(is_usual, dtype=pl.Boolean)
 
 
 def describe_other_kinds(answers: pl.DataFrame, fitted_on: CalibrationData) -> str | None:

@@ -278,7 +278,8 @@ def make_training_set(
         *(f"scores.{name}" for name in custom),
         *(f"{ALSO}{name}" for name in own_columns),
     )
-    is_usual = has_usual_entropies(*usual_entropies(labelled))
+    usual = usual_entropies(labelled)
+    is_usual = has_usual_entropies(labelled, *usual)
     whole_of_part = ["parent_id"] if parts else []
     facts = labelled.select("correct", "no_answer", *whole_of_part, has_usual_entropies=is_usual)
     frame = frame.hstack([*facts, *compute_inputs(labelled, names, custom).drop("example_id")])
@@ -290,7 +291,9 @@ def make_training_set(
         )
     inputs = compute_inputs(unlabelled, names, custom).drop("example_id")
     unlabelled = unlabelled.with_columns(
-        *places.drop("example_id"), *inputs, has_usual_entropies=is_usual
+        *places.drop("example_id"),
+        *inputs,
+        has_usual_entropies=has_usual_entropies(unlabelled, *usual),
     )
     estimators = choose_inputs(frame, labelled["lacks"], own_columns, custom)
     own_fits = {e.id: e.fit for e in OF_FILES if e.id in estimators and e.fit}
