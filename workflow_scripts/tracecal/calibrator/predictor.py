@@ -193,10 +193,6 @@ class Predictor:
         """Whether the ranking takes the part's code as an input, as fits do `by_part`."""
         return self.control is not None and self.control.features[-1] == PART_FEATURE
 
-    def proba(self, x: np.ndarray) -> np.ndarray:
-        """Predict the probabilities [n] of answers with `columns` x [n, d] (see `with_part`)."""
-        return self.final.predict(_select(x, self._places[0]))
-
     def ranking_score(self, x: np.ndarray) -> np.ndarray:
         """Compute the ranking scores [n]; NaN where a column of the ranking is missing."""
         if self.control is None:
