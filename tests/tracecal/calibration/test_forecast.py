@@ -218,9 +218,27 @@ def test_all_error_rates_are_tested_on_the_same_draws():
     assert all(first.equals(second) for first, second in zip(together, single, strict=True))
 
 
-@pytest.mark.parametrize("accuracy, auroc, rate", [(0.75, 0.85, 0.2), (0.7, 0.8, 0.1)])
-def test_as_many_labels_as_a_search_is_said_to_ask_for_do_in_most_draws(accuracy, auroc, rate):
-    population, rng, draws = BinormalPopulation(accuracy, auroc), np.random.default_rng(5), 150
+def labelled_population(without_score):
+    """Imitates 400 labelled answers, of which this share has no score."""
+    rng = np.random.default_rng(7)
+    score = rng.normal(size=400)
+    correct = rng.random(400) < expit(1.2 + 1.5 * score)
+    score[rng.random(400) < without_score] = np.nan
+    return LabelledPopulation.from_labels(np.arange(400), score, correct)
+
+
+@pytest.mark.parametrize(
+    ("population", "rate"),
+    [
+        (BinormalPopulation(0.75, 0.85), 0.2),
+        (BinormalPopulation(0.7, 0.8), 0.1),
+        (labelled_population(0.0), 0.1),
+        (labelled_population(0.1), 0.1),
+        (labelled_population(0.3), 0.1),
+    ],
+)
+def test_as_many_labels_as_a_search_is_said_to_ask_for_do_in_most_draws(population, rate):
+    rng, draws = np.random.default_rng(5), 150
     enough, done = forecast.labels_to_ask(population, rate, 0.9), 0
     for _ in range(draws):
         answers, asked = population.draw(rng, 4000), []
@@ -231,7 +249,8 @@ def test_as_many_labels_as_a_search_is_said_to_ask_for_do_in_most_draws(accuracy
                 raise NoMoreLabels
             return not correct[index]
 
-        found = search_threshold(answers.probability, is_wrong, rate, 0.1, "finite")
+        score = np.where(np.isnan(answers.probability), -np.inf, answers.probability)
+        found = search_threshold(score, is_wrong, rate, 0.1, "finite")
         done += found.threshold is not None
     assert done / draws == pytest.approx(forecast.POWER, abs=0.12)
     assert forecast.labels_to_ask(population, 0.001, 0.9) is None

@@ -382,8 +382,8 @@ def _labels_asked(answers: LabelledAnswers, error_rate: float, level: float) -> 
         judged.append(index)
         return not answers.correct[index]
 
-    threshold, *_ = falling_thresholds(answers.probability, START_SHARE)
-    candidates = np.flatnonzero(answers.probability >= threshold)
+    thresholds = falling_thresholds(answers.probability, START_SHARE)
+    candidates = np.flatnonzero(answers.probability >= thresholds[0]) if thresholds else []
     passes = passes_test(candidates, is_wrong, error_rate, level, "finite")
     return len(judged) if passes else math.inf
 

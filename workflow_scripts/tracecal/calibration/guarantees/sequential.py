@@ -93,9 +93,9 @@ def search_threshold(
 def falling_thresholds(scores: np.ndarray, start_share: float) -> list[float]:
     """Falling quantiles of the scores, which keep `start_share`, STEP more, ... and at last all.
 
-    No threshold keeps an answer without a score.
+    No threshold keeps an answer without a score (NaN or -inf).
     """
-    ranked = np.sort(scores)[::-1]
+    ranked = np.sort(np.where(np.isnan(scores), -np.inf, scores))[::-1]
     # Rounding may lift the last step above 1.
     shares = np.append(np.arange(start_share, 1.0, STEP), 1.0).clip(max=1)
     quantiles = ranked[np.ceil(shares * len(ranked)).astype(int) - 1] if len(ranked) else ranked
