@@ -84,8 +84,8 @@ def fit_calibrator(
     """
     data = describe_answers(training, task, revision, vocabulary, parts)
     confidence = settings.risk_control.confidence
-    data = with_look(data, training.records, confidence, looks, earlier)
-    settings = settings.with_confidence(1 - level_of(data, training.records))
+    data, level = with_look(data, training.records, confidence, looks, earlier)
+    settings = settings.with_confidence(1 - level)
     if warning := describe_other_kinds(training.records, data):
         LOGGER.warning("%s", warning)
     ranking = choose_ranking(training, fits.estimators, estimator)
@@ -218,8 +218,10 @@ def with_look(
     confidence: float,
     planned: int | None = None,
     earlier: CalibrationData | None = None,
-) -> CalibrationData:
+) -> tuple[CalibrationData, float]:
     """Add to a description the looks at its labels: those of an `earlier` one, and this.
+
+    Returns also the level of this look.
 
     Parameters
     ----------
@@ -249,10 +251,11 @@ def with_look(
             "--after: its file has none of these labelled answers, so this is a first look"
         )
     digest = digest_of(labelled)
-    if all(look.digest != digest for look in looks):
+    level = next((look.level for look in looks if look.digest == digest), None)
+    if level is None:
         level = significance_level(confidence) / (planned or 1)
         looks = (*looks, Look(labels=labelled.height, level=level, digest=digest))
-    return data.model_copy(update={"looks": looks, "planned_looks": planned})
+    return data.model_copy(update={"looks": looks, "planned_looks": planned}), level
 
 
 def share_answers(data: CalibrationData, earlier: CalibrationData) -> bool:
@@ -264,12 +267,6 @@ def digest_of(labelled: pl.DataFrame) -> str:
     """A digest of labelled answers and their verdicts, whatever their order."""
     rows = labelled.select(pl.col("fingerprint").fill_null(""), "correct").sort(pl.all())
     return hashlib.sha256(json.dumps(rows.rows()).encode()).hexdigest()[:16]
-
-
-def level_of(data: CalibrationData, labelled: pl.DataFrame) -> float:
-    """The level of the look at these labels."""
-    digest = digest_of(labelled)
-    return next(look.level for look in data.looks if look.digest == digest)
 
 
 def looks_confidence(data: CalibrationData) -> float | None:
