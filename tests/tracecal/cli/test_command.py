@@ -37,7 +37,7 @@ from tracecal.calibrator.schema import CalibrationData, ErrorRateControl
 from tracecal.calibrator.training_set import make_training_set
 from tracecal.cli import command as command_module
 from tracecal.cli.main import COMMANDS, main
-from tracecal.cli.score import expected_error_rate, explain_keeping, write_scores
+from tracecal.cli.score import expected_error_rate, explain_keeping, scores_file
 from tracecal.io.log import Printable
 
 
@@ -312,7 +312,8 @@ def test_both_csv_files_hold_a_formula_behind_line_ends_or_in_full_width_signs_a
     written = render_csv(Table(table, (Column(("label",)),)))
     assert next(csv.reader(StringIO(written.partition("\n")[2], newline="")))[0] == f"'{text}"
     scores = pl.DataFrame({"example_id": [text, "a=1"], "probability": [0.5, 0.5]})
-    write_scores(scores, str(tmp_path / "s.csv"))
+    with scores_file(str(tmp_path / "s.csv")) as write:
+        write(scores)
     assert pl.read_csv(tmp_path / "s.csv")["example_id"].to_list() == [f"'{text}", "a=1"]
 
 

@@ -83,7 +83,8 @@ def score(
             )
         scores, kinds = loaded.score(new, parts=parts, **options), kinds_of(new.frame)
         if not beside:
-            write_scores(scores, output)
+            with scores_file(output) as write:
+                write(scores)
     else:
         if target is not None:
             predictor.require_tested(target)
@@ -266,12 +267,6 @@ def scores_file(output: str | None) -> "Iterator[Callable[[pl.DataFrame], object
             yield append
             file.seek(0)
             _print_rows(file)
-
-
-def write_scores(scores: "pl.DataFrame", output: str | None) -> None:
-    """Write scores as `scores_file` does."""
-    with scores_file(output) as write:
-        write(scores)
 
 
 def write_beside(
