@@ -59,7 +59,7 @@ def test_documents_are_tested_by_bets_from_quantiles_of_unlabelled_scores():
         if 200 * weight < 3 * np.log(0.1) / np.log(0.7):
             continue
         excess = totals(labelled, (labelled.score >= value) * (wrong - 0.3))
-        if not betting_test(excess[:, None], np.zeros((0, 1)), 0.3, LEVEL)[0]:
+        if not betting_test(excess[:, None], 0.3, LEVEL)[0]:
             break
         guaranteed.append(value)
     assert tested.guaranteed == pytest.approx(tuple(guaranteed))
@@ -102,7 +102,7 @@ def test_a_recall_is_tested_by_bets_from_the_lowest_threshold_up():
     for value in np.arange(0, 200, 4) / 200:
         dropped = correct * (labelled.score < value)
         excess = np.bincount(labelled.document, weights=dropped - 0.2 * correct) / 4
-        if not betting_test(excess[:, None], np.zeros((0, 1)), 0.2, LEVEL)[0]:
+        if not betting_test(excess[:, None], 0.2, LEVEL)[0]:
             break
         passed.append(value)
     assert ranked.find_recall_threshold(0.8, LEVEL) == pytest.approx(passed[-1])

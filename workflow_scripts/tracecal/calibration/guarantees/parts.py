@@ -162,7 +162,7 @@ class RankedParts:
         rising = _quantiles(self._choosing.score)[::-1]
         is_dropped = ~labelled.is_kept(rising)
         excess = labelled.totals(right * (is_dropped - (1 - recall)), self.most_parts)
-        passed = betting_test(excess, np.zeros((0, len(rising))), 1 - recall, level)
+        passed = betting_test(excess, 1 - recall, level)
         n_passed = int(np.cumprod(passed).sum())
         return float(lowered(rising[n_passed - 1])) if n_passed else None
 
@@ -214,7 +214,7 @@ def _test_documents(
         is_kept = labelled.is_kept(thresholds)
         return labelled.totals(is_kept * (wrong - error_rate), most_parts)
 
-    passed = betting_test(excess(sequence), np.zeros((0, len(sequence))), error_rate, level)
+    passed = betting_test(excess(sequence), error_rate, level)
     n_passed = int(np.cumprod(passed).sum())
     is_kept = labelled.is_kept(sequence[[max(n_passed - 1, 0)]])
     test = replace(test, kept=int(is_kept.sum()), wrong=int((is_kept & wrong).sum()))
@@ -250,12 +250,7 @@ def _thresholds(
     return thresholds[min(int(start), len(thresholds) - 1) :]
 
 
-def betting_test(
-    excess: np.ndarray,
-    calibration_excess: np.ndarray,
-    error_rate: float | np.ndarray,
-    level: float,
-) -> np.ndarray:
+def betting_test(excess: np.ndarray, error_rate: float | np.ndarray, level: float) -> np.ndarray:
     """Test whether the mean excess of each column is at most 0, by bets that it is above 0: [t].
 
     Wealth starts at `level`, and the test passes when it reaches 1. Each bet aims at 1 in the last
@@ -267,8 +262,6 @@ def betting_test(
     ----------
     excess : array [groups, t]
         Errors less the target, in each tested group, in order; at most 1 - `error_rate`.
-    calibration_excess : array [calibration groups, t]
-        The same for the calibration part, which only steers the bets.
     error_rate : float or array [t]
         Target error rate.
     level : float
@@ -276,10 +269,10 @@ def betting_test(
     """
     n_groups = len(excess)
     wealth = np.full(excess.shape[1], level)
-    squares = (calibration_excess**2).sum(axis=0) + (1 - error_rate) ** 2
-    squares = np.cumsum(np.vstack([squares, excess[:-1] ** 2]), axis=0)
+    one_wrong = np.full(excess.shape[1], (1 - error_rate) ** 2)
+    squares = np.cumsum(np.vstack([one_wrong, excess[:-1] ** 2]), axis=0)
     number = np.arange(n_groups)[:, None]
-    spread = np.sqrt((n_groups - number) * squares / (len(calibration_excess) + 1 + number))
+    spread = np.sqrt((n_groups - number) * squares / (1 + number))
     largest_bet = 1 / (1 - error_rate)
     for group_excess, spread_to_go in zip(excess, spread, strict=True):
         inside = np.minimum(np.maximum(wealth, 1e-12), 1 - 1e-12)
