@@ -20,7 +20,10 @@ answers = st.lists(
 
 def apply(rows):
     frame = pl.DataFrame({"x": rows}, schema={"x": pl.List(pl.Float32)})
-    return frame.select(op.per_answer(X, statistics, STATISTICS)).unnest("x")
+    return frame.select(
+        op.per_answer(X, lambda block, n=n: statistics(block)[:, n]).alias(name)
+        for n, name in enumerate(STATISTICS)
+    )
 
 
 def raw_moment(order):

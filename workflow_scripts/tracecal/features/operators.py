@@ -5,7 +5,6 @@ one Float64 per answer. Lists have T >= 1 entries, none of them missing; positio
 missing or empty list gives no value. `features` holds the arithmetic.
 """
 
-from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -25,27 +24,22 @@ from tracecal.features.features import (
 )
 
 
-def per_answer(x: pl.Expr, kernel: Kernel, names: Sequence[str] = ()) -> pl.Expr:
+def per_answer(x: pl.Expr, kernel: Kernel) -> pl.Expr:
     """Apply a kernel of `tracecal.features.features` to the list of each answer.
 
     >>> frame = pl.DataFrame({"H": [[1.0, 3.0, 5.0], [7.0]]})
     >>> frame.select(per_answer(pl.col("H"), features.slope)).to_series().to_list()
     [2.0, 0.0]
-
-    With `names` the kernel returns several values [answers, names], and the expression is a struct.
     """
 
     def reduce_lists(lists: pl.Series) -> pl.Series:
-        values = np.full((len(lists), *([len(names)] if names else [])), np.nan)
+        values = np.full(len(lists), np.nan)
         for rows, (block,) in blocks(lists.to_frame("list"), ["list"]):
             if block is not None:
                 values[rows] = kernel(block)
-        if names:
-            return pl.DataFrame(values, list(names), nan_to_null=True).to_struct(lists.name)
         return pl.Series(lists.name, values, nan_to_null=True)
 
-    dtype = pl.Struct(dict.fromkeys(names, pl.Float64)) if names else pl.Float64
-    return x.map_batches(reduce_lists, return_dtype=dtype, is_elementwise=True)
+    return x.map_batches(reduce_lists, return_dtype=pl.Float64, is_elementwise=True)
 
 
 def mean(x: pl.Expr) -> pl.Expr:
