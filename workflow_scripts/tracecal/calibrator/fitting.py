@@ -250,7 +250,9 @@ def with_look(
         LOGGER.warning(
             "--after: its file has none of these labelled answers, so this is a first look"
         )
-    digest = digest_of(labelled)
+    # Of the answers and their verdicts, whatever their order.
+    rows = labelled.select(pl.col("fingerprint").fill_null(""), "correct").sort(pl.all())
+    digest = hashlib.sha256(json.dumps(rows.rows()).encode()).hexdigest()[:16]
     level = next((look.level for look in looks if look.digest == digest), None)
     if level is None:
         level = significance_level(confidence) / (planned or 1)
@@ -261,12 +263,6 @@ def with_look(
 def share_answers(data: CalibrationData, earlier: CalibrationData) -> bool:
     """Whether a labelled answer of one is among those of the other."""
     return not {*data.answers}.isdisjoint(earlier.answers)
-
-
-def digest_of(labelled: pl.DataFrame) -> str:
-    """A digest of labelled answers and their verdicts, whatever their order."""
-    rows = labelled.select(pl.col("fingerprint").fill_null(""), "correct").sort(pl.all())
-    return hashlib.sha256(json.dumps(rows.rows()).encode()).hexdigest()[:16]
 
 
 def looks_confidence(data: CalibrationData) -> float | None:
