@@ -18,7 +18,7 @@ from support.labelled_answers import answers
 from tracecal.calibration.guarantees.line import allowed_errors
 from tracecal.calibration.guarantees.overall import overall_threshold
 from tracecal.calibration.settings import FitSettings
-from tracecal.calibrator.fitting import describe_answers, level_of, with_look
+from tracecal.calibrator.fitting import describe_answers, with_look
 from tracecal.calibrator.guarantee import find_guarantees
 from tracecal.calibrator.ranking import choose_ranking, default_ranking, rank_answers
 from tracecal.calibrator.schema import CalibrationData, ErrorRateControl
@@ -136,8 +136,8 @@ def calibrate_again(
     settings = FitSettings().with_targets([TARGET], [TARGET])
     training = make_training_set(frame, "t", settings)
     data = describe_answers(training, "t")
-    data = with_look(data, training.records, 1 - LEVEL, looks, earlier)
-    settings = settings.with_confidence(1 - level_of(data, training.records))
+    data, level = with_look(data, training.records, 1 - LEVEL, looks, earlier)
+    settings = settings.with_confidence(1 - level)
     name = default_ranking(training) if len(frame) >= 100 else None
     fits = training.select(name).fit_estimators().estimators if name else {}
     ranking = choose_ranking(training, fits)

@@ -140,3 +140,29 @@ def test_every_rule_says_in_a_sentence_what_it_does_and_hides_nothing_by_a_messa
         for rule, line in rules:
             assert re.fullmatch(r'    """[A-Z].+\."""', line), f"{path.name}: {rule}"
         assert "    message:" not in text, path.name
+
+
+def definitions(path):
+    """The names that a module's file defines or imports, in branches too."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                yield node.name
+            case ast.Name(ctx=ast.Store()):
+                yield node.id
+            case ast.Import() | ast.ImportFrom():
+                yield from (alias.asname or alias.name for alias in node.names)
+
+
+def test_benchmarks_and_simulations_import_names_that_the_packages_define():
+    """Most of them run seldom: a name that left would be noticed hours later."""
+    defined = {name_of(path).removesuffix(".__init__"): {*definitions(path)} for path in MODULES}
+    folders = ("benchmarks", "examples", "maintenance", "simulations")
+    for path in sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (names := defined.get(node.module)) is not None:
+                for alias in node.names:
+                    submodule = f"{node.module}.{alias.name}"
+                    assert (
+                        alias.name in names or submodule in defined or node.module == "tracecal"
+                    ), f"{path.relative_to(ROOT)}: {node.module} has no {alias.name}"

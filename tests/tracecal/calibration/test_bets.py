@@ -14,12 +14,13 @@ from tracecal.calibration.guarantees.parts import betting_test
 LEVEL = 0.1
 
 
-@pytest.mark.parametrize("rate", [0.1, 0.2, 0.3])
-def test_bets_on_groups_that_are_never_wrong_need_what_the_binomial_test_needs(rate):
-    need = math.ceil(math.log(LEVEL) / math.log(1 - rate))
-    for kept in (need, need - 1):
-        z = np.full((kept, 1), -rate)
-        assert betting_test(z, np.full((20, 1), -rate), rate, LEVEL) == (kept == need)
+@pytest.mark.parametrize(("rate", "n_groups"), [(0.1, 26), (0.2, 12), (0.3, 8)])
+def test_bets_on_groups_that_are_never_wrong_need_some_more_than_the_binomial_test(rate, n_groups):
+    """The first bets are small, as nothing is seen yet: the binomial test needs 22, 11 and 7."""
+    assert math.ceil(math.log(LEVEL) / math.log(1 - rate)) < n_groups
+    for number in (n_groups, n_groups - 1):
+        excess = np.full((number, 1), -rate)
+        assert betting_test(excess, rate, LEVEL) == (number == n_groups)
 
 
 @given(
@@ -40,7 +41,7 @@ def test_bets_are_made_before_their_group_is_seen_and_wealth_follows_them_by_han
         bet = drift / math.sqrt((len(z) - index) * sum(calibration) / len(calibration))
         wealth *= max(1 - min(bet, 1 / (1 - rate)) * part_answers, 0.0)
         calibration.append(part_answers**2)
-    assert betting_test(z[:, None], np.zeros((0, 1)), rate, LEVEL) == (LEVEL * wealth >= 1 - 1e-12)
+    assert betting_test(z[:, None], rate, LEVEL) == (LEVEL * wealth >= 1 - 1e-12)
 
 
 @pytest.mark.parametrize(("rate", "share"), [(0.3, 1.0), (0.3, 0.4), (0.1, 1.0)])
@@ -49,7 +50,7 @@ def test_bets_against_what_is_true_win_in_at_most_the_level(rate, share):
     runs, groups = 20_000, 60
     kept = rng.random((groups, runs)) < share
     wrong = kept & (rng.random((groups, runs)) < rate)
-    won = betting_test(wrong - rate * kept, np.zeros((0, runs)), rate, LEVEL).mean()
+    won = betting_test(wrong - rate * kept, rate, LEVEL).mean()
     assert 0.2 * LEVEL < won <= LEVEL + 3 * math.sqrt(LEVEL * (1 - LEVEL) / runs)
 
 
@@ -58,7 +59,7 @@ def test_bets_find_more_than_one_answer_of_each_group_would():
     rng = np.random.default_rng(6)
     runs, groups, rate = 400, 65, 0.2
     wrong = rng.random((groups, runs, 4)) < 0.13
-    whole = betting_test(wrong.mean(axis=2) - rate, np.zeros((0, runs)), rate, LEVEL).mean()
+    whole = betting_test(wrong.mean(axis=2) - rate, rate, LEVEL).mean()
     item = np.array(
         [binomtest(int(k), groups, rate, "less").pvalue <= LEVEL for k in wrong[:, :, 0].sum(0)]
     ).mean()
