@@ -15,8 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 import polars as pl
-from scipy.optimize import minimize
-from scipy.special import expit, logit, ndtr, ndtri
+import scipy
 
 from tracecal.calibration.groups import FIT_SHARE, MIN_FITTED
 from tracecal.calibration.guarantees.error_rate import RankedAnswers
@@ -86,7 +85,7 @@ def normal_scores(probability: np.ndarray, fold: np.ndarray) -> np.ndarray:
     for number in np.unique(fold):
         in_fold = (fold == number) & ~np.isnan(probability)
         rank = pl.Series(probability[in_fold]).rank().to_numpy()
-        score[in_fold] = ndtri((rank - 0.5) / in_fold.sum())
+        score[in_fold] = scipy.special.ndtri((rank - 0.5) / in_fold.sum())
     return score
 
 
@@ -144,7 +143,7 @@ class LabelledPopulation:
         """
         ranked = ~np.isnan(score)
         coefficients, covariance = _fit_curve(score[ranked], correct[ranked])
-        right = expit(_powers(score[ranked]) @ coefficients)
+        right = scipy.special.expit(_powers(score[ranked]) @ coefficients)
         residual = (correct[ranked] - right) / np.sqrt(right * (1 - right))
         correlation = _group_correlation(group[ranked], residual)
         sizes = np.unique(group, return_counts=True)[1]
@@ -181,8 +180,8 @@ class LabelledPopulation:
         as_a_whole = rng.random(n_groups) < self.correlation
         chance = np.where(as_a_whole[group], rng.random(n_groups)[group], rng.random(len(group)))
         score = self.score[indices]
-        right = expit(_powers(score) @ curve)
-        return LabelledAnswers(group, ndtr(score), chance < right, self.is_fixed)
+        right = scipy.special.expit(_powers(score) @ curve)
+        return LabelledAnswers(group, scipy.special.ndtr(score), chance < right, self.is_fixed)
 
 
 def _powers(score: np.ndarray) -> np.ndarray:
@@ -200,14 +199,15 @@ def _fit_curve(score: np.ndarray, correct: np.ndarray) -> tuple[np.ndarray, np.n
         return surprise.sum() + (PRECISION * theta**2).sum() / 2
 
     def gradient(theta: np.ndarray) -> np.ndarray:
-        return x.T @ (expit(x @ theta) - correct) + PRECISION * theta
+        return x.T @ (scipy.special.expit(x @ theta) - correct) + PRECISION * theta
 
     def hessian(theta: np.ndarray) -> np.ndarray:
-        right = expit(x @ theta)
+        right = scipy.special.expit(x @ theta)
         return (x.T * (right * (1 - right))) @ x + np.diag(PRECISION)
 
     start = np.zeros(len(PRECISION))
-    optimum = minimize(loss, start, jac=gradient, hess=hessian, method="trust-exact").x
+    derivatives = {"jac": gradient, "hess": hessian}
+    optimum = scipy.optimize.minimize(loss, start, method="trust-exact", **derivatives).x
     return optimum, np.linalg.inv(hessian(optimum))
 
 
@@ -245,10 +245,11 @@ class BinormalPopulation:
 
     def draw(self, rng: np.random.Generator, n_groups: int) -> LabelledAnswers:
         """Draw new answers, numbered from 0."""
-        distance = math.sqrt(2) * ndtri(self.auroc)
+        distance = math.sqrt(2) * scipy.special.ndtri(self.auroc)
         correct = rng.random(n_groups) < self.accuracy
         score = rng.normal(size=n_groups) + distance * correct
-        probability = expit(logit(self.accuracy) + distance * (score - distance / 2))
+        log_odds = scipy.special.logit(self.accuracy) + distance * (score - distance / 2)
+        probability = scipy.special.expit(log_odds)
         return LabelledAnswers(np.arange(n_groups), probability, correct)
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from scipy.special import betaincinv
+import scipy
 
 from tracecal.answers.record import ALSO
 from tracecal.calibration.forecast import (
@@ -225,8 +225,9 @@ def errors_by_value(
 
 def error_interval(wrong: float, n_kept: int, level: float) -> tuple[float, float]:
     """The exact interval of an error rate with confidence 1 - level, by Clopper and Pearson."""
-    low = float(betaincinv(wrong, n_kept - wrong + 1, level / 2)) if wrong else 0.0
-    high = float(betaincinv(wrong + 1, n_kept - wrong, 1 - level / 2)) if wrong < n_kept else 1.0
+    quantile = scipy.special.betaincinv
+    low = float(quantile(wrong, n_kept - wrong + 1, level / 2)) if wrong else 0.0
+    high = float(quantile(wrong + 1, n_kept - wrong, 1 - level / 2)) if wrong < n_kept else 1.0
     return low, high
 
 

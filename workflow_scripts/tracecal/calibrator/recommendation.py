@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from scipy.special import expit, logit, ndtri, stdtrit
+import scipy
 
 from tracecal.calibration.fits import EstimatorFits
 from tracecal.calibration.percentages import percent
@@ -193,7 +193,7 @@ def mean_interval(
     if n_groups < 2:
         return mean, -np.inf, np.inf
     error = np.sqrt(n_groups / (n_groups - 1) * (totals**2).sum()) / len(values)
-    reach = float(stdtrit(n_groups - 1, (1 + level) / 2) * error)
+    reach = float(scipy.special.stdtrit(n_groups - 1, (1 + level) / 2) * error)
     return mean, mean - reach, mean + reach
 
 
@@ -260,6 +260,6 @@ def _normal_interval(
     With few wrong answers the percentiles of an AUROC are too narrow near 1.
     """
     spread = np.nanstd(resampled) / (observed * (1 - observed))
-    reach = ndtri((1 + level) / 2) * spread
-    ends = expit(logit(observed) + np.array([-reach, reach]))
+    reach = scipy.special.ndtri((1 + level) / 2) * spread
+    ends = scipy.special.expit(scipy.special.logit(observed) + np.array([-reach, reach]))
     return float(ends[0]), float(ends[1])

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.special import bdtr, xlogy
+import scipy
 
 from tracecal.calibration.guarantees.fixed_score import MIN_UNLABELLED
 from tracecal.calibration.guarantees.line import (
@@ -311,7 +311,7 @@ def threshold_in_order(
     thresholds = choose(n)
     is_kept = score[:, None] >= thresholds
     n_kept, n_wrong = is_kept.sum(axis=0), (is_kept & wrong[:, None]).sum(axis=0)
-    n_passed = int(np.cumprod(bdtr(n_wrong, n_kept, error_rate) <= level).sum())
+    n_passed = int(np.cumprod(scipy.special.bdtr(n_wrong, n_kept, error_rate) <= level).sum())
     n_kept, n_wrong = (int(counts[max(n_passed - 1, 0)]) for counts in (n_kept, n_wrong))
     allowed = allowed_errors(n_kept, error_rate, level)
     test = replace(test, kept=n_kept, wrong=n_wrong, allowed=allowed)
@@ -370,7 +370,7 @@ def fitted_sequence(
     n_kept = np.searchsorted(-ranked, -thresholds, side="right")
     n_wrong = np.append(0, np.cumsum(wrong[order]))[n_kept]
     observed = (n_wrong + PRIOR_LABELS * error_rate) / (n_kept + PRIOR_LABELS)
-    growth = xlogy(observed, observed / error_rate) + xlogy(
+    growth = scipy.special.xlogy(observed, observed / error_rate) + scipy.special.xlogy(
         1 - observed, (1 - observed) / (1 - error_rate)
     )
     merit = np.where(observed < error_rate, shares * growth, error_rate - observed)

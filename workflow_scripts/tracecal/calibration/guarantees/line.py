@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import bdtr, bdtrik
+import scipy
 
 # The first rank with a test is START times the number of answers that suffice if none is wrong, or
 # a tenth of all answers if that is more, and at most n. The level of a rank k of n is proportional
@@ -110,8 +110,9 @@ def _allowed(n: int, first: int, error_rate: float, level: float) -> np.ndarray:
     rank = np.arange(first, n + 1)
     levels = level * (n / rank) ** TILT
     # Begin above the limit, by the inverse (NaN where no number is allowed), and step down to it.
-    above = np.floor(np.nan_to_num(bdtrik(levels, rank, error_rate), nan=0.0)) + 1
+    above = np.floor(np.nan_to_num(scipy.special.bdtrik(levels, rank, error_rate), nan=0.0)) + 1
     limit = np.minimum(above, rank - 1)
+    bdtr = scipy.special.bdtr
     while (excessive := (limit >= 0) & (bdtr(limit, rank, error_rate) > levels)).any():
         limit = limit - excessive
     return limit.astype(int)
@@ -178,7 +179,7 @@ class Places:
         places = np.flatnonzero(self.kept >= line.first)
         n_kept = self.kept[places]
         with np.errstate(divide="ignore"):  # a p-value of 0 is the smallest
-            log_p = np.log(bdtr(self.wrong[places], n_kept, error_rate))
+            log_p = np.log(scipy.special.bdtr(self.wrong[places], n_kept, error_rate))
         return int(places[np.argmin(log_p + TILT * np.log(n_kept))])
 
     def risk_coverage(self) -> list[tuple[float, float]]:
@@ -225,4 +226,5 @@ def allowed_errors(n: int, error_rate: float, level: float) -> int:
     >>> allowed_errors(21, 0.1, 0.1), allowed_errors(22, 0.1, 0.1), allowed_errors(100, 0.1, 0.1)
     (-1, 0, 5)
     """
+    bdtr = scipy.special.bdtr
     return bisect_right(range(n), level, key=lambda wrong: bdtr(wrong, n, error_rate)) - 1

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import bdtr
+import scipy
 
 from tracecal.calibration.guarantees.error_rate import raised, rounded
 from tracecal.calibration.guarantees.line import allowed_errors, min_groups
@@ -102,7 +102,8 @@ def confidence_at_once(n: int, error_rates: Sequence[float], level: float) -> fl
         first = max(0, math.floor((n - counts[-1]) * further - reach))
         numbers = np.arange(first, min(n, math.ceil((n - counts[0]) * further + reach)) + 1)
         remaining = n - counts[:, None]
-        mass = np.diff(bdtr(np.minimum(numbers, remaining), remaining, further), prepend=0.0)
+        below = scipy.special.bdtr(np.minimum(numbers, remaining), remaining, further)
+        mass = np.diff(below, prepend=0.0)
         following = np.zeros(n + len(numbers) + first)
         for count, row in zip(counts, mass, strict=True):
             following[count + numbers] += probability[count] * row

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtri
+import scipy
 
 from tracecal.calibration.guarantees.error_rate import (
     START,
@@ -276,7 +276,7 @@ def betting_test(excess: np.ndarray, error_rate: float | np.ndarray, level: floa
     largest_bet = 1 / (1 - error_rate)
     for group_excess, spread_to_go in zip(excess, spread, strict=True):
         inside = np.minimum(np.maximum(wealth, 1e-12), 1 - 1e-12)
-        density = np.exp(-(ndtri(inside) ** 2) / 2) / math.sqrt(2 * math.pi)
+        density = np.exp(-(scipy.special.ndtri(inside) ** 2) / 2) / math.sqrt(2 * math.pi)
         bet = np.minimum(density / (inside * spread_to_go), largest_bet)
         new_wealth = wealth * np.maximum(1 - bet * group_excess, 0)
         wealth = np.where(wealth < 1 - 1e-12, new_wealth, wealth)

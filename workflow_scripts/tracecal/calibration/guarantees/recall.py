@@ -1,7 +1,7 @@
 """Thresholds on a ranking score that keep at least a share of the right answers."""
 
 import numpy as np
-from scipy.special import bdtr
+import scipy
 
 from tracecal.calibration.guarantees.error_rate import lowered, rounded
 from tracecal.calibration.guarantees.line import min_groups
@@ -39,7 +39,7 @@ def recall_threshold(
     score = rounded(score)
     right = np.sort(np.where(np.isnan(score), -np.inf, score)[correct])
     dropped = np.arange(len(right))
-    n_dropped = int((bdtr(dropped, len(right), 1 - recall) <= level).sum())
+    n_dropped = int((scipy.special.bdtr(dropped, len(right), 1 - recall) <= level).sum())
     if not n_dropped or right[n_dropped - 1] == -np.inf:
         return None
     return float(lowered(right[n_dropped - 1]))

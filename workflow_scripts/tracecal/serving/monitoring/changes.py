@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from scipy.stats import rankdata
+import scipy
 
 from tracecal.calibration.percentages import percent
 from tracecal.calibrator.schema import Reference
@@ -58,7 +58,7 @@ def find_begin(name: str, watched: Batch, reference: Reference) -> int:
     values = np.concatenate([earlier, watched.signals[name]])
     is_known = ~np.isnan(values)
     rank = np.zeros(len(values))
-    rank[is_known] = rankdata(values[is_known])
+    rank[is_known] = scipy.stats.rankdata(values[is_known])
     rank[is_known] -= rank[is_known].mean()
     n_before = np.cumsum(is_known)[:-1]
     n_since = is_known.sum() - n_before
