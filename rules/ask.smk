@@ -24,6 +24,7 @@ rule ask_p_true:
     retries: MEMORY_RETRIES
     conda:
         "../envs/inference.yaml"
+    threads: model_setting("threads")
     resources:
         **requests(share=0.5),
     params:
@@ -57,6 +58,7 @@ rule ask_verbalized:
     retries: MEMORY_RETRIES
     conda:
         "../envs/inference.yaml"
+    threads: model_setting("threads")
     resources:
         **requests(),
     params:

@@ -58,6 +58,7 @@ rule generate:
     retries: MEMORY_RETRIES
     conda:
         environment_of_engine
+    threads: model_setting("threads")
     resources:
         **requests(),
         template=lambda wildcards: int(MODELS[wildcards.model].chat is True),
@@ -88,6 +89,7 @@ rule audit_traces:
     retries: MEMORY_RETRIES
     conda:
         "../envs/inference.yaml"
+    threads: model_setting("threads")
     resources:
         **requests(share=0.5),
     params:
@@ -117,6 +119,7 @@ rule search_beams:
     retries: MEMORY_RETRIES
     conda:
         "../envs/inference.yaml"
+    threads: model_setting("threads")
     resources:
         **requests(share=2),
     params:
@@ -149,6 +152,7 @@ rule capture_hidden:
     retries: MEMORY_RETRIES
     conda:
         "../envs/inference.yaml"
+    threads: model_setting("threads")
     resources:
         **requests(share=0.5),
     params:
@@ -179,6 +183,7 @@ rule draw_samples:
     retries: MEMORY_RETRIES
     conda:
         environment_of_engine
+    threads: model_setting("threads")
     resources:
         **requests(share=2),
     params:
@@ -275,6 +280,7 @@ rule replay_answers:
     retries: MEMORY_RETRIES
     conda:
         "../envs/inference.yaml"
+    threads: model_setting("threads")
     resources:
         **requests(),
     params:

@@ -35,6 +35,8 @@ def folder_of_packages(scripts: Path) -> Path | None:
     return links
 
 
+# Torch's threads wait without computing, as other jobs use the machine too.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 if folder := folder_of_packages(SCRIPTS):
     sys.path.insert(0, str(folder))
     # Of the processes that the job starts.

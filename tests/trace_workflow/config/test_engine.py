@@ -28,6 +28,7 @@ def test_transformers_decodes_unless_asked():
 @pytest.mark.parametrize(
     ("given", "told"),
     [
+        ({"threads": 2}, "'demo-small' states 2 threads.*leave out"),
         ({"quantization": "4bit"}, "'demo-small' asks for 4bit quantization.*leave out"),
         ({"source": {"answers": "a/{task}.jsonl"}}, "'demo-small' come from files.*leave out"),
         ({"engine": "sglang"}, "'transformers' or 'vllm'"),

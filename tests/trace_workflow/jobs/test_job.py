@@ -18,13 +18,18 @@ from types import SimpleNamespace
 from tracecal.errors import InputError
 from trace_workflow.jobs.job import job
 from tracecal.io.progress import progress_bar
-import sys
+import os, sys
 class Params(dict):
     __getattr__ = dict.__getitem__
-params = Params(code=sys.argv[2], made_with="0123456789abcdef")
+loading = {{"threads": int(os.environ.get("THREADS", 1))}}
+params = Params(code=sys.argv[2], made_with="0123456789abcdef", loading=loading)
 attempt = int(sys.argv[3])
 snakemake = SimpleNamespace(
-    log=[sys.argv[1]], threads=1, params=params, resources={{"attempt": attempt}}
+    log=[sys.argv[1]],
+    threads=2,
+    params=params,
+    resources={{"attempt": attempt}},
+    wildcards=SimpleNamespace(model="m"),
 )
 with job(snakemake, online={online}):
     {body}
@@ -57,6 +62,16 @@ def test_an_input_error_is_its_sentence_without_a_traceback(tmp_path):
     assert process.stderr == log
     assert log.endswith("generate/model/task: error: the file x is empty.\n")
     assert log.count("\n") == 1
+
+
+def test_a_model_with_more_threads_than_the_run_has_cores_is_refused(tmp_path):
+    enough, _ = run(tmp_path, "pass", THREADS="2")
+    assert enough.returncode == 0
+    process, _ = run(tmp_path, "pass", THREADS="3")
+    assert process.returncode == 1
+    assert "error: model 'm' states 3 threads, and its job gets 2: type --cores 3" in (
+        process.stderr
+    )
 
 
 def test_an_unexpected_error_keeps_its_traceback_in_the_log(tmp_path):

@@ -30,6 +30,17 @@ def test_a_saved_model_loads_in_its_dtype(folder, tokenizer):
     assert load_tokenizer(folder)("Paris.")["input_ids"] == tokenizer("Paris.")["input_ids"]
 
 
+def test_a_model_computes_with_the_threads_that_are_stated(folder):
+    before = torch.get_num_threads()
+    try:
+        load_model(folder, "float32", threads=before + 1)
+        assert torch.get_num_threads() == before + 1
+        load_model(folder, "float32")
+        assert torch.get_num_threads() == before + 1
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_a_linked_folder_loads_alike_and_has_the_same_fingerprint(folder, tmp_path):
     link_model(folder, tmp_path / "linked")
     (tmp_path / "linked" / ".snakemake_timestamp").touch()

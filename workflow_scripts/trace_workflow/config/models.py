@@ -43,12 +43,23 @@ class Model(JobResources):
         "and encoders' work; results agree within 1e-4",
     )
 
+    threads: PositiveInt = Field(
+        1,
+        description="threads of each job that runs the model on a CPU, at most `--cores`; another "
+        "number changes the last bits of results",
+    )
+
     @model_validator(mode="after")
     def _engine_fits(self) -> "Model":
         if self.engine == "vllm" and self.quantization:
             raise ValueError(
                 f"model {self.slug!r} asks for {self.quantization} quantization, which only the "
                 "engine 'transformers' supports; leave out 'quantization' or 'engine: vllm'"
+            )
+        if self.engine == "vllm" and self.threads > 1:
+            raise ValueError(
+                f"model {self.slug!r} states {self.threads} threads, which only the engine "
+                "'transformers' uses; leave out 'threads' or 'engine: vllm'"
             )
         if self.engine == "vllm" and self.source.answers:
             raise ValueError(
@@ -67,6 +78,6 @@ class Model(JobResources):
         return sorted({*filter(None, (self.source.hub, self.source.path))} - {self.slug})
 
     @property
-    def loading(self) -> dict[str, str | None]:
+    def loading(self) -> dict[str, str | int | None]:
         """The settings for loading the model that can change a result."""
-        return self.model_dump(include={"dtype", "attention", "quantization"})
+        return self.model_dump(include={"dtype", "attention", "quantization", "threads"})

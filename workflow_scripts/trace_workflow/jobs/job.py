@@ -63,6 +63,7 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
         if sentence and sentence.startswith("error: "):
             raise InputError(sentence.removeprefix("error: "))
         _keep_freed_memory()
+        _require_threads(snakemake)
         if torch := sys.modules.get("torch"):
             torch.set_num_threads(snakemake.threads)
         require_code(snakemake.params.code)
@@ -89,6 +90,16 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
             with suppress(OSError):
                 handler.close()
         logging.raiseExceptions = raising
+
+
+def _require_threads(snakemake: Any) -> None:
+    """Raise `InputError` where a model's job has fewer cores than the threads that it states."""
+    threads = (snakemake.params.get("loading") or {}).get("threads", 1)
+    if snakemake.threads < threads:
+        raise InputError(
+            f"model {snakemake.wildcards.model!r} states {threads} threads, and its job gets "
+            f"{snakemake.threads}: type --cores {threads}, or state fewer threads"
+        )
 
 
 def _keep_freed_memory() -> None:

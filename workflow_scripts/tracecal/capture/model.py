@@ -33,6 +33,7 @@ def load_model(
     dtype: str,
     attention: str | None = None,
     quantization: str | None = None,
+    threads: int | None = None,
     across_gpus: bool = False,
     slices: int = 1,
 ) -> PreTrainedModel:
@@ -40,9 +41,12 @@ def load_model(
 
     Weights are read from safetensors only and no code that came with them is run. `across_gpus`
     puts its layers on all GPUs, one after the other; of `slices` processes each holds a part of
-    every layer (`models.parallel`). `quantization` ('8bit', '4bit') needs bitsandbytes.
+    every layer (`models.parallel`). `quantization` ('8bit', '4bit') needs bitsandbytes. `threads`
+    compute on a CPU; another number changes the last bits of what the model computes.
     Raises `InputError` where the folder does not hold such a model or the extra is missing.
     """
+    if threads:
+        torch.set_num_threads(threads)
     device = "auto" if across_gpus else "cuda" if torch.cuda.is_available() else None
     settings = {
         "dtype": getattr(torch, dtype),
