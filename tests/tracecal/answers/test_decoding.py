@@ -7,7 +7,7 @@ from tracecal.answers.facts import stated_decoding
 from tracecal.answers.reading import Reading
 from tracecal.answers.row import read_row
 from tracecal.calibrator.scoring import score_answers
-from tracecal.calibrator.trace_kinds import assumed_decoding, other_decoding
+from tracecal.calibrator.trace_kinds import compare_answers, other_decoding
 
 ROW = {"id": "a", "answer": "Oslo", "logprobs": [-0.1]}
 CUT = {"temperature": 0.7, "top_p": 0.7}
@@ -87,4 +87,5 @@ def test_what_is_assumed_is_said_once_with_the_option_that_settles_it(content, c
     assert caplog.text.count("of the labelled ones are assumed") == 1
     assert "say Reading(processed='no')" in caplog.text
     for settled in ({"processed": "no"}, {"processed": "unknown", "decoding": "top_p 0.7"}):
-        assert assumed_decoding(answers(5, **settled), predictor.fitted_on) is None
+        said = " ".join(compare_answers(answers(5, **settled), predictor.fitted_on))
+        assert "are assumed" not in said

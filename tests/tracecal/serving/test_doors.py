@@ -53,6 +53,26 @@ def rows():
     return rows
 
 
+UNKNOWN = {
+    "model": "the answers do not say which model gave the answers",
+    "stop token": "the answers do not say whether traces include the stop token",
+}
+
+
+@pytest.fixture(params=UNKNOWN)
+def unknown(request, rows):
+    """What the answers do not say, and answers that do not say it."""
+    rows = json.loads(json.dumps([row for place, row in enumerate(rows) if place % 4]))
+    for place, row in enumerate(rows):
+        if request.param == "model":
+            row["response"]["model"] = None if place % 2 else ""
+        else:  # only spaces tell the tokens from the answer
+            last = row["response"]["choices"][0]["logprobs"]["content"][-1]
+            (listed,) = [top for top in last["top_logprobs"] if top["token"] == last["token"]]
+            last["token"] = listed["token"] = " "
+    return UNKNOWN[request.param], rows
+
+
 @pytest.fixture(scope="module")
 def expected(calibrator, rows):
     """`probability`, `keep` and `reason` of each answer, as `score` gives them of a list."""
@@ -132,6 +152,44 @@ def test_an_answer_that_was_fitted_on_has_a_probability_and_no_decision_at_any_d
     scorer = Scorer(predictor, reading_for(predictor.fitted_on, Reading()), target)
     scorer.add_confidence(row["response"], row["request"])
     assert outcomes([row["response"]["choices"][0]["confidence"]]) == [expected]
+
+
+def test_what_is_unknown_counts_as_equal_with_one_warning_at_every_door(
+    calibrator, unknown, tmp_path, caplog
+):
+    warning, rows = unknown
+    expected = outcomes(calibrator.score(rows, error_rate=RATE).to_dicts())
+    assert all(None not in outcome[:2] and outcome[2] is None for outcome in expected)
+    path = write(tmp_path / "a.jsonl", rows)
+    predictor = calibrator.predictor()
+
+    def of_a_file():
+        return outcomes(calibrator.score(path, error_rate=RATE).to_dicts())
+
+    def of_responses():
+        bodies = [(row["response"], row["request"]) for row in rows]
+        scored = [calibrator.score_response(*body, error_rate=RATE) for body in bodies]
+        return outcomes(map(vars, scored))
+
+    def of_the_proxy():
+        scorer = Scorer(predictor, reading_for(predictor.fitted_on, Reading()), RATE)
+        bodies = [(row["response"], row["request"]) for row in rows]
+        return outcomes(scorer.confidence(*body) for body in bodies)
+
+    for door in (of_a_file, of_responses, of_the_proxy):
+        predictor.warn_once.cache_clear()
+        caplog.clear()
+        assert door() == expected, door.__name__
+        assert caplog.text.count(warning) == 1, door.__name__
+    keeps = [keep for _, keep, _ in expected]
+    caplog.clear()
+    checked = tracecal.check(rows, calibrator, RATE)
+    assert (checked.n_undecided, checked.n_kept) == (0, sum(keeps))
+    assert caplog.text.count(warning) == 1
+    caplog.clear()
+    batch = batch_of_answers(answers_in(rows, calibrator.reading()).frame, predictor, RATE)
+    assert batch.keep.tolist() == keeps
+    assert caplog.text.count(warning) == 1
 
 
 def test_check(calibrator, rows, expected):

@@ -63,7 +63,7 @@ def with_facts(raw: RawAnswer, row: Row, body: Row, reading: Reading, is_sample:
         decoding = stated_decoding(settings)
         processed: Known = "no" if decoding == "" else "unknown"
         stated |= {"decoding": decoding, "processed": processed}
-    if raw.model is None and isinstance(row.get("model"), str):
+    if not raw.model and isinstance(row.get("model"), str):
         stated["model"] = row["model"]
     if is_sample:
         stated["asked"] = asked(body.get("input"))  # its messages end with the answer

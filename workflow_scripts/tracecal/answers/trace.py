@@ -188,7 +188,7 @@ def _record(answer: tuple[Draft, Bounded]) -> Record:
         "tokens": tokens,
         "stop_token": stop_token,
         "processed": raw.processed if reading.processed == "auto" else reading.processed,
-        "model": reading.model or raw.model,
+        "model": reading.model or raw.model or None,
     }
     lacks = raw.lacks or raw.no_answer or reason
     record = Record(traced.example_id, **trace, lacks=lacks, **details)

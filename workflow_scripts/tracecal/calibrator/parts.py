@@ -15,7 +15,6 @@ from tracecal.calibration.part_answers import NO_TOKENS, part_answers
 from tracecal.calibrator.predictor import Predictor, Target
 from tracecal.calibrator.scoring import (
     Confidence,
-    doubted,
     read_response,
     score_answers,
     score_record,
@@ -64,6 +63,14 @@ class ScoredPart(NamedTuple):
     confidence: Confidence
 
 
+def _doubted(confidence: Confidence, doubts: Sequence[str]) -> Confidence:
+    """Add doubts to a confidence's reason; with a reason `keep` is None."""
+    if not doubts:
+        return confidence
+    reason = "; ".join(filter(None, [confidence.reason, *doubts]))
+    return replace(confidence, keep=None, reason=reason)
+
+
 class ScoredAnswer(NamedTuple):
     """An answer's confidence, its inputs if it has a probability, and its parts if any are named.
 
@@ -94,14 +101,14 @@ def score_with_parts(
         return ScoredAnswer(*score_record(predictor, record, target), [] if is_cut else None)
     if requested or not is_whole:
         parts, reason = record_parts(predictor, record, target, requested)
-        parts = [part._replace(confidence=doubted(part.confidence, doubts)) for part in parts]
+        parts = [part._replace(confidence=_doubted(part.confidence, doubts)) for part in parts]
     if not is_whole:
         return ScoredAnswer(Confidence(None, reason=reason), None, parts)
     confidence, x = score_record(predictor, record, target)
     if x is None:
         return ScoredAnswer(confidence, None, None)
     is_usual = predictor.suited(record.entropy is not None) is predictor
-    return ScoredAnswer(doubted(confidence, doubts), x if is_usual else None, parts)
+    return ScoredAnswer(_doubted(confidence, doubts), x if is_usual else None, parts)
 
 
 def record_parts(
@@ -161,5 +168,5 @@ def score_response_parts(
     ``Model.model_json_schema()``. Raises the errors of `score_response`.
     """
     require_parts(predictor.fitted_on, True)
-    record, _ = read_response(predictor, response, request, reading)
+    record = read_response(predictor, response, request, reading)
     return {part.name: part.confidence for part in record_parts(predictor, record, target)[0]}

@@ -6,9 +6,9 @@
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +34,7 @@ from tracecal.calibrator.schema import (
 from tracecal.errors import InputError
 from tracecal.estimators.registry import INPUTS, LOG_RIDGE_ALSO
 from tracecal.estimators.trace_inputs import NO_CUSTOM, Custom
+from tracecal.io.log import LOGGER
 
 WITHOUT = "it has no {}, which the calibrator takes beside the trace (--also)"
 UNDEFINED = "undefined for this answer"
@@ -182,6 +183,11 @@ class Predictor:
     def labelled(self) -> frozenset[str]:
         """The fingerprints of the answers that were fitted on."""
         return frozenset(self.fitted_on.answers)
+
+    @cached_property
+    def warn_once(self) -> Callable[[str], None]:
+        """Logs a warning about single answers the first time that it is called with it."""
+        return cache(partial(LOGGER.warning, "%s"))
 
     @property
     def also(self) -> list[str]:

@@ -6,7 +6,7 @@ about one from a server's response.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -181,7 +181,7 @@ class Confidence:
         Whether to keep the answer at the target; None without a target or with a `reason`, but
         False where the model gave no answer.
     reason : str or None
-        Why `probability` or `keep` is None, what is unknown about the answer, or why there is none.
+        Why `probability` or `keep` is None, or why there is no answer.
     """
 
     probability: float | None
@@ -230,7 +230,7 @@ def score_record(
     part: str | None = None,
     n_parts: int = 1,
 ) -> tuple[Confidence, np.ndarray | None]:
-    """Score a record of the calibrator's kind (`compare_record`), or the `part` of this name.
+    """Score a record of the calibrator's kind (`require_kind`), or the `part` of this name.
 
     The inputs are those of `answer_inputs`, of the predictor that suits the record; None if it has
     no probability. Raises the errors of `score_answer`.
@@ -291,22 +291,10 @@ def score_response(
     target: Target | None = None,
     reading: Reading | None = None,
 ) -> Confidence:
-    """Score a server's response; `keep` is None if a fact about it or the calibrator is unknown.
-
-    Raises the errors of `Calibrator.score_response`.
-    """
+    """Score a server's response; raises the errors of `Calibrator.score_response`."""
     require_parts(predictor.fitted_on, False)
-    record, unknown = read_response(predictor, response, request, reading)
-    confidence, _ = score_record(predictor, record, target)
-    return confidence if record.no_answer else doubted(confidence, unknown)
-
-
-def doubted(confidence: Confidence, doubts: Sequence[str]) -> Confidence:
-    """Add doubts to a confidence's reason; with a reason `keep` is None."""
-    if not doubts:
-        return confidence
-    reason = "; ".join(filter(None, [confidence.reason, *doubts]))
-    return replace(confidence, keep=None, reason=reason)
+    record = read_response(predictor, response, request, reading)
+    return score_record(predictor, record, target)[0]
 
 
 def read_response(
@@ -314,8 +302,8 @@ def read_response(
     response: Any,
     request: Mapping[str, Any] | None,
     reading: Reading | None,
-) -> tuple[Record, list[str]]:
-    """Read the answer of a response, and list what is not known of it (`compare_record`)."""
+) -> Record:
+    """Read the answer of a response, which is of the calibrator's kind (`require_kind`)."""
     require_threads()
     body = response if isinstance(response, dict) else response.model_dump()
     row = {"id": "answer", "request": dict(request or {}), "response": body}
@@ -323,4 +311,14 @@ def read_response(
         record = read_row(row, reading_for(predictor.fitted_on, reading))
     except WrongRow as error:
         raise InputError(f"the response cannot be read: {error}.") from error
-    return record, compare_record(record, predictor.fitted_on)
+    require_kind(record, predictor)
+    return record
+
+
+def require_kind(record: Record, predictor: Predictor) -> None:
+    """Raise `InputError` where an answer is of another model or kind of trace.
+
+    What is unknown of it or of the calibrator counts as equal, as in a file, with one warning.
+    """
+    for unknown in compare_record(record, predictor.fitted_on):
+        predictor.warn_once(unknown)

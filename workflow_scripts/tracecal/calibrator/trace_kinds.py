@@ -60,15 +60,13 @@ def compare_answers(
     require_same_kind(answers, fitted_on, task)
     traced = answers.filter(pl.col("surprisal").is_not_null())
     unknown = open_questions({name: {*traced[name]} for name in ("model", *QUESTIONS)}, fitted_on)
-    return [*unknown, *filter(None, [assumed_decoding(answers, fitted_on)])]
+    n_open = traced.filter((pl.col("processed") == "unknown") & pl.col("decoding").is_null()).height
+    return [*unknown, *filter(None, [assumed_decoding(n_open, answers.height, fitted_on)])]
 
 
 def compare_record(record: Record, fitted_on: CalibrationData) -> list[str]:
-    """List what is not known of an answer or of a calibrator, but for the decoding.
-
-    Raises `InputError` where the answer is of another model or kind of trace.
-    """
-    kind = record.model, record.stop_token, record.processed, record.reasoning
+    """`compare_answers` of one answer."""
+    kind = record.model, record.stop_token, record.processed, record.reasoning, record.decoding
     refusal, unknown = _kind_questions(fitted_on, *kind, record.surprisal is not None)
     if refusal is not None:
         raise InputError(refusal)
@@ -82,6 +80,7 @@ def _kind_questions(
     stop_token: StopToken,
     processed: Known,
     reasoning: Reasoning,
+    decoding: str | None,
     has_trace: bool,
 ) -> tuple[str | None, list[str]]:
     """Return why answers of a kind are refused, or None, and what is unknown about them."""
@@ -94,7 +93,9 @@ def _kind_questions(
         if has_trace and value not in _same_kinds(column, fitted_on):
             return _refusal(column, fitted_on, value, 1, "answer"), []
     values = {name: {value} for name, value in (kind | {"model": model}).items()}
-    return None, open_questions(values if has_trace else {}, fitted_on)
+    unknown = open_questions(values if has_trace else {}, fitted_on)
+    is_open = has_trace and processed == "unknown" and decoding is None
+    return None, [*unknown, *filter(None, [assumed_decoding(int(is_open), 1, fitted_on)])]
 
 
 def undecided_answers(
@@ -261,14 +262,12 @@ def _labelled_decoding(fitted_on: CalibrationData) -> str:
     return "the labelled answers do not say how they were decoded"
 
 
-def assumed_decoding(answers: pl.DataFrame, fitted_on: CalibrationData) -> str | None:
-    """Say what scoring assumes about requests without decoding settings; None without any."""
-    traced = answers.filter(pl.col("surprisal").is_not_null())
-    n_open = traced.filter((pl.col("processed") == "unknown") & pl.col("decoding").is_null()).height
+def assumed_decoding(n_open: int, n_answers: int, fitted_on: CalibrationData) -> str | None:
+    """Say what scoring assumes about the `n_open` answers without decoding settings, if any."""
     if not n_open or fitted_on.processed == "yes":
         return None
     return (
-        f"{n_open} of {answers.height} answers do not say how they were decoded: the "
+        f"{n_open} of {n_answers} answers do not say how they were decoded: the "
         "temperature, top_p and penalties of the labelled ones are assumed. If the server always "
         "gives the model's raw probabilities, say --processed no"
     )

@@ -6,7 +6,6 @@ stands after the scorer that judges: `scorer=[match(), confidence(calibrator="C.
 
 import math
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value,
 from inspect_ai.solver import TaskState
 
 from tracecal.answers.reading import Reading
-from tracecal.answers.record import as_frame
 from tracecal.answers.row import read_row
 from tracecal.answers.verdict import parse_verdict
 from tracecal.calibration.groups import is_among
@@ -25,10 +23,9 @@ from tracecal.calibration.probability_metrics import brier, ece
 from tracecal.calibration.ranking import single_auroc
 from tracecal.calibration.settings import Calibration
 from tracecal.calibrator.predictor import Predictor, load_predictor
-from tracecal.calibrator.scoring import Confidence, score_record
-from tracecal.calibrator.trace_kinds import compare_answers, vocabulary_for
+from tracecal.calibrator.scoring import Confidence, require_kind, score_record
+from tracecal.calibrator.trace_kinds import vocabulary_for
 from tracecal.errors import InputError, WrongRow
-from tracecal.io.log import LOGGER
 from tracecal.io.settings import parse
 
 # The columns of a score's value. `seen`: the calibrator was fitted on this very answer.
@@ -145,14 +142,13 @@ def confidence(
         "processed": {True: "yes", False: "no"}.get(processed, processed),
     }
     reading = parse(Reading, options, "the scorer's options")
-    warn_once = cache(LOGGER.warning)
 
     async def score(state: TaskState, target: Target) -> Score:
-        scored, is_seen = score_sample(state, predictor, error_rate, reading, warn_once)
+        scored, is_seen = score_sample(state, predictor, error_rate, reading)
         correct, no_verdict = verdict_of(state.scores or {}, correctness)
         reasons = [reason for reason in (scored.reason, no_verdict) if reason]
         for reason in reasons:
-            warn_once(reason)
+            predictor.warn_once(reason)
         return Score(
             value={
                 "probability": scored.probability,
@@ -172,7 +168,6 @@ def score_sample(
     predictor: Predictor,
     error_rate: float | None,
     reading: Reading,
-    warn: Callable[[str], None],
 ) -> tuple[Confidence, bool]:
     """Return the confidence of a sample's answer, and whether the calibrator was fitted on it.
 
@@ -193,8 +188,7 @@ def score_sample(
         record = read_row(row, reading)
     except WrongRow as error:
         return Confidence(None, reason=str(error)), False
-    for warning in compare_answers(as_frame([record]), predictor.fitted_on):
-        warn(warning)
+    require_kind(record, predictor)
     scored, _ = score_record(predictor, record, error_rate)
     return scored, is_among(record, predictor.labelled)
 

@@ -20,8 +20,8 @@ from tracecal.answers.record import Record
 from tracecal.answers.row import read_row
 from tracecal.calibrator.parts import ScoredPart, score_with_parts
 from tracecal.calibrator.predictor import Predictor, Target, stated_target
-from tracecal.calibrator.scoring import Confidence
-from tracecal.calibrator.trace_kinds import NEXT_QUESTION, compare_record, other_decoding
+from tracecal.calibrator.scoring import Confidence, require_kind
+from tracecal.calibrator.trace_kinds import NEXT_QUESTION, other_decoding
 from tracecal.errors import InputError, WrongRow
 from tracecal.io.log import LOGGER
 from tracecal.serving.proxy.endpoints import (
@@ -151,7 +151,8 @@ class Scorer(Unscored):
         if record.lacks == OTHER_TEXT:
             raise WrongRow(OTHER_TEXT)
         doubts = token_doubts(answer, record, request)
-        doubts += [*compare_record(record, predictor.fitted_on), *([doubt] if doubt else [])]
+        doubts += [doubt] if doubt else []
+        require_kind(record, predictor)
         decoding = other_decoding(record.decoding, predictor.fitted_on)
         if decoding and predictor.fitted_on.processed == "no" and record.no_answer is None:
             raise WrongRow(decoding)
