@@ -1,5 +1,6 @@
 """The progress of a run: steps done, jobs running, and the time left."""
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -7,31 +8,6 @@ from datetime import timedelta
 from logging import ERROR, LogRecord
 from pathlib import Path
 from statistics import fmean
-
-# Mean seconds of a rule's job in the demo, on a core of its own. Rules below 1.5 s count as
-# UNKNOWN.
-DEMO = {
-    "analyse": 1.5,
-    "ask_p_true": 9.3,
-    "ask_verbalized": 11,
-    "audit_traces": 3.9,
-    "calibrate": 1.5,
-    "capture_hidden": 7.8,
-    "compare_samples": 3.8,
-    "draw_figure": 1.8,
-    "draw_samples": 13,
-    "generate": 19,
-    "learn_lars": 4.4,
-    "learn_probe": 2.3,
-    "make_explorer": 1.7,
-    "search_beams": 11,
-    "unpack_model": 20,
-    "weigh_mars": 3.5,
-    "weigh_token_sar": 6.5,
-}
-UNKNOWN = 1.0
-# Seconds of work after which this run's pace counts as much as the demo's.
-SLOW_START = 30.0
 
 
 class RunProgress:
@@ -117,22 +93,14 @@ class RunProgress:
         return max(work / self.cores, longest)
 
     def _expected(self, rule: str) -> float:
-        """Expected seconds of an unfinished job of `rule`.
+        """Expected seconds of an unfinished job of `rule`: the mean of those that finished.
 
-        The jobs of a rule differ as their models do, so the first to finish say little about the
-        others. At the start we expect the demo's time at this run's pace, less what finished jobs
-        took; towards the end more and more the mean of the finished jobs.
+        Before one has, it is between median and mean of all jobs, of which few take much longer
+        than the others: the square of the mean root.
         """
-        durations, count = self.durations[rule], self.jobs[rule]
-        # How many times as long as in the demo jobs take here; near 1 while few finished.
-        usual = sum(DEMO.get(rule, UNKNOWN) * len(times) for rule, times in self.durations.items())
-        pace = (SLOW_START + sum(map(sum, self.durations.values()))) / (SLOW_START + usual)
-        planned = DEMO.get(rule, UNKNOWN) * pace
-        if not durations or len(durations) == count:
-            return planned
-        remaining = (count * planned - sum(durations)) / (count - len(durations))
-        share = len(durations) / count
-        return (1 - share) * max(remaining, min(durations)) + share * fmean(durations)
+        if durations := self.durations[rule]:
+            return fmean(durations)
+        return fmean(math.sqrt(time) for times in self.durations.values() for time in times) ** 2
 
     def line(self, now: float) -> str:
         """A line of progress: time, share of steps done, time left, and up to two running jobs."""
