@@ -30,7 +30,7 @@ METHODS = {
         *("load", "save", "score", "score_trace", "score_response", "score_response_parts"),
         *("card", "report", "predictor", "reading"),
     },
-    "LabelSearch": {"from_scores", "state"},
+    "LabelSearch": {"state"},
     "Monitors": {"watch", "judge", "alarms", "summary", "close"},
 }
 

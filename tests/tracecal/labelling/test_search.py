@@ -20,7 +20,6 @@ from tracecal.labelling.draw import random_order
 from tracecal.labelling.page import LabelPage, ask_by_search
 from tracecal.labelling.search import (
     LabelSearch,
-    SearchSettings,
     deciding_scores,
     describe_record,
 )
@@ -39,8 +38,12 @@ def make_search(
     seed=1,
     record_file=None,
 ):
-    settings = SearchSettings("trace", rate, 0.9, population, seed)
-    return LabelSearch.from_scores(frame, values, settings, record_file)
+    page = PageAnswers(None, {}, None, None)
+    scores = {"probability": {}, "score": {"trace": values}}
+    vars(page).update(judged=frame, data={"answers": scores})
+    return LabelSearch(
+        page, rate, estimator="trace", population=population, seed=seed, record_file=record_file
+    )
 
 
 def label(search, n_labels=10**9):
@@ -277,4 +280,4 @@ def test_a_score_is_needed():
 )
 def test_settings_out_of_range_are_refused(changed, message):
     with pytest.raises(InputError, match=message):
-        SearchSettings("trace", **({"error_rate": 0.1} | changed))
+        LabelSearch(FRAME, **({"error_rate": 0.1} | changed))

@@ -7,10 +7,9 @@
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -36,23 +35,6 @@ from tracecal.io.randomness import seeded
 
 # Where no estimator is named or recommended, the first of these that the answers have decides.
 PREFERRED = ("trace_plus", "trace", "len_norm_logp")
-
-
-@dataclass(frozen=True)
-class SearchSettings:
-    """What to guarantee: at most `error_rate` of the answers kept by `estimator` are wrong.
-
-    Of further answers each question counts once. Raises `InputError` for settings out of range.
-    """
-
-    estimator: str
-    error_rate: float
-    confidence: float = 0.9
-    population: PopulationKind = "finite"
-    seed: int = SEED
-
-    def __post_init__(self) -> None:
-        require_shares({"--error-rate": self.error_rate, "--confidence": self.confidence})
 
 
 class LabelSearch:
@@ -122,64 +104,28 @@ class LabelSearch:
         record_file: str | Path | None = None,
         reading: Reading | None = None,
     ) -> None:
+        require_shares({"--error-rate": error_rate, "--confidence": confidence})
         page = load_page_answers(answers, calibrator, task, parts, reading)
         recommended = None if page.fitted_on is None else page.fitted_on.estimator
         estimator, scores = deciding_scores(page.data, estimator, recommended)
-        settings = SearchSettings(estimator, error_rate, confidence, population, seed)
-        self._start(page.judged, scores, settings, record_file)
-
-    @classmethod
-    def from_scores(
-        cls,
-        answers: pl.DataFrame,
-        scores: Sequence[float | None],
-        settings: SearchSettings,
-        record_file: str | Path | None = None,
-    ) -> Self:
-        """Search by scores of your own.
-
-        Parameters
-        ----------
-        answers : polars.DataFrame
-            Answers of `read_answers`.
-        scores : sequence of float or None
-            The score of each answer, larger for more confidence; None: never kept.
-        settings : SearchSettings
-            What to guarantee.
-        record_file : path, optional
-            JSON file for the state, as above.
-
-        Examples
-        --------
-        >>> import tracecal
-        >>> from tracecal.labelling.search import SearchSettings
-        >>> answers = tracecal.read_answers("labelled.jsonl")
-        >>> lengths = answers["surprisal"].list.len().to_list()
-        >>> settings = SearchSettings("length", error_rate=0.5)
-        >>> tracecal.LabelSearch.from_scores(answers, lengths, settings).state({})["estimator"]
-        'length'
-        """
-        search = cls.__new__(cls)
-        search._start(answers, scores, settings, record_file)
-        return search
-
-    def _start(
-        self,
-        answers: pl.DataFrame,
-        scores: Sequence[float | None],
-        settings: SearchSettings,
-        record_file: str | Path | None,
-    ) -> None:
-        frame = answers.with_columns(score=pl.Series(scores, dtype=pl.Float64)).sort("example_id")
-        ids, score = frame["example_id"].to_list(), frame["score"].fill_null(-np.inf).to_numpy()
+        by_id = page.judged.with_columns(score=pl.Series(scores, dtype=pl.Float64))
+        by_id = by_id.sort("example_id")
+        ids, score = by_id["example_id"].to_list(), by_id["score"].fill_null(-np.inf).to_numpy()
         group = np.arange(len(ids))
-        if settings.population == "further":
-            group = group_answers(answers)["group_id"].rank("dense").to_numpy().astype(int) - 1
-        order = draw_test_order(group, seeded(settings.seed, "pick"))
-        self._target, self._score = settings, score
+        if population == "further":
+            group = group_answers(page.judged)["group_id"].rank("dense").to_numpy().astype(int) - 1
+        order = draw_test_order(group, seeded(seed, "pick"))
+        self._target = error_rate, significance_level(confidence), population
+        self._score = score
         self._test_ids, self._test_scores = [ids[index] for index in order], score[order]
-        scores_hash = hash_of(json.dumps([ids, score.tolist()]))
-        self.settings = asdict(settings) | {"scores": scores_hash}
+        self.settings = {
+            "estimator": estimator,
+            "error_rate": error_rate,
+            "confidence": confidence,
+            "population": population,
+            "seed": seed,
+            "scores": hash_of(json.dumps([ids, score.tolist()])),
+        }
         self._file = None if record_file is None else RecordFile(record_file, self.settings)
 
     def state(self, labels: Mapping[str, bool | None]) -> dict[str, Any]:
@@ -216,10 +162,7 @@ class LabelSearch:
             used_ids.add(example_id)
             return labels[example_id] is not True
 
-        level = significance_level(self._target.confidence)
-        result = search_threshold(
-            self._test_scores, is_wrong, self._target.error_rate, level, self._target.population
-        )
+        result = search_threshold(self._test_scores, is_wrong, *self._target)
         threshold = np.inf if result.threshold is None else result.threshold
         state = self.settings | {
             "threshold": result.threshold,
