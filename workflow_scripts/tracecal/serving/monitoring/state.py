@@ -7,7 +7,7 @@
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -230,22 +230,12 @@ def _first_at(evidence: np.ndarray, limit: float) -> tuple[int, bool]:
     return len(evidence), False
 
 
-def as_json(state: State) -> dict[str, Any]:
-    """Return plain values from which `from_json` restores the state exactly."""
-    return {
-        **vars(state),
-        "settings": vars(state.settings),
-        "errors": _plain(state.errors),
-        "monitors": {name: _plain(monitor) for name, monitor in state.monitors.items()},
-        "dependence": {name: _plain(monitor) for name, monitor in state.dependence.items()},
-    }
-
-
-def _plain(monitor: Monitor | DependenceMonitor) -> dict[str, Any]:
-    return {
-        name: value.tolist() if isinstance(value, np.ndarray) else value
-        for name, value in vars(monitor).items()
-    }
+def as_json(value: Any) -> Any:
+    """Return the plain values of a state, from which `from_json` restores it exactly."""
+    value = vars(value) if is_dataclass(value) else value
+    if isinstance(value, Mapping):
+        return {name: as_json(item) for name, item in value.items()}
+    return value.tolist() if isinstance(value, np.ndarray) else value
 
 
 def from_json(stored: Mapping[str, Any]) -> State:
