@@ -13,6 +13,7 @@
 #
 # What a table or figure reads is data: its entry in trace_workflow/plan names its files.
 
+from trace_workflow import tables
 from trace_workflow.config import paper
 from tracecal.explorer.page import SOURCES
 from tracecal.estimators.estimator import entries
@@ -27,6 +28,11 @@ RENDERED += expand("<results>/figures/{name}.{kind}", name=PLAN.figures, kind=["
 RENDERED += ["<results>/explorer.html", "<results>/findings.txt"]
 CALIBRATORS = [f"<results>/calibrators/{model}/{task}.json" for model, task in PAIRS]
 EVERYTHING = ["<results>/config.yaml", CALIBRATORS, RENDERED]
+
+# The templates of pages, whose edits count as those of code do.
+TABLE_PAGE, OVERVIEW = (
+    text_hash(Path(tables.__file__).with_name(name)) for name in ("table.html", "overview.md")
+)
 
 
 rule write_table:
@@ -58,6 +64,7 @@ rule write_table:
             settings=lambda wildcards: PLAN.table_settings(wildcards.table),
             estimators=lambda wildcards: PLAN.table_estimators(wildcards.table),
             as_printed=lambda wildcards: wildcards.table in PLAN.as_printed,
+            page=TABLE_PAGE,
         ),
     script:
         "../workflow_scripts/write_table.py"
@@ -85,6 +92,7 @@ rule compare_with_paper:
         **settings(
             "compare_with_paper.py",
             published=text_hash(paper.PAPER),
+            page=TABLE_PAGE,
         ),
     script:
         "../workflow_scripts/compare_with_paper.py"
@@ -105,6 +113,7 @@ rule describe_tables:
         **settings(
             "describe_tables.py",
             titles={name: WORDS[name]["title"] for name in PLAN.tables},
+            page=OVERVIEW,
         ),
     script:
         "../workflow_scripts/describe_tables.py"
@@ -252,6 +261,7 @@ rule tabulate_costs:
         **settings(
             "tabulate_costs.py",
             words=WORDS["costs"],
+            page=TABLE_PAGE,
             models=lambda wildcards: RUN.model_labels,
             pairs=lambda wildcards: [list(pair) for pair in PAIRS],
         ),

@@ -3,10 +3,13 @@
 from pathlib import Path
 
 from trace_job import job
+from trace_workflow import tables
 from trace_workflow.tables.csv_file import read_rows
-from trace_workflow.tables.overview import overview
 from tracecal.io.files import write_text
+from tracecal.pages.page import render_page
 
 with job(snakemake):
     n_rows = {Path(path).stem: len(read_rows(path)) for path in snakemake.input}
-    write_text(overview(snakemake.params.titles, n_rows), snakemake.output[0])
+    template, titles = Path(tables.__file__).with_name("overview.md"), snakemake.params.titles
+    page = render_page(template, "The tables of this run", titles=titles, n_rows=n_rows)
+    write_text(f"{page}\n", snakemake.output[0])

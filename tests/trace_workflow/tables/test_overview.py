@@ -1,11 +1,14 @@
 """The overview of the tables, and headings that stand over what they name."""
 
 import re
+from pathlib import Path
 
 from tests.trace_workflow.tables import test_languages, test_risk_coverage
 from tests.trace_workflow.tables.test_paper_tables import NAMES, made
-from trace_workflow.tables.overview import overview
+from trace_workflow import tables as package
+from tracecal.pages.page import render_page
 
+TEMPLATE = Path(package.__file__).with_name("overview.md")
 # What a printed heading says, and what the key of its column must then hold.
 HEADINGS = {
     "Brier": "brier",
@@ -63,7 +66,8 @@ def tables():
 
 def test_every_table_has_one_line():
     n_rows = {name: table.frame.height for name, table in tables().items()}
-    page = overview({name: name.title() for name in n_rows}, n_rows)
+    titles = {name: name.title() for name in n_rows}
+    page = render_page(TEMPLATE, "The tables", titles=titles, n_rows=n_rows)
     rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| [")]
     assert [row[0] for row in rows] == [f"| [`{name}`]({name}.html)" for name in n_rows]
     assert [int(row[1]) for row in rows] == [*n_rows.values()]
