@@ -22,8 +22,8 @@ from tracecal.answers.raw_answer import Known, RawAnswer
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import without_blanks
 from tracecal.answers.tokens import PREFIX, Step, option_share, options_path
-from tracecal.answers.verdict import WORDS, agreed_verdict, is_unsure
-from tracecal.errors import WrongRow
+from tracecal.answers.verdict import WORDS, agreed_verdict, alone, is_unsure
+from tracecal.errors import WrongRow, WrongVerdict
 
 LABELS = ("correct", "label")
 INDICES = frozenset(map(str, range(1000)))  # of lists, in a path
@@ -207,11 +207,7 @@ def verdicts(row: Row, body: Row, reading: Reading, raw: RawAnswer) -> dict[str,
     of_format = {"answer": raw.correct, **raw.stated}
     if reading.label is not None:
         at_path = {"row": value_at(row, reading.label), "answer": value_at(body, reading.label)}
-        return {
-            name: value[0] if isinstance(value, list) and len(value) == 1 else value
-            for name, value in at_path.items()
-            if value is not None
-        }
+        return {name: alone(value) for name, value in at_path.items()}
     if raw.verdicts:
         of_format |= _harness_verdict(raw.verdicts)
     # Columns that are named, and a harness's own metrics, are not second-guessed.
@@ -221,12 +217,12 @@ def verdicts(row: Row, body: Row, reading: Reading, raw: RawAnswer) -> dict[str,
         names = () if "metrics" in body else LABELS
     in_row = {name: row.get(name) for name in names}
     in_body = {f"response.{name}": body.get(name) for name in names if body is not row}
-    return of_format | in_row | in_body
+    return {name: alone(value) for name, value in (of_format | in_row | in_body).items()}
 
 
 def _harness_verdict(verdicts: Mapping[str, Any]) -> dict[str, Any]:
     if len(verdicts) > 1:
-        raise WrongRow(f"it has several verdicts ({', '.join(verdicts)}); name one as 'label'")
+        raise WrongVerdict(f"it has several verdicts ({', '.join(verdicts)}); name one as 'label'")
     return dict(verdicts)
 
 

@@ -24,7 +24,8 @@ from tracecal.io.log import LOGGER
 
 MOST_ROWS, MOST_DEPTH = 100, 5  # of rows of answers, in which ids are looked for
 FEWEST = 3  # people whose majority decides
-_HYPHENS = re.compile(r"[-\u2010-\u2015\s]")
+# What tables change in ids: hyphens, blanks, braces, zeros in front, and ".0" behind numbers.
+_CHANGED = re.compile(r"[-_{}\u2010-\u2015\u200b\ufeff\s]|^0+(?=\d)|(?<=\d)\.0+$")
 
 
 @dataclass(frozen=True)
@@ -183,8 +184,8 @@ def _leaves(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, A
 
 
 def _plain(example_id: str) -> str:
-    """An id without case, hyphens, blanks and the Unicode form of its letters."""
-    return _HYPHENS.sub("", unicodedata.normalize("NFC", example_id)).casefold()
+    """An id without case, the Unicode form of its letters, and what tables change."""
+    return _CHANGED.sub("", unicodedata.normalize("NFC", example_id)).casefold()
 
 
 def _named_as(labels: Labels, ids: Collection[str]) -> Labels:
@@ -202,7 +203,8 @@ def _named_as(labels: Labels, ids: Collection[str]) -> Labels:
     ):
         return labels
     LOGGER.info(
-        "%s: its ids match the answers' but for case, hyphens, blanks or a letter's Unicode form",
+        "%s: its ids match the answers' but for case, hyphens, blanks, a number's zeros or a "
+        "letter's Unicode form",
         labels.votes.source,
     )
     names = {id: id_of_plain.get(name, id) for name, id in zip(plain, labels.by_id, strict=True)}

@@ -19,6 +19,7 @@ from copy import copy
 from io import BytesIO, StringIO
 from itertools import chain, islice, zip_longest
 from pathlib import Path
+from statistics import median_low
 from typing import Any
 
 import orjson
@@ -48,7 +49,7 @@ ENCODINGS = {
     b"\xfe\xff": "utf-16",
 }
 SHARED = ("model", "request")  # what a document may state once for all its rows
-SEPARATORS = ",;\t"  # of the columns of a table
+SEPARATORS = ",;\t|"  # of the columns of a table
 MOST_KEYS = 3  # below which rows of a document are looked for
 MOST_TITLES = 20  # lines in which the head of a table is looked for
 ZSTANDARD = 93  # zip's code of this compression method
@@ -86,7 +87,7 @@ def open_rows(path: Path) -> tuple[Rows, Metadata]:
         ".parquet": _read_parquet,
         ".csv": _read_csv,
         ".tsv": _read_csv,
-        ".xlsx": _read_excel,
+        **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".ods"), _read_excel),
         ".eval": _read_inspect_log,
     }
     suffix = path.with_suffix("").suffix if path.suffix in PACKED else path.suffix
@@ -176,27 +177,32 @@ def _read_csv(path: Path) -> tuple[Rows, Metadata]:
     csv.field_size_limit(MOST_BYTES)  # else cells of more than 131,072 characters are an error
     marks = named[1] if named else SEPARATORS
     lines = StringIO(text, newline="")
-    separator = max(marks, key=lambda mark: len(_head_of(lines, mark)))
+    separator = max(marks, key=lambda mark: _head_of(lines, mark))
     lines.seek(0)
     rows = list(csv.reader(lines, delimiter=separator, strict=True))
     return numbered(_rows_of_cells(rows, path)), {}
 
 
-def _head_of(lines: StringIO, separator: str) -> list[str]:
-    """The head of a table with this separator."""
+def _head_of(lines: StringIO, separator: str) -> tuple[int, int]:
+    """How many cells the head of a table with this separator has, and how early it stands."""
     lines.seek(0)
     rows = list(islice(csv.reader(lines, delimiter=separator), MOST_TITLES))
-    return rows[_title_rows(rows)] if rows else []
+    n_above = _title_rows(rows)
+    return len(rows[n_above]) if rows else 0, -n_above
 
 
 def _title_rows(rows: Sequence[Sequence[Any]]) -> int:
-    """How many lines are above the head of a table: a title in the first cell, or nothing.
+    """How many lines are above the head of a table, no narrower than most lines.
 
     >>> _title_rows([["Review of March", ""], ["", ""], ["id", "verdict"], ["q1", "yes"]])
     2
     """
-    heads = (n for n, row in enumerate(rows[:MOST_TITLES]) if _has_value(row[1:]))
-    return next(heads, 0)
+    widths = [
+        max((n for n, cell in enumerate(row, 1) if cell not in ("", None)), default=0)
+        for row in rows[:MOST_TITLES]
+    ]
+    usual = median_low([width for width in widths if width > 1] or [0])
+    return next((n for n, width in enumerate(widths) if width >= max(usual, 2)), 0)
 
 
 def _has_value(cells: Sequence[Any]) -> bool:

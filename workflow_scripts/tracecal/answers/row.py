@@ -28,7 +28,7 @@ from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record
 from tracecal.answers.trace import Draft, each_right, make_records
 from tracecal.answers.verdict import PartLabels, split_part_labels
-from tracecal.errors import Unanswered, WrongRow
+from tracecal.errors import Unanswered, WrongRow, WrongVerdict
 from tracecal.io.input_files import parsed_json
 
 FAILED: NoAnswer = "request failed"
@@ -201,8 +201,8 @@ def _named_columns(row: Row, reading: Reading) -> Row:
 def _choice_verdicts(row: Row, n_choices: int, is_first: bool) -> list[Row]:
     """Return the verdicts that a row lists for its choices.
 
-    A single verdict is about the first choice if only that is read (`is_first`). Raises `WrongRow`
-    for one verdict on several choices.
+    A single verdict is about the first choice if only that is read (`is_first`). Raises
+    `WrongVerdict` for one verdict on several choices.
     """
     of_choices: list[Row] = [{} for _ in range(n_choices)]
     for name in (*LABELS, "labelled"):
@@ -210,7 +210,7 @@ def _choice_verdicts(row: Row, n_choices: int, is_first: bool) -> list[Row]:
         if values is None or (is_first and not isinstance(values, list)):
             continue
         if not isinstance(values, list) or len(values) != n_choices:
-            raise WrongRow(
+            raise WrongVerdict(
                 f"it has {n_choices} choices, and {name} is not a list of as many verdicts; give "
                 "such a list, or read the first (--choices first)"
             )

@@ -15,29 +15,40 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tracecal.answers.reading import Reading
-from tracecal.errors import WrongRow, WrongVerdict
+from tracecal.errors import WrongVerdict
 
 # In any case.
 RIGHT = (
     *("right", "correct", "true", "yes", "pass", "passed", "good", "ok", "accepted", "approved"),
-    *("accept", "supported", "c", "y", "t", "1", "👍", "✅", "✔", "✓", "☑", "🟢", "💯"),
+    *("accept", "approve", "supported", "grounded", "faithful", "factual", "valid", "success"),
+    *("thumbs up", "c", "y", "t", "1", "👍", "✅", "✔", "✓", "☑", "🟢", "🟩", "💯"),
 )
 WRONG = (
     *("wrong", "incorrect", "false", "no", "fail", "failed", "bad", "not ok", "rejected"),
     *("reject", "not correct", "unsupported", "not supported", "hallucinated", "hallucination"),
-    *("i", "n", "f", "0", "👎", "❌", "✖", "✗", "✘", "🔴"),
+    *("ungrounded", "not grounded", "unfaithful", "invalid", "failure", "thumbs down"),
+    *("i", "n", "f", "0", "👎", "❌", "✖", "✕", "✗", "✘", "🔴", "🟥"),
 )
 UNSURE = ("unsure", "unknown", "unclear", "skip", "skipped", "ignore", "?", "🤷", "❓", "❔")
-NONE = ("", "nan", "none", "null", "n/a", "na", "-")
+NONE = ("", "nan", "none", "null", "n/a", "#n/a", "n.a", "na", "<na>", "-", "--", "–", "—")
 WORDS = dict.fromkeys(RIGHT, True) | dict.fromkeys((*WRONG, *UNSURE), False)
-# The variants, joiners, sexes and skin tones of an emoji, which change no verdict.
-_VARIANTS = re.compile("[\ufe0e\ufe0f\u200d♀♂\U0001f3fb-\U0001f3ff]")
+# What changes no verdict: an emoji's variants, joiners, sexes and skin tones, a keycap, invisible
+# characters, quotation marks and emphasis, and what ends a sentence.
+_VARIANTS = re.compile(
+    "[\ufe0e\ufe0f\u200d\u20e3\u200b\ufeff♀♂\U0001f3fb-\U0001f3ff]"
+    "|^[\\s*_\"'`“”]+|[\\s.!*_\"'`“”]+$"
+)
+_HYPHENS = re.compile(r"(?<=[^\W\d_])[-_](?=[^\W\d_])")  # between words
+_STARS = "⭐★☆"
 # A number, its per cent, and what a scale says of it: "5 - fully correct", "(4) mostly", "4/5".
 _NUMBER = re.compile(
     r"[(\[]?([-+]?(?:\d+\.?\d*|\.\d+|\d+,\d\d?)(?:e[-+]?\d+)?)[)\]]?\s*(%?)"
     r"(?:\s*[-–—:=.)|]\s*([^\d\s].*)|\s+(\D.*)|/\s*\d+)?",
     re.S,
 )
+# A number behind its meaning: "strongly agree (5)", "rating: 4", "fully correct - 5".
+_LAST = re.compile(r"([^\W\d]\D*?)(?:\s*[:=(\[]\s*|\s+[-–—]\s+)([-+]?\d[\d.,]*\s*%?)[)\]]?")
+
 
 
 def parse_verdict(value: Any, reading: Reading | None = None) -> bool | None:
@@ -65,9 +76,10 @@ def parse_verdict(value: Any, reading: Reading | None = None) -> bool | None:
         return (100 * number if is_per_cent else number) >= reading.right_from
     if word in words:
         return words[word]
-    if number in (0.0, 1.0) and words.get(meaning or f"{number:g}") is (number == 1):
+    is_verdict = number in (0.0, 1.0)
+    if is_verdict and words.get(meaning or f"{number:g}") is (number == 1):
         return number == 1
-    if number is not None:
+    if number is not None and not is_verdict:
         raise WrongVerdict(
             f"its verdict is the number {number:g}, neither 1 nor 0: give a threshold, such as "
             "--right-from 0.5"
@@ -101,6 +113,17 @@ def agreed_verdict(reading: Reading | None = None, /, **values: Any) -> bool | N
     return next(iter(verdicts.values()), None)
 
 
+def alone(value: Any) -> Any:
+    """The only element of a list; None for an empty list, and any other value unchanged.
+
+    >>> alone([["yes"]]), alone(["yes", "no"])
+    ('yes', ['yes', 'no'])
+    """
+    while isinstance(value, list) and len(value) < 2:
+        value = value[0] if value else None
+    return value
+
+
 def _text(value: Any) -> str | None:
     """A value in small letters, '' for None; None for what is no text, number or truth value."""
     if isinstance(value, np.generic):
@@ -110,7 +133,8 @@ def _text(value: Any) -> str | None:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     is_plain = isinstance(value, bool | int | float | Decimal | str)
-    return _VARIANTS.sub("", str(value)).strip().casefold() if is_plain else None
+    text = _HYPHENS.sub(" ", str(value).strip().casefold()) if is_plain else None
+    return text and (_VARIANTS.sub("", text) or text)
 
 
 def _without_marks(word: str | None, words: Mapping[str, bool]) -> str | None:
@@ -124,12 +148,14 @@ def _without_marks(word: str | None, words: Mapping[str, bool]) -> str | None:
 
 def _number(word: str | None) -> tuple[float | None, str]:
     """The number of a verdict, and what a scale says of it."""
-    match = _NUMBER.fullmatch(word or "")
+    if word and not word.strip(_STARS):
+        return float(len(word) - word.count("☆")), ""
+    match = _NUMBER.fullmatch(_LAST.sub(r"\2 - \1", word or ""))
     if match is None:
         return None, ""
     digits, per_cent, meaning, more = match.groups()
     number = float(digits.replace(",", ".")) / (100 if per_cent else 1)
-    return (number if math.isfinite(number) else None), meaning or more or ""
+    return (number if math.isfinite(number) else None), (meaning or more or "").strip("()[] ")
 
 
 class PartLabels(NamedTuple):
@@ -160,7 +186,7 @@ class PartLabels(NamedTuple):
 def split_part_labels(row: Any) -> tuple[Any, PartLabels | None]:
     """A row without its labels of parts, and the labels; None where it has none.
 
-    Raises `WrongRow` where they are not verdicts or spans.
+    Raises `WrongVerdict` where they are not verdicts or spans.
 
     >>> row, labels = split_part_labels({"id": "q", "correct": {"capital": 1, "currency": "I"}})
     >>> row, labels.correct
@@ -191,7 +217,7 @@ def _parse_spans(spans: Any) -> list[tuple[int, int]]:
     for pair in pairs:
         is_pair = isinstance(pair, list | tuple) and len(pair) == 2
         if not is_pair or not all(type(end) is int for end in pair) or not 0 <= pair[0] < pair[1]:
-            raise WrongRow(
+            raise WrongVerdict(
                 f"its wrong_spans {spans!r} are not a list of pairs [start, end) of characters"
             )
     return [(start, end) for start, end in pairs]

@@ -21,7 +21,7 @@ from tracecal.answers.facts import is_asked_for, value_at, whole_id
 from tracecal.answers.formats.layout import Layout, wrong_field
 from tracecal.answers.log_file import numbered, open_rows, require_json, require_right_rows
 from tracecal.answers.reading import Reading
-from tracecal.answers.verdict import is_unsure, parse_verdict
+from tracecal.answers.verdict import alone, is_unsure, parse_verdict
 from tracecal.errors import InputError, WrongRow, WrongVerdict, describe_wrong_rows, some_of
 from tracecal.io.input_files import MOST_BYTES, require_regular
 from tracecal.io.log import LOGGER
@@ -171,6 +171,7 @@ def _votes_of(
     else:
         raise WrongRow("it is unlike the rows before it, which are of a labelling tool")
     for number, (value, who) in enumerate(judgement.values):
+        value = alone(value)
         correct = parse_verdict(value, reading)
         if correct is None:
             continue
@@ -273,11 +274,18 @@ def _read_columns(
         raise WrongRow(f"its {id_column} is empty")
     who = None if reading.who is None else value_at(row, reading.who)
     if reading.who is not None and not id_text(who) and value not in (None, ""):
-        raise WrongRow(f"it does not say who judged at {reading.who} (--who)")
+        raise WrongVerdict(f"it does not say who judged at {reading.who} (--who)")
     values = value if isinstance(value, list) else [value]
     flags = [flag for name, flag in row.items() if name and _plain_name(name) in FINAL_COLUMNS]
-    is_final = any(flag in (True, 1, "1") or str(flag).casefold() == "true" for flag in flags)
+    is_final = any(map(_is_yes, flags))
     return Judgement(example_id, [(each, who) for each in values], is_final)
+
+
+def _is_yes(flag: Any) -> bool:
+    try:
+        return parse_verdict(flag) is True
+    except WrongVerdict:
+        return False
 
 
 def _export_reader(row: Mapping[str, Any]) -> Callable[[Any, str | None], Judgement] | None:
@@ -294,7 +302,7 @@ def _export_reader(row: Mapping[str, Any]) -> Callable[[Any, str | None], Judgem
 def _read_tracecal(row: Mapping[str, Any], question: str | None) -> Judgement:
     labelled = row["labelled"]
     if not isinstance(labelled.get("correct", ""), bool | None):
-        raise WrongRow("its 'labelled' does not say whether it is 'correct'")
+        raise WrongVerdict("its 'labelled' does not say whether it is 'correct'")
     correct = labelled["correct"]
     values = [("unsure" if correct is None else correct, None)]
     return Judgement(_find_id("labelled", labelled), values)
@@ -309,8 +317,8 @@ def _read_label_studio(row: Mapping[str, Any], question: str | None) -> Judgemen
         person = annotation.completed_by
         person = person.get("id") if isinstance(person, dict) else person
         for result in annotation.result or ():
-            if result.type in ("choices", "rating"):
-                choice = (result.value or {}).get(result.type)
+            if (kind := str(result.type).lower()) in ("choices", "rating", "number", "taxonomy"):
+                choice = (result.value or {}).get(kind)
                 choices = choice if isinstance(choice, list) else [choice]
                 answers = by_question.setdefault(str(result.from_name), [])
                 answers += [(each, person) for each in choices]
@@ -340,7 +348,7 @@ def _select_question(
     if question is not None:
         return by_question.get(question, [])
     if len(by_question) > 1:
-        raise WrongRow(
+        raise WrongVerdict(
             f"it has several questions ({', '.join(by_question)}); name that of the verdict "
             "(--question)"
         )

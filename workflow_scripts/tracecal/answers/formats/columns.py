@@ -67,7 +67,7 @@ class Columns(BaseModel):
     stop_token: StopToken = "unknown"
     processed: Known = "unknown"
     model: str | None = None
-    correct: bool | int | float | str | None = None
+    correct: Any = None
 
 
 class Numbers(BaseModel):
