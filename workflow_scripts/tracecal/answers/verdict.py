@@ -50,7 +50,6 @@ _NUMBER = re.compile(
 _LAST = re.compile(r"([^\W\d]\D*?)(?:\s*[:=(\[]\s*|\s+[-–—]\s+)([-+]?\d[\d.,]*\s*%?)[)\]]?")
 
 
-
 def parse_verdict(value: Any, reading: Reading | None = None) -> bool | None:
     """Parse whether an answer is correct; None if `value` is empty or NaN.
 
