@@ -82,7 +82,9 @@ def read_real_sets(folder: Path | None) -> list[AnswerSet]:
     sets = [_answer_set("cities", CITIES, ROOT / "examples" / "labelled.jsonl"), *_demo_sets()]
     for kind, (file, columns) in FILES.items() if folder else ():
         for names, rows in sorted(pl.read_parquet(folder / file).group_by(columns)):
-            sets.append(_answer_set(" ".join(names), kind, _without_pieces(rows)))
+            texts = pl.col("answer").replace("", None)  # an empty one counts as not given
+            rows = _without_pieces(rows.with_columns(texts))
+            sets.append(_answer_set(" ".join(names), kind, rows))
     return sets
 
 

@@ -174,6 +174,15 @@ def test_of_a_text_before_a_tool_call_the_texts_tokens_are_the_trace(tokens, sto
     assert (record["tokens"], record["stop_token"]) == (["Oslo", "."], stop_token)
 
 
+def test_the_entropies_that_a_row_states_are_cut_before_a_tool_call_as_its_tokens_are():
+    row = {"id": "a", "answer": "Oslo.", "finish_reason": "tool_calls"}
+    row |= {"tokens": ["Oslo", ".", "{}"], "logprobs": [-0.2, -0.1, -0.4]}
+    (record,) = read_answers([row | {"entropy": [0.5, 0.25, 1.0]}]).to_dicts()
+    assert record["no_answer"] is None and record["tokens"] == ["Oslo", "."]
+    assert record["surprisal"] == pytest.approx([0.2, 0.1])
+    assert record["entropy"] == [0.5, 0.25]
+
+
 def test_each_choice_of_a_row_is_an_answer_in_order():
     choices = [
         {"index": 0, **message(refusal="No.")["choices"][0]},

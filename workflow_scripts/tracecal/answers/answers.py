@@ -29,9 +29,7 @@ from tracecal.answers.record import (
     RECORDS,
     Record,
     as_frame,
-    has_text,
     own_column,
-    with_empty_answers,
 )
 from tracecal.answers.requests import Requests
 from tracecal.answers.row import FAILED, OneAnswer, answers_of, read_records
@@ -468,25 +466,12 @@ class _Frames:
 
     def __init__(self, reading: Reading, keep: Keep | None) -> None:
         self._reading, self._keep = reading, keep
-        self._has_text = False
-        # Answers before the first text: empty ones among them were not given, if one comes.
-        self._waiting: list[pl.DataFrame] = []
         self._frames: list[pl.DataFrame] = []
         self._long: list[pl.DataFrame] = []
 
     def add(self, records: Sequence[Record]) -> None:
-        frame = as_frame(records)
-        self._waiting.append(frame)
-        self._has_text = self._has_text or has_text(frame)
-        if self._has_text:
-            self._keep_waiting()
-
-    def _keep_waiting(self) -> None:
-        for waiting in self._waiting:
-            frame = with_empty_answers(waiting) if self._has_text else waiting
-            frame = with_failed_labels(frame, self._reading)
-            self._frames.append(frame if self._keep is None else self._keep(frame))
-        self._waiting.clear()
+        frame = with_failed_labels(as_frame(records), self._reading)
+        self._frames.append(frame if self._keep is None else self._keep(frame))
         if len(self._frames) >= MOST_FRAMES:  # of which each takes memory beside its content
             self._long.append(pl.concat(self._frames, rechunk=True))
             self._frames.clear()
@@ -494,7 +479,6 @@ class _Frames:
     def joined(self, records: Sequence[Record]) -> pl.DataFrame:
         """What is kept of all frames and of the last records."""
         self.add(records)
-        self._keep_waiting()
         return pl.concat([*self._long, *self._frames], rechunk=self._keep is None)
 
 

@@ -188,8 +188,6 @@ class RawAnswer(Details):
         The stop string or token that ended the answer, where its program says so.
     is_greedy
         Whether the likeliest token was taken at each step.
-    holds_text
-        Whether an empty answer is one that the model gave; a log may leave all texts out.
     """
 
     steps: Sequence[Step] = ()
@@ -202,7 +200,6 @@ class RawAnswer(Details):
     lacks: str | None = None
     stop: str | int | None = None
     is_greedy: bool = False
-    holds_text: bool = True
 
 
 def split_reasoning(text: str) -> tuple[str, str] | None:
@@ -449,12 +446,11 @@ def with_no_answer(raw: RawAnswer) -> RawAnswer:
     elif raw.calls_tool or reason == "called a tool":
         n_tokens = None if is_blank else n_spelling(str(text).strip(), raw.steps)
         if n_tokens is not None and n_tokens < len(raw.steps):
-            return replace(
-                raw, steps=raw.steps[:n_tokens], tokens=None, token_ids=None, stop_token="none"
-            )
+            raw = _with_tokens(raw, slice(n_tokens))
+            return replace(raw, tokens=None, token_ids=None, stop_token="none")
         reason = "called a tool" if n_tokens is None else None
     elif reason is None and is_blank and text is not None and raw.thoughts is None:
-        reason = "empty" if raw.holds_text else None
+        reason = "empty"
     return raw if reason is None else _unanswered(raw, reason, text)
 
 

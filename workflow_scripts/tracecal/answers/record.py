@@ -127,8 +127,6 @@ def own_column_paths(answers: pl.DataFrame) -> dict[str, str]:
 def as_frame(records: Iterable[Record]) -> pl.DataFrame:
     """Make a frame with the columns of `RECORDS`, a row per record, in their order.
 
-    An empty text is an answer that was not given, unless no record has a text.
-
     >>> as_frame([Record("sum", surprisal=[0.25, 0.5])])["surprisal"].to_list()
     [[0.25, 0.5]]
     """
@@ -136,31 +134,7 @@ def as_frame(records: Iterable[Record]) -> pl.DataFrame:
     columns = {
         name: pa.array([getattr(row, name) for row in rows], kind) for name, kind in _TYPES.items()
     }
-    frame = pl.from_arrow(pa.table(columns))
-    return with_empty_answers(frame) if has_text(frame) else frame  # type: ignore[arg-type]
-
-
-def has_text(answers: pl.DataFrame) -> bool:
-    """Whether one of the answers has a text: else a log leaves texts out, and traces count."""
-    return bool((answers["answer"].str.strip_chars() != "").any())
-
-
-def with_empty_answers(answers: pl.DataFrame) -> pl.DataFrame:
-    """Answers (columns of `RECORDS`) of which those with an empty text were not given."""
-    text = pl.col("answer").str.strip_chars()
-    has_trace = pl.col("surprisal").is_not_null() & (pl.col("reasoning") == "none")
-    is_empty = ((text == "") & has_trace).fill_null(False)
-    if not answers.select(is_empty.any()).item():
-        return answers
-    nothing = (*TRACE, "top_k", "vocabulary", "partial", "tokens", "token_ids")
-    stated = {"stop_token": "none", "no_answer": "empty", "lacks": "empty"}
-    return answers.with_columns(
-        pl.when(~is_empty).then(pl.col(nothing)),
-        **{
-            name: pl.when(is_empty).then(pl.lit(value)).otherwise(name)
-            for name, value in stated.items()
-        },
-    )
+    return pl.from_arrow(pa.table(columns))  # type: ignore[return-value]
 
 
 BLANKS = re.compile(r"[^\S\n]+(?=\n)")  # before the ends of lines

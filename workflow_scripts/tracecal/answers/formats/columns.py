@@ -1,9 +1,8 @@
 """Answers in plain columns, named as in the traces or by common alternatives.
 
 `logprobs` may hold numbers, or a choice's log-probabilities as another format has them; `tokens`
-may hold texts, or objects with log-probabilities. A log may leave all texts empty: beside
-log-probabilities an empty text is an answer that was not given only where a token has a text, or
-another row (`record.as_frame`).
+may hold texts, or objects with log-probabilities. A log may leave texts out; an empty one is an
+answer that was not given.
 """
 
 import math
@@ -99,12 +98,10 @@ def read(row: Row) -> RawAnswer:
         _require_equal_lengths(columns, logprobs)
         steps = [] if logprobs is None else _steps(columns, logprobs)
     answer = _text(row, columns.tokens or [step.text for step in steps])
-    texts = [answer, *(columns.tokens or ()), *(step.text for step in steps)]
-    holds_text = not steps or any(text and text.strip() for text in texts)
     thoughts = next((row[name] for name in THOUGHTS if row.get(name)), None) if holders else None
     stop_token = columns.stop_token
     if steps and stop_token == "unknown":
-        stop_token = infer_stop_token(answer if holds_text and not thoughts else None, steps)
+        stop_token = infer_stop_token(None if thoughts else answer, steps)
     return RawAnswer(
         answer=answer,
         thoughts=thoughts if isinstance(thoughts, str) else None,
@@ -119,7 +116,6 @@ def read(row: Row) -> RawAnswer:
         processed=columns.processed,
         model=columns.model,
         stated={"correct": columns.correct, "label": row.get("label")},
-        holds_text=holds_text,
     )
 
 
