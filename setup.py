@@ -3,7 +3,7 @@
 from setuptools import find_namespace_packages, setup
 
 # Beside the code of a package.
-KINDS = ("csv", "bib", "css", "js", "html", "svg", "json", "yaml", "md", "pyi")
+KINDS = ("csv", "bib", "css", "js", "html", "svg", "json", "yaml", "md", "mplstyle", "pyi")
 DATA = [*(f"*.{kind}" for kind in KINDS), "py.typed"]
 # Of the checkout; a run from a git URL, or of `python -m trace_workflow init`, reads them here.
 CHECKOUT = "trace_workflow.checkout"

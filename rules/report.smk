@@ -13,6 +13,7 @@
 #
 # What a table or figure reads is data: its entry in trace_workflow/plan names its files.
 
+from trace_workflow import figures
 from trace_workflow import tables
 from trace_workflow.config import paper
 from tracecal.explorer.page import SOURCES
@@ -161,6 +162,7 @@ rule draw_figure:
             loads=modules_of_entry(PLAN.figures, "figure"),
             settings=settings_of_entry(PLAN.figures, "figure"),
             words=lambda wildcards: WORDS[wildcards.figure],
+            style=text_hash(Path(figures.__file__).with_name("figures.mplstyle")),
         ),
     script:
         "../workflow_scripts/draw_figure.py"

@@ -349,12 +349,22 @@ def test_a_published_number_reruns_the_comparisons(finished):
         assert set(finished.scheduled()) == {"compare_with_paper"}
 
 
-def test_the_figures_style_redraws_the_figures(finished):
-    with finished.edited(
-        "workflow_scripts/trace_workflow/figures/figure_style.py",
-        "\nCOLUMN_",
-        "\nUNUSED = 1\nCOLUMN_",
-    ):
+def test_the_page_of_a_table_makes_all_tables_anew(finished):
+    page = "workflow_scripts/trace_workflow/tables/table.html"
+    with finished.edited(page, "further columns", "more columns"):
+        scheduled = finished.scheduled()
+    assert {*scheduled} == {"write_table", "compare_with_paper", "describe_tables"}
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("figure_style.py", "\nCOLUMN_", "\nUNUSED = 1\nCOLUMN_"),
+        ("figures.mplstyle", "grid.linewidth: 0.5", "grid.linewidth: 0.6"),
+    ],
+)
+def test_the_figures_style_redraws_the_figures(finished, file, old, new):
+    with finished.edited(f"workflow_scripts/trace_workflow/figures/{file}", old, new):
         scheduled = finished.scheduled()
     assert scheduled == {rule: 1 for rule in AGGREGATES | OF_MAIN if rule.startswith("draw_")}
 

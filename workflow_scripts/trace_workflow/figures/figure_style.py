@@ -24,9 +24,13 @@ from tracecal.io.files import atomic_write, write_text
 
 COLUMN_WIDTH = 3.03
 TEXT_WIDTH = 6.3
-SMALL, NORMAL, LARGE = 8.0, 9.0, 10.5  # points, at the printed size
-INK, MUTED, FAINT = "#1c1f23", "#666d75", "#dfe3e7"
-
+# The style sheet: sizes in points, at the printed size.
+RC = matplotlib.rc_params_from_file(
+    Path(__file__).with_name("figures.mplstyle"), use_default_template=False
+)
+SMALL, NORMAL, LARGE = RC["xtick.labelsize"], RC["font.size"], 10.5
+INK, MUTED, FAINT = RC["text.color"], RC["xtick.color"], RC["grid.color"]
+FONTS = RC["font.sans-serif"]
 RIGHT, WRONG = "#20766d", "#b02a18"  # answers, as in page.css
 
 
@@ -73,52 +77,6 @@ DARK = {
             strict=True,
         )
     ),
-}
-# The second is nearly as wide, for SVG viewers that lack the first.
-FONTS = ["DejaVu Sans", "Verdana"]
-
-RC = {
-    "font.family": "sans-serif",
-    "font.sans-serif": FONTS,
-    "font.size": NORMAL,
-    "axes.titlesize": NORMAL,
-    "axes.labelsize": NORMAL,
-    "xtick.labelsize": SMALL,
-    "ytick.labelsize": SMALL,
-    "legend.fontsize": SMALL,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.titlepad": 5,
-    "axes.labelpad": 3,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": MUTED,
-    "axes.labelcolor": INK,
-    "axes.titlecolor": INK,
-    "text.color": INK,
-    "text.parse_math": False,
-    "xtick.color": MUTED,
-    "ytick.color": MUTED,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "axes.linewidth": 0.6,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "xtick.major.size": 2.5,
-    "ytick.major.size": 2.5,
-    "axes.axisbelow": True,
-    "grid.color": FAINT,
-    "grid.linewidth": 0.5,
-    "lines.linewidth": 1.0,
-    "lines.markersize": 4.0,
-    "legend.frameon": False,
-    "legend.handletextpad": 0.1,
-    "legend.columnspacing": 1.1,
-    "figure.constrained_layout.use": True,
-    "pdf.fonttype": 42,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "tracecal",
-    "savefig.dpi": 300,
 }
 
 
