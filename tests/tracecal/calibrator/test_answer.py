@@ -21,14 +21,15 @@ from tracecal.calibrator.scoring import score_answer, score_answers
 from tracecal.calibrator.scoring import score_response as score_a_response
 from tracecal.errors import InputError
 from tracecal.estimators.feature_sets import TRACE_PLUS_FEATURES
-from tracecal.estimators.trace_inputs import (
+from tracecal.estimators.trace_inputs import compute_bounded_inputs, compute_inputs
+from tracecal.features.features import (
     ENTROPY_INPUTS,
+    FEATURES,
     SLOPES,
     UNBOUNDED,
-    compute_bounded_inputs,
-    compute_inputs,
+    answer_features,
+    trace_inputs,
 )
-from tracecal.features.features import FEATURES, answer_features, trace_inputs
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 values = st.floats(0, 12, width=32)

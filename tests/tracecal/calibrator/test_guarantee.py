@@ -12,11 +12,10 @@ from support.labelled_answers import answers, fitted_file, ranked_by
 from tracecal.calibration.fits import probabilities
 from tracecal.calibration.forecast import POWER, questions_needed, rounded_count
 from tracecal.calibration.guarantees.error_rate import find_thresholds
-from tracecal.calibration.guarantees.fixed_score import AMOUNTS, fit_fixed_score
 from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.catalogue import FIXED_SCORE, MEAN_OF_THREE, SURPRISAL_RIDGE
 from tracecal.calibrator.predictor import Kinds, make_predictor
-from tracecal.calibrator.ranking import choose_ranking
+from tracecal.calibrator.ranking import AMOUNTS, choose_ranking, fit_fixed_score
 from tracecal.calibrator.training_set import make_training_set
 from tracecal.errors import InputError
 from tracecal.estimators.trace_inputs import compute_inputs

@@ -26,7 +26,8 @@ from tracecal.calibrator.scoring import score_answers
 from tracecal.calibrator.trace_kinds import NEXT_QUESTION, describe_traces, vocabulary_for
 from tracecal.errors import InputError
 from tracecal.estimators import registry
-from tracecal.estimators.trace_inputs import ENTROPY_INPUTS, compute_inputs
+from tracecal.estimators.trace_inputs import compute_inputs
+from tracecal.features.features import ENTROPY_INPUTS
 from tracecal.io.files import write_json
 
 

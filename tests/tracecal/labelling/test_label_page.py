@@ -21,8 +21,9 @@ from support.running import REPOSITORY
 from support.upstream import Background
 from tests.tracecal.explorer.test_page import unpacked
 from tracecal.answers.answers import read_file
+from tracecal.answers.parts.parts import read_parts
 from tracecal.answers.reading import Reading
-from tracecal.calibration.part_answers import labelled_parts
+from tracecal.calibration.part_answers import part_answers
 from tracecal.calibrator.catalogue import LABELS
 from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
 from tracecal.calibrator.schema import CalibratorFile
@@ -307,7 +308,8 @@ def test_parts_are_judged_by_themselves_with_keys(browser, tmp_path):
         press(browser, "u", "3 of 3")
     answers = read_file(tmp_path / "out.jsonl")
     assert answers.frame["example_id"].to_list() == ["q0", "q1"]
-    parts, _ = labelled_parts(answers, "lines: [capital, currency]")
+    stated = read_parts("lines: [capital, currency]")
+    parts, _ = part_answers(answers.frame, stated, answers.part_labels)
     assert parts.select("example_id", "correct").rows() == [
         ("q0/capital", True),
         ("q0/currency", False),
@@ -347,7 +349,8 @@ def test_an_export_of_parts_becomes_a_file_of_verdicts(tmp_path, monkeypatch):
     Path("export.json").write_text(json.dumps(export))
     options = ["--parts", "lines: [capital, currency]", "--output", "out.jsonl"]
     assert main(["label", "pick.jsonl", "--labels", "export.json", *options]) == 0
-    parts, _ = labelled_parts(read_file("out.jsonl"), "lines: [capital, currency]")
+    answers, stated = read_file("out.jsonl"), read_parts("lines: [capital, currency]")
+    parts, _ = part_answers(answers.frame, stated, answers.part_labels)
     assert dict(parts.select("example_id", "correct").rows()) == {
         "q0/currency": False,
         "q0/capital": True,

@@ -279,6 +279,20 @@ def forecast_tables(
     return [summarise_draws(simulated.filter(error_rate=rate)) for rate in error_rates]
 
 
+def labels_needed(
+    population: LabelledPopulation, error_rates: Sequence[float], confidence: float
+) -> dict[float, int | None]:
+    """By error rate, how many labelled questions would be enough; None if not even MOST.
+
+    They are the numbers of `tracecal plan`.
+    """
+    # Who asks so needs no share that nobody checks.
+    tables = forecast_tables(population, error_rates, confidence, with_unchecked=False)
+    numbers = [questions_needed(POWER, table, population.at_hand) for table in tables]
+    counts = [None if number is None else rounded_count(number) for number in numbers]
+    return dict(zip(error_rates, counts, strict=True))
+
+
 def simulate_draws(
     population: Population,
     sizes: Iterable[int],

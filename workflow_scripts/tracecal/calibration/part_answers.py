@@ -1,17 +1,12 @@
-"""Parts of answers as answers, each with its label and the group of its answer.
-
-`labelled_parts(answers, statement)` gives what `calibrate` is fitted on, `part_answers` cuts any
-answers.
-"""
+"""Parts of answers as answers, each with its label and the group of its answer."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
 
-from tracecal.answers.answers import Answers
 from tracecal.answers.parts.cutter import CUT, cut_parts
-from tracecal.answers.parts.parts import Parts, read_parts
+from tracecal.answers.parts.parts import Parts
 from tracecal.answers.record import PARTIAL_TRACE, RECORDS, TRACE
 from tracecal.answers.verdict import PartLabels
 from tracecal.calibration.groups import group_answers
@@ -20,19 +15,6 @@ from tracecal.io.log import LOGGER
 from tracecal.io.settings import unknown
 
 NO_TOKENS = "its tokens are not listed"
-
-
-def labelled_parts(answers: Answers, statement: str | None) -> tuple[pl.DataFrame, Parts | None]:
-    """The parts of answers that `statement` states (see `read_parts`); None: the answers whole."""
-    if statement is None:
-        if answers.part_labels:
-            raise InputError(
-                f"{len(answers.part_labels)} answers are labelled by part: say which parts there "
-                "are with --parts, such as --parts 'json: [capital, currency]'."
-            )
-        return answers.frame, None
-    parts = read_parts(statement)
-    return part_answers(answers.frame, parts, answers.part_labels)[0], parts
 
 
 def part_answers(

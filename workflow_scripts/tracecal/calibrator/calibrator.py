@@ -18,7 +18,7 @@ from tracecal.answers.facts import value_at
 from tracecal.answers.parts.parts import Parts, read_parts
 from tracecal.answers.reading import Reading
 from tracecal.calibration.guarantees.overall import NOT_OF_PARTS
-from tracecal.calibration.part_answers import labelled_parts, part_answers
+from tracecal.calibration.part_answers import part_answers
 from tracecal.calibration.settings import (
     FitSettings,
     Unit,
@@ -134,7 +134,8 @@ class Calibrator:
         >>> tracecal.Calibrator.load("C.json").recommended
         'mean_of_three'
         """
-        calibrator = cls(CalibratorFile.read(path), str(path), custom_scores(estimators))
+        custom = NO_CUSTOM if estimators is None else custom_scores(estimators)
+        calibrator = cls(CalibratorFile.read(path), str(path), custom)
         calibrator.predictor()  # refuses a file that cannot be used
         return calibrator
 
@@ -558,11 +559,18 @@ def calibrate(
     earlier = None if after is None else calibrator_in(after).fitted_on
     if not task.strip():
         raise InputError("--task is empty: name the task of the answers, such as --task math.")
-    custom = custom_scores(estimators)
+    custom = NO_CUSTOM if estimators is None else custom_scores(estimators)
     source = answers_in(answers, reading, keep_rows=by is not None)
     if warning := describe_run_on(source.frame):
         LOGGER.warning("%s", warning)
-    frame, stated_parts = labelled_parts(source, None if parts is None else _text_of(parts))
+    frame, stated_parts = source.frame, parts_in(parts)
+    if stated_parts:
+        frame, _ = part_answers(frame, stated_parts, source.part_labels)
+    elif source.part_labels:
+        raise InputError(
+            f"{len(source.part_labels)} answers are labelled by part: say which parts there are "
+            "with --parts, such as --parts 'json: [capital, currency]'."
+        )
     if stated_parts and overall_errors:
         raise InputError(NOT_OF_PARTS)
     new = None if unlabelled is None else _read_unlabelled(unlabelled, stated_parts, reading)
@@ -610,14 +618,10 @@ def _read_unlabelled(answers: Source, parts: Parts | None, reading: Reading | No
     return part_answers(frame, parts)[0] if parts else frame
 
 
-def _text_of(parts: str | Path | Mapping[str, Any]) -> str:
-    """Return parts as the option `--parts` takes them: a file's path, or YAML."""
-    return json.dumps(parts) if isinstance(parts, Mapping) else str(parts)
-
-
 def parts_in(parts: str | Path | Mapping[str, Any] | None) -> Parts | None:
     """Read the stated parts (docs/guides/parts.md); raises `InputError`."""
-    return None if parts is None else read_parts(_text_of(parts))
+    statement = json.dumps(parts) if isinstance(parts, Mapping) else str(parts)
+    return None if parts is None else read_parts(statement)
 
 
 def calibrator_in(calibrator: str | Path | Calibrator) -> Calibrator:

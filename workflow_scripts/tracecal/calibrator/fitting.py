@@ -20,7 +20,6 @@ from tracecal.answers.parts.parts import Parts
 from tracecal.answers.record import ALSO
 from tracecal.answers.trace import vocabulary_used
 from tracecal.calibration.fits import probabilities
-from tracecal.calibration.guarantees.fixed_score import AMOUNTS, fit_fixed_score
 from tracecal.calibration.guarantees.line import significance_level
 from tracecal.calibration.ranking import single_auroc
 from tracecal.calibration.settings import FitSettings
@@ -31,7 +30,13 @@ from tracecal.calibrator.guarantee import (
     with_forecasts,
 )
 from tracecal.calibrator.predictor import UNDEFINED
-from tracecal.calibrator.ranking import choose_ranking, default_ranking, rank_answers
+from tracecal.calibrator.ranking import (
+    AMOUNTS,
+    choose_ranking,
+    default_ranking,
+    fit_fixed_score,
+    rank_answers,
+)
 from tracecal.calibrator.recommendation import DIGITS, count_smaller_class, recommend
 from tracecal.calibrator.schema import (
     CalibratedEstimator,

@@ -11,17 +11,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import polars as pl
 import scipy
 
 from tracecal.answers.record import ALSO
 from tracecal.calibration.forecast import (
-    POWER,
+    MOST,
     LabelledPopulation,
-    forecast_tables,
+    labels_needed,
     normal_scores,
-    questions_needed,
-    rounded_count,
 )
 from tracecal.calibration.guarantees.error_rate import ErrorRateTest, RankedAnswers
 from tracecal.calibration.guarantees.line import find_places, significance_level
@@ -34,7 +31,6 @@ from tracecal.calibrator.ranking import Ranking
 from tracecal.calibrator.schema import (
     CalibratedEstimator,
     ErrorRateControl,
-    ErrorRateThreshold,
     ErrorsByColumn,
     HeldOut,
     RecallThreshold,
@@ -300,35 +296,24 @@ def population_of_tested(tested: RankedAnswers | RankedParts) -> LabelledPopulat
 def with_forecasts(control: ErrorRateControl, population: LabelledPopulation) -> ErrorRateControl:
     """Add to each error rate without a threshold how many labels would be enough.
 
-    It is the number of `tracecal plan`. There is none where unlabelled parts are too few.
+    There is no number where unlabelled parts are too few.
     """
     lacking = [
         entry.error_rate
         for entry in control.thresholds
         if entry.threshold is None and not (entry.reason or "").startswith(PARTS_NEED)
     ]
-    # No sentence of a calibrator needs the share that nobody checks.
-    settings = lacking, control.confidence
-    tables = forecast_tables(population, *settings, with_unchecked=False) if lacking else []
-    forecasts = dict(zip(lacking, tables, strict=True))
-    thresholds = [
-        _with_forecast(entry, forecasts[entry.error_rate], population.at_hand)
-        if entry.error_rate in forecasts
-        else entry
-        for entry in control.thresholds
-    ]
+    needed = labels_needed(population, lacking, control.confidence) if lacking else {}
+    thresholds = []
+    for entry in control.thresholds:
+        if entry.error_rate in needed:
+            enough = needed[entry.error_rate]
+            what = (
+                f"{MOST:,} labelled questions like these would not be enough"
+                if enough is None
+                else f"about {enough:,} labelled questions like these would be enough: calibrating "
+                "again on them is a second look (--looks 2 from the first)"
+            )
+            entry = entry.model_copy(update={"enough": enough, "reason": f"{entry.reason}; {what}"})
+        thresholds.append(entry)
     return control.model_copy(update={"thresholds": tuple(thresholds)})
-
-
-def _with_forecast(
-    entry: ErrorRateThreshold, table: pl.DataFrame, at_hand: int
-) -> ErrorRateThreshold:
-    needed = questions_needed(POWER, table, at_hand)
-    enough = None if needed is None else rounded_count(needed)
-    what = (
-        f"{table['questions'].max():,} labelled questions like these would not be enough"
-        if enough is None
-        else f"about {enough:,} labelled questions like these would be enough: calibrating again "
-        "on them is a second look (--looks 2 from the first)"
-    )
-    return entry.model_copy(update={"enough": enough, "reason": f"{entry.reason}; {what}"})

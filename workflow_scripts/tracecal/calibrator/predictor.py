@@ -16,11 +16,11 @@ import numpy as np
 
 from tracecal.answers.record import ALSO
 from tracecal.calibration.fits import Fit, probability_bounds
-from tracecal.calibration.guarantees.fixed_score import AMOUNTS
 from tracecal.calibration.guarantees.overall import NOT_OF_PARTS
 from tracecal.calibration.pooled import PART_FEATURE
 from tracecal.calibration.settings import require_shares
 from tracecal.calibrator.catalogue import FIXED_SCORE, LOG_RIDGE, inputs_with_columns
+from tracecal.calibrator.ranking import AMOUNTS
 from tracecal.calibrator.schema import (
     CalibratedEstimator,
     CalibrationData,

@@ -1,7 +1,9 @@
 """The ranking of answers that thresholds are tested on.
 
 1. `ranking = choose_ranking(training, fits)` fixes it by the kind of log and the number of labels,
-   and `Ranking.of_split` is that of a run.
+   and `Ranking.of_split` is that of a run. With few labels the fixed score ranks
+   (`fit_fixed_score`): it averages amounts of surprisal and entropy, standardised on unlabelled
+   answers.
 2. `rank_answers(training, ranking)` gives all answers of the training set their scores, and
    `rank_split(ranking)` those of a run's split.
 3. `count_reordered` compares it with the probabilities.
@@ -13,26 +15,32 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from tracecal.calibration.fits import EstimatorFits, Fit, probabilities
+from tracecal.calibration.fits import EstimatorFits, Fit, Logistic, probabilities
 from tracecal.calibration.groups import MIN_FITTED
-from tracecal.calibration.guarantees.error_rate import RankedAnswers
-from tracecal.calibration.guarantees.fixed_score import (
-    AMOUNTS,
-    MEAN_SURPRISAL,
-    MIN_UNLABELLED,
-    fit_fixed_score,
-)
+from tracecal.calibration.guarantees.error_rate import MIN_UNLABELLED, RankedAnswers
 from tracecal.calibration.guarantees.parts import PartScores, RankedParts, most_parts
+from tracecal.calibration.regression import EITHER_SIGN
 from tracecal.calibrator.catalogue import FIXED_SCORE, MEAN_OF_THREE, SURPRISAL_RIDGE
 from tracecal.calibrator.recommendation import count_smaller_class
 from tracecal.calibrator.schema import ErrorRateControl, Reference
+from tracecal.calibrator.trace_kinds import need_entropy
 from tracecal.calibrator.training_set import SIDE_SPLIT, TrainingSet
 from tracecal.errors import InputError
+from tracecal.estimators.feature_sets import SURPRISAL_ON_LOGARITHMS, TRACE_PLUS_ON_LOGARITHMS
 from tracecal.estimators.registry import LOG_RIDGE_ALSO
-from tracecal.estimators.trace_inputs import need_entropy
 
 MIN_OF_CLASS = 3  # right and wrong labels that a ranking is fitted on, at least
 MAX_REFERENCE = 500
+# An amount counts where at least this share of the unlabelled traces has it.
+PRESENT = 0.9
+ROUNDING = 1e-9  # values that differ by less are equal
+MEAN_SURPRISAL = "features.mean_surprisal_log_conf"
+# The confidences among log ridge's inputs, each -ln(amount + 1e-9): larger is more confident.
+AMOUNTS = tuple(
+    f"features.{name}"
+    for name in (*TRACE_PLUS_ON_LOGARITHMS, *SURPRISAL_ON_LOGARITHMS)
+    if name not in EITHER_SIGN
+)
 
 
 class Ranking(NamedTuple):
@@ -175,6 +183,54 @@ def _fixed_ranking(training: TrainingSet, tested: pl.DataFrame, untested: pl.Dat
         unlabelled = untested.select(AMOUNTS)
     fixed = fit_fixed_score(unlabelled)
     return Ranking(FIXED_SCORE, [*fixed.inputs], fixed.fit, tested, untested, False)
+
+
+class FixedScore(NamedTuple):
+    """A score that is fixed before labels are seen.
+
+    Attributes
+    ----------
+    inputs : tuple of str
+        The amounts that are averaged.
+    fit : Logistic
+        Maps the inputs to the score. It rises with the mean of the standardised inputs, lies
+        between 0 and 1, and is no probability.
+    """
+
+    inputs: tuple[str, ...]
+    fit: Logistic
+
+
+def fit_fixed_score(unlabelled: pl.DataFrame) -> FixedScore:
+    """Fix the score by answers whose labels are not used.
+
+    Parameters
+    ----------
+    unlabelled : polars.DataFrame
+        AMOUNTS of answers; an amount that the log does not give is None or absent. With fewer than
+        MIN_UNLABELLED traces, or fewer than two amounts that vary, the score is the mean surprisal
+        alone, which needs no standardisation.
+
+    Examples
+    --------
+    >>> amounts = pl.DataFrame({name: np.arange(200) % 7 for name in AMOUNTS})
+    >>> len(fit_fixed_score(amounts).inputs), len(fit_fixed_score(amounts.head(99)).inputs)
+    (9, 1)
+    """
+    amounts = unlabelled.select(
+        pl.col(name).cast(pl.Float64) for name in AMOUNTS if name in unlabelled.columns
+    )
+    n_traces = amounts[MEAN_SURPRISAL].count() if MEAN_SURPRISAL in amounts.columns else 0
+    names, means, scales = [], [], []
+    for name in amounts.columns if n_traces >= MIN_UNLABELLED else ():
+        values = amounts[name].drop_nulls().to_numpy()
+        if len(values) >= PRESENT * n_traces and np.ptp(values) > ROUNDING:
+            names.append(name)
+            means.append(float(values.mean()))
+            scales.append(float(values.std()))
+    if len(names) < 2:
+        return FixedScore((MEAN_SURPRISAL,), Logistic([0.0], [1.0], [1.0], 0.0))
+    return FixedScore(tuple(names), Logistic(means, scales, [1 / len(names)] * len(names), 0.0))
 
 
 def rank_answers(training: TrainingSet, ranking: Ranking) -> RankedAnswers | RankedParts:

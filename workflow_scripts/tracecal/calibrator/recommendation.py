@@ -22,7 +22,7 @@ from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.catalogue import LABELS, LOG_RIDGE, MEAN_OF_THREE, SURPRISAL_RIDGE
 from tracecal.calibrator.training_set import MIN_CHOOSING, TrainingFits, TrainingSet
 from tracecal.estimators.registry import LOG_RIDGE_ALSO
-from tracecal.estimators.trace_inputs import ENTROPY_INPUTS
+from tracecal.features.features import ENTROPY_INPUTS
 
 # Fewest labelled answers with entropies for the mean of three as the default.
 MIN_LABELS_OF_MEAN = 50

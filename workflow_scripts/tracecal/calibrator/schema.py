@@ -32,7 +32,7 @@ from tracecal.calibration.fits import Coefficients, EstimatorFits, Number, requi
 from tracecal.calibration.settings import Unit
 from tracecal.errors import InputError
 from tracecal.estimators.registry import INPUTS, LOG_RIDGE_ALSO
-from tracecal.estimators.trace_inputs import ENTROPY_INPUTS
+from tracecal.features.features import ENTROPY_INPUTS
 from tracecal.io.files import write_text
 from tracecal.io.input_files import parsed_json
 from tracecal.io.log import LOGGER

@@ -28,12 +28,8 @@ from tracecal.calibrator.trace_kinds import (
     undecided_record,
 )
 from tracecal.errors import InputError, WrongRow, require_threads
-from tracecal.estimators.trace_inputs import (
-    TRACE_INPUTS,
-    bounded_inputs,
-    compute_bounded_inputs,
-)
-from tracecal.features.features import INPUTS
+from tracecal.estimators.trace_inputs import TRACE_INPUTS, compute_bounded_inputs
+from tracecal.features.features import INPUTS, bounded_inputs
 from tracecal.io.log import LOGGER
 
 SCORED = {

@@ -8,12 +8,12 @@ import polars as pl
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.raw_answer import Known, Reasoning
 from tracecal.answers.reading import Reading
-from tracecal.answers.record import ENTROPY_KIND, Record
+from tracecal.answers.record import ALSO, ENTROPY_KIND, Record
 from tracecal.answers.tokens import StopToken
 from tracecal.calibration.groups import KNOWN_ANSWER, are_among, is_among
 from tracecal.calibrator.schema import CalibrationData
 from tracecal.errors import InputError
-from tracecal.estimators.trace_inputs import need_entropy
+from tracecal.features.features import ENTROPY_INPUTS, INPUTS
 from tracecal.io.log import LOGGER
 
 QUESTIONS = {
@@ -322,6 +322,18 @@ def are_alike(kind: str, top_k: int | None, usual_kind: str, usual_top_k: int | 
     """Whether a threshold holds for both kinds of entropies; None: unknown, which may be equal."""
     is_near = top_k is None or usual_top_k is None or abs(top_k - usual_top_k) <= TOP_K_MARGIN
     return kind == usual_kind and is_near
+
+
+def need_entropy(names: Iterable[str]) -> bool:
+    """Whether some of the inputs depend on the entropies; custom ones count as if they did.
+
+    >>> need_entropy(["scores.min_prob"]), need_entropy(["features.mean_entropy"])
+    (False, True)
+    """
+    return any(
+        name in ENTROPY_INPUTS or (name not in INPUTS and not name.startswith(ALSO))
+        for name in names
+    )
 
 
 def describe_entropies(kind: str, top_k: int | None) -> str:

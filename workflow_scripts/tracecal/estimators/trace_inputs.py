@@ -12,14 +12,12 @@ import polars as pl
 from tracecal.answers.record import ALSO, own_column
 from tracecal.errors import InputError
 from tracecal.features.features import (
-    ENTROPY_INPUTS,
     FEATURES,
     INPUTS,
-    STATISTICS,
     answer_features,
     blocks,
+    bounded_inputs,
     input_matrix,
-    trace_inputs,
 )
 from tracecal.io.log import LOGGER
 
@@ -31,23 +29,6 @@ FAILURES = (Exception, pl.exceptions.PanicException)
 ENTROPIES = ("entropy", "entropy_lower", "entropy_upper")
 TRACE_COLUMNS = ("example_id", "answer", "finish_reason", "tokens", "surprisal", "entropy")
 TRACE_INPUTS = tuple(INPUTS)
-# Inputs linear in the entropies.
-SLOPES = ("features.entropy_slope", "scores.entropy_slope")
-# Inputs neither linear nor monotone in each entropy, and so without bounds here. All others rise or
-# fall with each entropy, as a test checks, or do not depend on them.
-UNBOUNDED = {*(f"features.{name}" for name in STATISTICS), "scores.entropy_variance"}
-
-
-def need_entropy(names: Iterable[str]) -> bool:
-    """Whether some of the inputs depend on the entropies; custom ones count as if they did.
-
-    >>> need_entropy(["scores.min_prob"]), need_entropy(["features.mean_entropy"])
-    (False, True)
-    """
-    return any(
-        name in ENTROPY_INPUTS or (name not in TRACE_INPUTS and not name.startswith(ALSO))
-        for name in names
-    )
 
 
 def compute_inputs(
@@ -154,32 +135,3 @@ def compute_bounded_inputs(
         for beside, table in zip((further, bounds, bounds), x, strict=True)
     )
     return values, lower, upper
-
-
-def bounded_inputs(
-    names: Sequence[str],
-    surprisal: np.ndarray | None,
-    entropy: np.ndarray | None,
-    low: np.ndarray | None = None,
-    high: np.ndarray | None = None,
-) -> np.ndarray:
-    """Compute inputs of m answers of T tokens, and their lower and upper bounds, [3, m, names].
-
-    Each array is [m, T]; the entropies lie between `low` and `high`, or are exact without these. A
-    bound is NaN where none is known.
-    """
-    if entropy is None or (low is None and high is None):
-        x = trace_inputs(names, surprisal, None if entropy is None else entropy[None])
-        return np.repeat(x, 3, axis=0)
-    low, is_bounded = entropy if low is None else low, high is not None
-    high = entropy if high is None else high
-    half = entropy.shape[1] // 2
-    # A slope is steepest where the entropies before the middle are at one bound and those after it
-    # at the other; the middle one does not matter.
-    falling = np.concatenate([high[:, :half], low[:, half:]], axis=1)
-    rising = np.concatenate([low[:, :half], high[:, half:]], axis=1)
-    x = trace_inputs(names, surprisal, np.stack([entropy, low, high, falling, rising]))
-    ends = np.where([name in SLOPES for name in names], x[3:], x[1:3])
-    if is_bounded:
-        ends[..., [name in UNBOUNDED for name in names]] = np.nan
-    return np.concatenate([x[:1], ends.min(0)[None], ends.max(0)[None]])

@@ -278,6 +278,11 @@ ENTROPY_INPUTS = frozenset(
     for name, (_, arguments) in INPUTS.items()
     if any(MEASURED[a][0] == "entropy" for a in arguments)
 )
+# Inputs linear in the entropies.
+SLOPES = ("features.entropy_slope", "scores.entropy_slope")
+# Inputs neither linear nor monotone in each entropy, and so without bounds here. All others rise or
+# fall with each entropy, as a test checks, or do not depend on them.
+UNBOUNDED = {*(f"features.{name}" for name in STATISTICS), "scores.entropy_variance"}
 
 
 def trace_inputs(
@@ -318,6 +323,35 @@ def trace_inputs(
         x[..., index] = function(*map(measure, arguments))
     x[~np.isfinite(x)] = np.nan
     return x
+
+
+def bounded_inputs(
+    names: Sequence[str],
+    surprisal: np.ndarray | None,
+    entropy: np.ndarray | None,
+    low: np.ndarray | None = None,
+    high: np.ndarray | None = None,
+) -> np.ndarray:
+    """Compute inputs of m answers of T tokens, and their lower and upper bounds, [3, m, names].
+
+    Each array is [m, T]; the entropies lie between `low` and `high`, or are exact without these. A
+    bound is NaN where none is known.
+    """
+    if entropy is None or (low is None and high is None):
+        x = trace_inputs(names, surprisal, None if entropy is None else entropy[None])
+        return np.repeat(x, 3, axis=0)
+    low, is_bounded = entropy if low is None else low, high is not None
+    high = entropy if high is None else high
+    half = entropy.shape[1] // 2
+    # A slope is steepest where the entropies before the middle are at one bound and those after it
+    # at the other; the middle one does not matter.
+    falling = np.concatenate([high[:, :half], low[:, half:]], axis=1)
+    rising = np.concatenate([low[:, :half], high[:, half:]], axis=1)
+    x = trace_inputs(names, surprisal, np.stack([entropy, low, high, falling, rising]))
+    ends = np.where([name in SLOPES for name in names], x[3:], x[1:3])
+    if is_bounded:
+        ends[..., [name in UNBOUNDED for name in names]] = np.nan
+    return np.concatenate([x[:1], ends.min(0)[None], ends.max(0)[None]])
 
 
 def blocks(

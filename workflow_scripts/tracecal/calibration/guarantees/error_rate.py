@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 import scipy
 
-from tracecal.calibration.guarantees.fixed_score import MIN_UNLABELLED
 from tracecal.calibration.guarantees.line import (
     MAX_LABELS,
     allowed_errors,
@@ -31,6 +30,8 @@ from tracecal.calibration.guarantees.line import (
     min_groups,
 )
 
+# Answers without labels that a choice of scores or thresholds takes, at least.
+MIN_UNLABELLED = 100
 # Fewer distinct scores than this, of MIN_UNLABELLED answers or more, are tested value by value.
 FEW_VALUES = 20
 # The first value to test keeps START times the answers that suffice if none is wrong; with fewer

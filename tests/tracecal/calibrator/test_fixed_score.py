@@ -7,7 +7,7 @@ from scipy.special import logit
 from scipy.stats import zscore
 
 from tracecal.calibration.fits import probabilities
-from tracecal.calibration.guarantees.fixed_score import (
+from tracecal.calibrator.ranking import (
     AMOUNTS,
     MEAN_SURPRISAL,
     fit_fixed_score,
