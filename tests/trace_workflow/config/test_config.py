@@ -299,6 +299,10 @@ BOMB = "".join(f"a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 10)}]\n" for n in 
             r"mine\.yaml: correctness: 'custom\.mine' needs the key 'custom_rules'",
         ),
         ("a0: &a0 [x]\n" + BOMB, r"its aliases stand for [\d,]+ values"),
+        (
+            "a0: &a0 {k: 1}\n" + BOMB.replace("[", "{<<: [").replace("]", "]}"),
+            r"not YAML \(its merges \(<<\) stand for",
+        ),
         ("[" * 100_000, r"mine\.yaml.* not"),
     ],
 )

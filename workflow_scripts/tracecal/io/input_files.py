@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from tracecal.errors import InputError
-from tracecal.io.plain_values import require_small
+from tracecal.io.plain_values import MOST_VALUES, require_small
 from tracecal.io.regular_files import read_regular, require_regular
 
 MOST_BYTES = 8 * 2**30  # of a file of rows
@@ -93,7 +93,19 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML's safe loader, except that it refuses a repeated key instead of taking the last."""
+    """YAML's safe loader, except that it refuses a repeated key instead of taking the last.
+
+    Merges of merges are counted: a few lines can stand for billions of keys.
+    """
+
+    n_keys = 0
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        super().flatten_mapping(node)
+        self.n_keys += len(node.value)
+        if self.n_keys > MOST_VALUES:
+            problem = f"its merges (<<) stand for more than {MOST_VALUES:,} keys; write them out"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Mapping:
         keys = set()
