@@ -135,6 +135,8 @@ FORGED = [
     ("log_ridge.risk_control.thresholds.1.error", None),
     ("log_ridge.risk_control.thresholds.1.threshold", True),
     ("log_ridge.reference.length", []),
+    ("log_ridge.reference.length.0", 0.5),
+    ("log_ridge.later_key", json.loads(51 * "[" + 51 * "]")),
     ("log_ridge.held_out.fold", [1]),
 ]
 
@@ -157,6 +159,14 @@ def test_a_forged_value_is_refused_whatever_the_checksum(file, tmp_path, path, v
         InputError, match="(does not fit|cannot be read|base_rate: .* valid number)"
     ):
         CalibratorFile.read(tmp_path / "C.json")
+
+
+def test_a_threshold_that_is_missing_without_a_reason_is_said_in_a_sentence(file):
+    content = unsealed(file.content())
+    for entry in content["log_ridge"]["risk_control"]["overall"]:
+        entry.update(threshold=None, reason=None)
+    control = CalibratorFile.parse(content, "C.json").estimators["log_ridge"].risk_control
+    assert {control.explain(entry) for entry in control.overall} == {"no threshold guarantees it"}
 
 
 def test_keys_that_stand_twice_are_refused(file, tmp_path):

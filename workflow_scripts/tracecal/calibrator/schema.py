@@ -43,7 +43,7 @@ from tracecal.io.settings import Strict, parse
 FEATURE_VERSION = 1
 CARD_VERSION = 2  # of the file's form
 MOST_BYTES = 2**28  # of a calibrator's file
-LARGEST = 2**63  # size of a number
+LARGEST, DEEPEST = 2**63, 50  # size of a number, and lists and mappings within one another
 # The workflow's files recommend no estimator: the first one of these in the file is used.
 DEFAULT_ESTIMATORS, FALLBACKS = ("mean_of_three", "trace_plus"), ("seq_logp", "len_norm_logp")
 WITHOUT_ENTROPIES = "surprisal_ridge"
@@ -386,8 +386,8 @@ class ErrorRateControl(_Extensible):
 
     def explain(self, entry: ErrorRateThreshold | RecallThreshold | OverallThreshold) -> str:
         """Say why an entry has no threshold."""
-        if entry.reason:
-            return entry.reason
+        if entry.reason or not isinstance(entry, ErrorRateThreshold):
+            return entry.reason or "no threshold guarantees it"
         needed = f"about {entry.enough:,}" if entry.enough else "far more"
         return (
             f"no threshold guarantees an error rate of {entry.error_rate:g} with "
@@ -401,7 +401,7 @@ class Reference:
     """Ranking scores and lengths of answers that tested, for monitors to compare with."""
 
     probability: tuple[Share, ...] = ()
-    length: tuple[Annotated[float, Field(ge=0)], ...] = ()
+    length: tuple[Annotated[float, Field(ge=1)], ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.probability) != len(self.length):
@@ -583,17 +583,20 @@ def content_digest(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def _require_storable(value: Any) -> None:
-    """Raise `ValueError` for a number that is too large, or a text that UTF-8 cannot hold."""
+def _require_storable(value: Any, depth: int = 0) -> None:
+    """Raise `ValueError` for a number that is too large, a text that UTF-8 cannot hold, and values
+    that are nested too deep."""
+    if depth > DEEPEST:
+        raise ValueError("it is nested too deep")
     if isinstance(value, str):
         value.encode()
     elif isinstance(value, int | float) and abs(value) >= LARGEST:
         raise ValueError("it holds a number beyond 9e18")
     elif isinstance(value, list | dict):
         for item in value:
-            _require_storable(item)
+            _require_storable(item, depth + 1)
         for item in value.values() if isinstance(value, dict) else ():
-            _require_storable(item)
+            _require_storable(item, depth + 1)
 
 
 def _require_unchanged(content: Mapping[str, Any], where: str) -> None:
