@@ -1,6 +1,7 @@
 """`tracecal watch`: its state, what bad input gets, and kills."""
 
 import json
+import math
 import os
 import random
 import re
@@ -195,6 +196,30 @@ def test_a_state_of_an_earlier_version_is_refused(tmp_path):
     store.connection.close()
     with pytest.raises(InputError, match="s.db watches another calibrator, or with other settings"):
         StateDatabase(tmp_path / "s.db", "x", AlarmSettings())
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda content: content["state"].update(n_watched=1e18),
+        lambda content: content["state"].update(seed=[]),
+        lambda content: content["state"]["errors"].update(alarm="x\x1b[2J"),
+        lambda content: content["state"]["errors"].update(evidence=math.nan),
+        lambda content: content["state"]["monitors"]["length"].update(counts=[1]),
+        lambda content: content["state"]["dependence"]["kept"]["recent_ranks"].append(2),
+        lambda content: content["state"]["dependence"].update(kept={"wealth": [True] * 3}),
+        lambda content: content.update(state=[]),
+    ],
+)
+def test_a_forged_state_is_refused_in_a_sentence_though_its_checksum_fits(tmp_path, forge):
+    store = StateDatabase(tmp_path / "s.db", "x", AlarmSettings())
+    content = store._content()
+    forge(content)
+    text = json.dumps(content | {"checksum": _checksum(content)})
+    store.connection.execute("UPDATE state SET content = ?", (text,))
+    store.connection.close()
+    with pytest.raises(InputError, match="s.db cannot be used as a state of monitors .its values"):
+        _ = StateDatabase(tmp_path / "s.db", "x", AlarmSettings()).state
 
 
 def test_a_flipped_bit_of_a_state_is_refused_or_leaves_its_monitors_as_they_are(tmp_path):

@@ -50,6 +50,8 @@ CREATE TABLE IF NOT EXISTS labels (
 LABEL_USES = USED, WAITING, NOT_KEPT, SAME_KEY = "used", "waiting", "not kept", "same key"
 BATCH_SIZE = 500  # answers of a transaction
 MOST_BYTES = 2**40  # of a state
+# What the values of a state that was forged raise.
+NO_STATE = (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError)
 Values = tuple[float | None, ...]  # an answer's probability, length and kept
 
 
@@ -319,9 +321,10 @@ class StateDatabase:
             yield
         except InputError:
             raise
-        except (sqlite3.Error, OSError, ValueError, KeyError, TypeError) as error:
+        except (sqlite3.Error, OSError, *NO_STATE) as error:
+            reason = "its values are none of a state" if isinstance(error, NO_STATE) else error
             raise InputError(
-                f"{self.path} cannot be used as a state of monitors ({error}); give a path on a "
+                f"{self.path} cannot be used as a state of monitors ({reason}); give a path on a "
                 "disk with space, to a file that 'tracecal watch' made or to none."
             ) from error
 

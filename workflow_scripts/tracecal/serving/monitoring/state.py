@@ -8,9 +8,10 @@
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, is_dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import ConfigDict, Field, PlainValidator, TypeAdapter
 
 from tracecal.calibration.settings import Unit
 from tracecal.calibrator.schema import Reference
@@ -30,6 +31,21 @@ from tracecal.serving.monitoring.settings import ANSWERS_PER_ALARM, ERROR_ALARM_
 ERROR_MONITOR = "error rate"
 # Evidence at which neighbours are said to be alike in one of the signals; each has a test.
 DEPENDENCE_LIMIT = 100.0 * len(MONITORS)
+
+
+def _array(value: Any, largest: float = np.inf) -> np.ndarray:
+    """The array [n] of a stored list; raises `ValueError` unless it is of numbers from 0 on."""
+    array = np.array(value)
+    if array.ndim != 1 or array.dtype.kind not in "if":
+        raise ValueError("must be a list of numbers")
+    if not ((array >= 0) & (array <= largest)).all():
+        raise ValueError(f"must hold numbers from 0 to {largest:g}")
+    return array
+
+
+Numbers = Annotated[np.ndarray, PlainValidator(_array)]
+Ranks = Annotated[np.ndarray, PlainValidator(lambda value: _array(value, 1.0))]
+Count = Annotated[int, Field(ge=0, lt=2**53, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -64,11 +80,13 @@ class Monitor:
     `evidence` stays after an alarm, which was raised at answer or label number `alarm`.
     """
 
-    counts: np.ndarray
-    wealth: np.ndarray
-    n_values: int = 0
-    evidence: float = 0.0
-    alarm: int | None = None
+    __pydantic_config__ = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
+    counts: Numbers
+    wealth: Numbers
+    n_values: Count = 0
+    evidence: Annotated[float, Field(ge=0)] = 0.0
+    alarm: Count | None = None
 
 
 @dataclass(frozen=True)
@@ -78,9 +96,11 @@ class DependenceMonitor:
     `recent_ranks` [WINDOW + 1] are the newest; the evidence sufficed at answer number `alarm`.
     """
 
-    wealth: np.ndarray = field(default_factory=lambda: np.ones(len(DEPENDENCE_STAKES)))
-    recent_ranks: np.ndarray = field(default_factory=lambda: np.full(WINDOW + 1, 0.5))
-    alarm: int | None = None
+    __pydantic_config__ = Monitor.__pydantic_config__
+
+    wealth: Numbers = field(default_factory=lambda: np.ones(len(DEPENDENCE_STAKES)))
+    recent_ranks: Ranks = field(default_factory=lambda: np.full(WINDOW + 1, 0.5))
+    alarm: Count | None = None
 
 
 @dataclass(frozen=True)
@@ -91,15 +111,17 @@ class State:
     tests of `dependence`. Of `n_answers` answers `n_watched` are watched.
     """
 
+    __pydantic_config__ = Monitor.__pydantic_config__
+
     settings: AlarmSettings
-    seed: int
+    seed: Annotated[int, Field(ge=0)]
     monitors: Mapping[str, Monitor]
     errors: Monitor
     dependence: Mapping[str, DependenceMonitor] = field(
         default_factory=lambda: {name: DependenceMonitor() for name in MONITORS}
     )
-    n_watched: int = 0
-    n_answers: int = 0
+    n_watched: Count = 0
+    n_answers: Count = 0
 
     @property
     def all_monitors(self) -> dict[str, Monitor]:
@@ -238,23 +260,20 @@ def as_json(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-def from_json(stored: Mapping[str, Any]) -> State:
-    """Restore a state that `as_json` stored."""
-    monitors, dependence = stored["monitors"], stored["dependence"]
-    restored = {
-        "settings": AlarmSettings(**stored["settings"]),
-        "errors": Monitor(**_with_arrays(stored["errors"])),
-        "monitors": {name: Monitor(**_with_arrays(each)) for name, each in monitors.items()},
-        "dependence": {
-            name: DependenceMonitor(**_with_arrays(each)) for name, each in dependence.items()
-        },
-    }
-    return State(**{**stored, **restored})
+def from_json(stored: Any) -> State:
+    """Restore a state that `as_json` stored; raises `ValueError` where it has another form."""
+    state = _STATE.validate_python(stored)
+    if _form(state) != _form(initial_state(state.settings, seed=0)):
+        raise ValueError("its monitors have other names or lengths than a state's")
+    return state
 
 
-def _with_arrays(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a monitor's attributes from its JSON, with lists as arrays."""
-    return {
-        name: np.array(value) if isinstance(value, list) else value
-        for name, value in stored.items()
-    }
+_STATE = TypeAdapter(State)
+
+
+def _form(value: Any) -> Any:
+    """The names of a state's values, and the shapes and kinds of its arrays."""
+    value = vars(value) if is_dataclass(value) else value
+    if isinstance(value, Mapping):
+        return {name: _form(item) for name, item in value.items()}
+    return (value.shape, value.dtype.kind * bool(value.size)) if hasattr(value, "shape") else None
