@@ -434,6 +434,7 @@ def test_numbers_of_an_answer_reach_the_client_in_their_own_digits(client, numbe
 
 
 MANY = b'{"model": "m", "messages": [], %s}'
+MOST = range(300)
 
 
 @pytest.mark.slow
@@ -461,6 +462,30 @@ def test_a_request_of_many_values_lets_no_other_wait_for_a_second(content, tmp_p
                 waits.append(time.monotonic() - start)
     assert statuses == [413, 200, 200]
     assert len(waits) > 10 and max(waits) < 1
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_many_choices_are_scored_beside_the_event_loop(client, monkeypatch, stream):
+    threads, confidence = set(), Scorer.confidence
+
+    def noted(*args):
+        threads.add(threading.current_thread().name.rpartition("_")[0])
+        return confidence(*args)
+
+    async def answer(request, content):
+        chunk = CHUNKS[2] if stream else chat()
+        whole = json.dumps(
+            {**chunk, "choices": [{**chunk["choices"][0], "index": n} for n in MOST]}
+        )
+        if stream:
+            text = f"data: {whole}\n\ndata: [DONE]\n\n"
+            return web.Response(text=text, content_type="text/event-stream")
+        return web.Response(text=whole, content_type="application/json")
+
+    monkeypatch.setattr(Scorer, "confidence", noted)
+    with client(Answering(answer)) as http:
+        assert http.post(CHAT, json=ASK | {"stream": stream, "n": len(MOST)}).status_code == 200
+    assert threads == {"large bodies"}
 
 
 def test_slow_headers_and_slow_bodies_time_out(client):

@@ -14,6 +14,7 @@ MANY_BRACKETS = 200  # JSON with more may be nested deeper than it can be writte
 # Of a request: parsing takes one step of a quarter of a second at most, in which all others wait.
 MAX_VALUES = 500_000
 LARGE = 2**20  # bytes of a body on which the event loop does not work itself
+CHOICE = 2**12  # bytes that are read while a choice is scored
 WORKER = ThreadPoolExecutor(1, "large bodies")  # one: of several, the event loop would wait for all
 # Runs of digits, as PLAIN shows them, of whole numbers and fractions that may not fit our types.
 PLAIN = bytes(byte if byte == ord(".") else ord(" 0"[chr(byte).isdecimal()]) for byte in range(256))
@@ -39,6 +40,11 @@ class Numeral(float):
         numeral = super().__new__(cls, text)
         numeral.text = text
         return numeral
+
+
+def scoring_size(answer_size: int, request_size: int, n_choices: int) -> int:
+    """Bytes to work on where an answer is scored, whose request is read with each choice."""
+    return answer_size + n_choices * (request_size + CHOICE)
 
 
 async def work_on(size: int, work: Callable[..., Result], *args: Any) -> Result:

@@ -37,6 +37,7 @@ from tracecal.serving.proxy.json_bodies import (
     require_few_values,
     require_plain,
     require_uncompressed,
+    scoring_size,
     work_on,
     write_json,
 )
@@ -205,7 +206,8 @@ class Proxy:
         async with response:
             content = await read_body(response.content.iter_any(), self.settings.max_bytes)
             work = self.scorer.scored_body, content, body, endpoint, _is_success(response)
-            content = await work_on(len(content) + size, *work)
+            n_choices = content.count(b"finish_reason")
+            content = await work_on(scoring_size(len(content), size, n_choices), *work)
         return web.Response(body=content, status=response.status, headers=headers)
 
     async def _answer_stream(

@@ -18,6 +18,7 @@ from tracecal.serving.proxy.json_bodies import (
     Object,
     TooLargeError,
     parse_json,
+    scoring_size,
     work_on,
     write_json,
 )
@@ -121,6 +122,11 @@ class ScoredStream:
     def __post_init__(self) -> None:
         self.client_top = self.endpoint.client_top(self.request)
 
+    @property
+    def scoring_size(self) -> int:
+        """Bytes to work on once the stream has ended."""
+        return scoring_size(self.size, self.request_size, len(self.choices))
+
     async def events(self, response: ClientResponse) -> AsyncGenerator[list[bytes], None]:
         """Yield the events of a response with confidence, as many at once as have arrived.
 
@@ -131,7 +137,7 @@ class ScoredStream:
             async for chunk in response.content.iter_any():
                 for event in splitter.feed(chunk):
                     if is_last := _is_done(event_data(event)[0]):
-                        passed += await work_on(self.request_size, self._last_events)
+                        passed += await work_on(self.scoring_size, self._last_events)
                     passed.append(await work_on(len(event), self.score_event, event))
                     if is_last:
                         yield passed
@@ -142,9 +148,9 @@ class ScoredStream:
             passed.append(await work_on(len(last), self.score_event, last))
         except SERVER_FAILURES:
             self.has_failed = True
-            yield [*passed, *await work_on(self.request_size, self._last_events)]
+            yield [*passed, *await work_on(self.scoring_size, self._last_events)]
             raise
-        yield [*passed, *await work_on(self.request_size, self._last_events, CUT_SHORT)]
+        yield [*passed, *await work_on(self.scoring_size, self._last_events, CUT_SHORT)]
 
     def score_event(self, event: bytes) -> bytes:
         """Return the event to pass on instead of the server's, empty where it is withheld.
