@@ -146,7 +146,10 @@ def test_a_row_that_is_cut_short_is_listed(tmp_path):
     ("row", "reason"),
     [
         ('{"example_id": ' + "[" * 100_000, "it is nested too deep"),
-        ('{"example_id": "b", "answer": "x", "answer": "y"}', "the key 'answer' is given twice"),
+        *(
+            (f'{{"example_id": "b", "answer": "x", "answer": "{text}"}}', "'answer' is given twice")
+            for text in ("y", r"\u0022:", r"\"\u003a", r"\"\u003A")
+        ),
     ],
 )
 def test_a_row_that_no_two_readers_read_alike_is_listed(tmp_path, row, reason):

@@ -77,14 +77,16 @@ def test_pieces_of_a_log_are_scored_byte_for_byte_as_the_whole(
     header = ending == "csv"
     whole = scores(lines)
     assert len(whole) == len(lines) + header
-    monkeypatch.setattr(answers, "CHUNK", 7)
+    monkeypatch.setattr(answers, "CHUNK", 5)
+    monkeypatch.setattr(answers, "FRAME", 7)
     assert scores(lines) == whole
     parts = [scores(lines[place : place + 33])[header:] for place in range(0, len(lines), 33)]
     assert [line for part in parts for line in part] == whole[header:]
 
 
 def test_an_output_is_whole_or_not_at_all(calibrator, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(answers, "CHUNK", 7)
+    monkeypatch.setattr(answers, "CHUNK", 5)
+    monkeypatch.setattr(answers, "FRAME", 7)
     log, output = tmp_path / "log.jsonl", tmp_path / "scored.jsonl"
     lines = NEW.read_text(encoding="utf-8").splitlines(True)
     log.write_text("".join([*lines, lines[0]]), encoding="utf-8")

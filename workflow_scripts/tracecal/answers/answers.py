@@ -72,7 +72,7 @@ NO_ANSWER_VERBS = {
 }
 MOST_RECENT = 50_000  # ids that are not sorted yet
 MOST_FRAMES = 100  # before they are joined
-CHUNK = 500  # answers whose entropies are bounded at once
+CHUNK, FRAME = 100, 500  # answers that are read at once, and of a frame
 # Whether to keep the row of each answer, or what to keep of an id and its row.
 KeepRows = bool | Callable[[str, dict[str, Any]], Any]
 Keep = Callable[[pl.DataFrame], pl.DataFrame]
@@ -432,7 +432,7 @@ def _read(
         has_label = has_label or answer.has_verdict_at(reading.label)
         example_id = record.example_id
         records.append(replace(record, reasoning=reasoning) if is_run else record)
-        if len(records) == CHUNK:
+        if len(records) == FRAME:
             frames.add(records)
             records.clear()
         if keep_rows:

@@ -50,7 +50,8 @@ def with_facts(raw: RawAnswer, row: Row, body: Row, reading: Reading, is_sample:
     Raises `WrongRow`.
     """
     settings = request_settings(row, body)
-    values = verdicts(row, body, reading, raw)
+    listed = verdicts(row, body, reading, raw)
+    values = {name: value for name, value in listed.items() if value is not None}
     stated: dict[str, Any] = {
         "correct": agreed_verdict(reading, **values),
         "unsure": any(map(is_unsure, values.values())),

@@ -71,6 +71,7 @@ STREAMS = [layout.stream for layout in LAYOUTS.values() if layout.stream is not 
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?(?:\r\n|\n|\r)', re.I)  # Excel's, above the head
 _DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
 _LONG = b"0" * 19
+_KEY_ENDS = (b"\\u0022", b"\\u003a", b"\\u003A")  # which orjson would write as '":'
 _CONTROLS = {chr(code) for code in range(9)}  # which no text has
 _EVENT_END = re.compile(r"(?:\r\n|\n|\r(?!\n)){2,}")
 _LINE_END = re.compile(r"\r\n|\n|\r")
@@ -503,7 +504,7 @@ def _parse(text: str | bytes) -> Any:
         value = orjson.loads(content)
         if _is_plain(content, value):
             return value
-    except (orjson.JSONDecodeError, UnicodeEncodeError):
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError, UnicodeEncodeError):
         pass
     text = text.decode() if isinstance(text, bytes) else text
     try:
@@ -518,16 +519,9 @@ def _is_plain(content: bytes, value: Any) -> bool:
     orjson takes the last value of a repeated key, and makes a float of a number of 20 digits.
     """
     squeezed = content.translate(_DIGITS, b" \t\r\n")
-    if _LONG in squeezed:
+    if _LONG in squeezed or (b"\\u00" in content and any(end in content for end in _KEY_ENDS)):
         return False
-    n_keys, values = 0, [value]
-    for inner in values:  # which grow
-        if type(inner) is dict:
-            n_keys += len(inner)
-            values.extend(inner.values())
-        elif type(inner) is list and inner and type(inner[0]) in (dict, list):
-            values.extend(inner)
-    return n_keys == squeezed.count(b'":')
+    return orjson.dumps(value).count(b'":') == squeezed.count(b'":')
 
 
 def parsed_text(text: str) -> Any:
