@@ -66,7 +66,7 @@ def connected_groups(answers: pl.DataFrame) -> pl.DataFrame:
     for column in keys:
         members = answers.select(column, index=pl.int_range(n)).drop_nulls(column)
         pairs = members.select(first=pl.col("index").min().over(column), second="index")
-        edges.append(pairs.to_numpy().T)
+        edges.append(pairs.filter(pl.col("first") < pl.col("second")).to_numpy().T)
     first, second = np.concatenate(edges, axis=1)
     # Slow to load, and not needed by all that import this module.
     from scipy.sparse import coo_array

@@ -149,7 +149,7 @@ def expected_error_rate(scores: "pl.DataFrame") -> float | None:
     """The share of kept answers that is wrong by their probabilities; None if none is kept."""
     if "keep" not in scores.columns:
         return None
-    mean = scores.filter("keep")["probability"].mean()
+    mean = scores["probability"].filter(scores["keep"]).mean()
     return None if mean is None else 1 - float(mean)  # type: ignore[arg-type]
 
 
@@ -208,7 +208,7 @@ def explain_keeping(scores: "pl.DataFrame", predictor: "Predictor") -> list[str]
 
     if "keep" not in scores.columns or not scores["keep"].any():
         return []
-    decided = scores.drop_nulls("keep")
+    decided = scores.select("probability", "keep").drop_nulls("keep")
     sentences, kept_answers = [], decided.filter("keep")
     most_probable = decided.sort("probability", descending=True).head(kept_answers.height)
     n_others = kept_answers.height - most_probable.filter("keep").height
