@@ -5,8 +5,10 @@ import json
 import pytest
 
 import tracecal
+from support.arrow_files import write_arrow
 from tracecal.cli.main import main
 from tracecal.errors import InputError
+from tracecal.io.traces import TRACES
 
 TOP = [{"token": "Oslo", "logprob": -0.5}, {"token": "Rome", "logprob": -1.2}]
 CONTENT = [{"token": "Oslo", "logprob": -0.5, "topLogits": [1.0], "top_logprobs": TOP}]
@@ -58,6 +60,19 @@ def test_what_is_missing_is_counted_with_its_remedy():
         assert part in missing
     nothing = PLAIN | {"probs": None}
     assert "log-probabilities of all answers" in tracecal.explain_reading([nothing]).text
+
+
+def test_what_a_file_of_traces_says_of_all_its_answers_is_not_missing(tmp_path):
+    row = {"example_id": "a", "answer": "Oslo", "surprisal": [0.5], "entropy": [0.25]}
+    row |= {"prompt": "?", "prompt_token_ids": [1], "finish_reason": "eos", "token_ids": [2]}
+    metadata = {"schema_version": "1", "model": "m", "reasoning": "apart"}
+    write_arrow([row | {"tokens": ["Oslo"]}], TRACES, metadata, tmp_path / "traces.arrow")
+    summary = tracecal.explain_reading(tmp_path / "traces.arrow")
+    assert summary.answers.equals(tracecal.read_answers(tmp_path / "traces.arrow"))
+    assert dict(summary.example)["model"] == "m"
+    missing = " ".join(summary.missing)
+    for option in ("--model", "--stop-token", "--processed"):
+        assert option not in missing
 
 
 def test_the_command_prints_at_most_80_columns_and_joins_labels(tmp_path, capsys):

@@ -357,11 +357,8 @@ def read_file(
     `ids` are the valid ids; None: any. Raises `InputError` where no answer is usable, or a row is
     invalid and `reading` does not skip it.
     """
-    path = Path(path)
-    require_regular(path, MOST_BYTES)
-    rows, metadata = open_rows(path)
-    with closing(_announced(rows, f"Reading {path.name}")) as rows:
-        return _read(rows, metadata, str(path), reading or Reading(), ids, keep_rows, keep)
+    with opened(path, reading or Reading(), ids) as reader:
+        return _read(reader, keep_rows, keep)
 
 
 def read_rows(
@@ -376,8 +373,28 @@ def read_rows(
     >>> read_rows(rows, Reading()).frame["surprisal"].to_list()
     [[0.25, 0.5]]
     """
-    with closing(_announced(rows, "Reading")) as rows:
-        return _read(numbered(rows), {}, source, reading, None, keep_rows)
+    with opened(rows, reading, source=source) as reader:
+        return _read(reader, keep_rows)
+
+
+@contextmanager
+def opened(
+    answers: str | Path | Iterable[Any],
+    reading: Reading,
+    ids: Collection[str] | None = None,
+    source: str = THE_ROWS,
+) -> Iterator["RowReader"]:
+    """Open the rows of a file, or rows, to read them. Raises `InputError`."""
+    metadata, action = dict[str, str](), "Reading"
+    if isinstance(answers, str | Path):
+        path = Path(answers)
+        require_regular(path, MOST_BYTES)
+        rows, metadata = open_rows(path)
+        source, action = str(path), f"Reading {path.name}"
+    else:
+        rows = numbered(answers)
+    with closing(_announced(rows, action)) as rows:
+        yield RowReader(rows, metadata, source, reading, ids)
 
 
 def _announced(rows: Iterable[Any], name: str) -> Generator[Any, None, None]:
@@ -389,38 +406,15 @@ def _announced(rows: Iterable[Any], name: str) -> Generator[Any, None, None]:
             yield row
 
 
-def _read(
-    rows: Iterable[tuple[str, Any]],
-    metadata: dict[str, str],
-    source: str,
-    reading: Reading,
-    ids: Collection[str] | None,
-    keep_rows: KeepRows,
-    keep: Keep | None = None,
-) -> Answers:
-    requests = None if reading.requests is None else Requests.read(reading.requests)
-    if requests is not None:
-        rows = requests.added_to(iter(rows))
-    first_rows: list[Any] = []
-    if reading.labels is not None:
-        rows = _with_first_kept(rows, first_rows)
-    is_run = "schema_version" in metadata
-    reasoning: Any = metadata.get("reasoning", "none")
-    if is_run:
-        reading = _traces_reading(reading, metadata)
-    if ids is not None:  # examples of a task have one answer each
-        reading = reading.model_copy(update={"choices": "first"})
+def _read(reader: "RowReader", keep_rows: KeepRows, keep: Keep | None = None) -> Answers:
+    reading, source = reader.reading, reader.source
     records, frames = list[Record](), _Frames(reading, keep)
-    part_labels: dict[str, PartLabels] = {}
     wrong_rows: list[str] = []
     wrong_verdicts: list[str] = []  # for which no row is skipped
     rows_of_records: list[Any] = []
     has_label = False
     failed_rows: list[str] = []
-    empty_paths = dict(reading.columns)  # of named columns, without a value in any row so far
-    for location, answer, record in records_of(rows, reading, source, ids, part_labels):
-        row = answer.row
-        empty_paths = without_values(empty_paths, row)
+    for location, answer, record in reader:
         if isinstance(record, WrongRow):
             wrong_rows.append(f"{location}: {record}")
             if isinstance(record, WrongVerdict):
@@ -430,21 +424,21 @@ def _read(
             failed_rows.append(f"{location}: {FAILED}")
             continue
         has_label = has_label or answer.has_verdict_at(reading.label)
-        example_id = record.example_id
-        records.append(replace(record, reasoning=reasoning) if is_run else record)
+        records.append(record)
         if len(records) == FRAME:
             frames.add(records)
             records.clear()
         if keep_rows:
-            rows_of_records.append(row if keep_rows is True else keep_rows(example_id, row))
+            row = answer.row
+            rows_of_records.append(row if keep_rows is True else keep_rows(record.example_id, row))
     require_right_rows(source, wrong_rows, wrong_verdicts, reading.wrong_rows == "skip")
     if failed_rows and reading.failed == "stop":
         raise InputError(
             f"{source}: {describe_wrong_rows(failed_rows)}. Ask again, or count them as unlabelled "
             "or incorrect, or leave them out (--failed unlabelled, incorrect or skip)."
         )
-    if empty_paths:
-        name, path = next(iter(empty_paths.items()))
+    if reader.empty_paths:
+        name, path = next(iter(reader.empty_paths.items()))
         raise InputError(
             f"{source}: no row has a value at {path} (--columns {name}={path}): correct the path, "
             "or leave the column out."
@@ -455,10 +449,11 @@ def _read(
         raise InputError(f"{source} holds no usable answer. {describe_wrong_rows(wrong_rows)}")
     if reading.label is not None and not has_label:
         LOGGER.warning("%s: no row has a verdict at --label %s", source, reading.label)
-    if requests is not None:
-        LOGGER.info("%s", requests.describe(frame.height))
+    if reader.requests is not None:
+        LOGGER.info("%s", reader.requests.describe(frame.height))
     warn_of_assumed(frame, reading.vocabulary, source)
-    return Answers(frame, wrong_rows, metadata, part_labels, rows_of_records, source, first_rows)
+    collected = reader.part_labels, rows_of_records
+    return Answers(frame, wrong_rows, reader.metadata, *collected, source, reader.first_rows)
 
 
 class _Frames:
@@ -480,43 +475,6 @@ class _Frames:
         """What is kept of all frames and of the last records."""
         self.add(records)
         return pl.concat([*self._long, *self._frames], rechunk=self._keep is None)
-
-
-def _with_first_kept(
-    rows: Iterable[tuple[str, Any]], first_rows: list[Any]
-) -> Iterator[tuple[str, Any]]:
-    """Yield located rows, and keep the first ones for labels whose ids do not match."""
-    for location, row in rows:
-        if len(first_rows) < MOST_ROWS:
-            first_rows.append(row)
-        yield location, row
-
-
-def located_answers(
-    rows: Iterable[tuple[str, Any]], reading: Reading, source: str
-) -> Iterator[tuple[str, OneAnswer]]:
-    """Yield the answers of located rows, each with the place of its row.
-
-    Rows of another filter than that of `reading` are left out.
-    """
-    n_split = n_answers = 0
-    for location, row in rows:
-        answers = answers_of(row, reading)
-        if answers[0].n_choices > 1:
-            n_split, n_answers = n_split + 1, n_answers + answers[0].n_choices
-        for answer in answers:
-            fields = answer.row if isinstance(answer.row, dict) else {}
-            if reading.filter in (None, fields.get("filter", reading.filter)):
-                yield location, answer
-    if n_split and reading.choices == "first":
-        LOGGER.warning("%s: the first of several choices is read in %d rows", source, n_split)
-    elif n_split:
-        LOGGER.info(
-            "%s: %d rows hold %d answers; those of a row count as one question",
-            source,
-            n_split,
-            n_answers,
-        )
 
 
 class _Ids:
@@ -552,50 +510,110 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def records_of(
-    rows: Iterable[tuple[str, Any]],
-    reading: Reading,
-    source: str,
-    ids: Collection[str] | None,
-    part_labels: dict[str, PartLabels],
-) -> Iterator[tuple[str, OneAnswer, Record | WrongRow]]:
-    """Yield the answers of located rows, each with its record, or why there is none.
+class RowReader:
+    """Reads located rows into records, whatever is wrong with some of them.
 
-    Labels of parts are collected in `part_labels`; a row that only adds some is not yielded. `ids`
-    are the valid ids; None: any.
+    It yields the answers of the rows, each with its place and its record, or why there is none. A
+    row that only adds labels of parts is not yielded.
+
+    Attributes
+    ----------
+    reading
+        How rows are read, completed by the metadata of the workflow's traces.
+    requests
+        Those of a batch, where `reading` names them.
+    first_rows
+        The first rows, where labels are joined to them.
+    part_labels
+        Labels of parts of answers, by the id of the answer.
+    empty_paths
+        Named columns, with their paths, that have had no value so far.
     """
-    read_ids = _Ids()
-    located = located_answers(rows, reading, source)
-    while True:
-        with _uncollected():
-            chunk = [*islice(located, CHUNK)]
-            records = read_records([answer for _, answer in chunk], reading)
-        if not chunk:
-            return
-        for (location, answer), record in zip(chunk, records, strict=True):
-            labels = answer.part_labels
-            if isinstance(record, WrongRow):
-                yield location, answer, record
-                continue
-            name = record.example_id
-            earlier = part_labels.get(name)
-            try:
-                if labels and earlier and (merged := earlier.merge(labels)):
-                    part_labels[name] = merged
-                    continue
-                if name in read_ids:
-                    has_filter = "filter" in answer.row
-                    hint = ", under another filter: name one as 'filter'" if has_filter else ""
-                    raise WrongRow(f"duplicate id {name!r}{hint}")
-                if ids is not None and name not in ids:
-                    raise WrongRow(f"no example of the task has the id {name!r}")
-            except WrongRow as error:
-                yield location, answer, error
-                continue
-            read_ids.add(name)
-            if labels is not None:
-                part_labels[name] = labels
-            yield location, answer, record
+
+    def __init__(
+        self,
+        rows: Iterable[tuple[str, Any]],
+        metadata: dict[str, str],
+        source: str,
+        reading: Reading,
+        ids: Collection[str] | None = None,
+    ) -> None:
+        """`ids` are the valid ids; None: any."""
+        self.metadata, self.source, self._valid_ids = metadata, source, ids
+        self._is_run = "schema_version" in metadata
+        if self._is_run:
+            reading = _traces_reading(reading, metadata)
+        if ids is not None:  # examples of a task have one answer each
+            reading = reading.model_copy(update={"choices": "first"})
+        self.reading = reading
+        self.requests = None if reading.requests is None else Requests.read(reading.requests)
+        if self.requests is not None:
+            rows = self.requests.added_to(iter(rows))
+        self.first_rows: list[Any] = []
+        self._rows = rows
+        self._read_ids = _Ids()
+        self.part_labels: dict[str, PartLabels] = {}
+        self.empty_paths = dict(reading.columns)
+
+    def __iter__(self) -> Iterator[tuple[str, OneAnswer, Record | WrongRow]]:
+        located = self._located()
+        while True:
+            with _uncollected():
+                chunk = [*islice(located, CHUNK)]
+                records = read_records([answer for _, answer in chunk], self.reading)
+            if not chunk:
+                return
+            for (location, answer), record in zip(chunk, records, strict=True):
+                self.empty_paths = without_values(self.empty_paths, answer.row)
+                outcome = record if isinstance(record, WrongRow) else self._accepted(record, answer)
+                if outcome is not None:
+                    yield location, answer, outcome
+
+    def _located(self) -> Iterator[tuple[str, OneAnswer]]:
+        """The answers of the rows with their places, but for those of another filter."""
+        reading, n_split, n_answers = self.reading, 0, 0
+        for location, row in self._rows:
+            if reading.labels is not None and len(self.first_rows) < MOST_ROWS:
+                self.first_rows.append(row)
+            answers = answers_of(row, reading)
+            if answers[0].n_choices > 1:
+                n_split, n_answers = n_split + 1, n_answers + answers[0].n_choices
+            for answer in answers:
+                fields = answer.row if isinstance(answer.row, dict) else {}
+                if reading.filter in (None, fields.get("filter", reading.filter)):
+                    yield location, answer
+        if n_split and reading.choices == "first":
+            LOGGER.warning(
+                "%s: the first of several choices is read in %d rows", self.source, n_split
+            )
+        elif n_split:
+            LOGGER.info(
+                "%s: %d rows hold %d answers; those of a row count as one question",
+                *(self.source, n_split, n_answers),
+            )
+
+    def _accepted(self, record: Record, answer: OneAnswer) -> Record | WrongRow | None:
+        """A record with its own id, or what is wrong; None where it only adds labels of parts."""
+        name, labels = record.example_id, answer.part_labels
+        earlier = self.part_labels.get(name)
+        try:
+            merged = earlier.merge(labels) if labels and earlier else None
+        except WrongRow as error:
+            return error
+        if merged:
+            self.part_labels[name] = merged
+            return None
+        if name in self._read_ids:
+            has_filter = "filter" in answer.row
+            hint = ", under another filter: name one as 'filter'" if has_filter else ""
+            return WrongRow(f"duplicate id {name!r}{hint}")
+        if self._valid_ids is not None and name not in self._valid_ids:
+            return WrongRow(f"no example of the task has the id {name!r}")
+        self._read_ids.add(name)
+        if labels is not None:
+            self.part_labels[name] = labels
+        reasoning: Any = self.metadata.get("reasoning", "none")
+        return replace(record, reasoning=reasoning) if self._is_run else record
 
 
 def _traces_reading(reading: Reading, metadata: dict[str, str]) -> Reading:

@@ -9,30 +9,25 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from textwrap import shorten, wrap
 from typing import Any
 
 import polars as pl
 
 from tracecal.answers.answers import (
-    THE_ROWS,
     describe_no_answers,
-    records_of,
+    opened,
     with_failed_labels,
 )
-from tracecal.answers.facts import LABELS, OTHER_IDS, TIMES, without_values
+from tracecal.answers.facts import LABELS, OTHER_IDS, TIMES
 from tracecal.answers.formats.layout import STATED_IDS, Tree
 from tracecal.answers.labels import read_labels, with_labels
-from tracecal.answers.log_file import numbered, open_rows
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record, as_frame
-from tracecal.answers.requests import Requests
 from tracecal.answers.row import OneAnswer
 from tracecal.answers.tokens import Step, is_same_token
 from tracecal.errors import InputError, Unanswered, WrongRow, describe_wrong_rows, some_of
 from tracecal.explorer.questions import CONTEXT, QUESTION, REFERENCES, find_question
-from tracecal.io.input_files import MOST_BYTES, require_regular
 
 WIDTH = 80  # of the text
 SHOWN_TOKENS, SHOWN_ALTERNATIVES, SHOWN_FIELDS = 6, 3, 12
@@ -129,43 +124,33 @@ def explain_reading(answers: Any, *, reading: Reading | None = None) -> ReadingS
     >>> summary.formats, summary.unread
     ({'columns': 1}, {'top_probs': 1})
     """
-    reading = reading or Reading()
-    if isinstance(answers, str | Path):
-        require_regular(answers, MOST_BYTES)
-        rows, source = open_rows(Path(answers))[0], str(answers)
-    else:
-        rows, source = numbered(answers), THE_ROWS
-    requests = None if reading.requests is None else Requests.read(reading.requests)
-    if requests is not None:
-        rows = requests.added_to(rows)
     formats, unread = Counter[str](), Counter[str]()
     records, errors = list[Record](), list[str]()
     example, n_questions = list[tuple[str, str]](), 0
-    empty_paths = dict(reading.columns)
-    located = records_of(rows, reading, source, None, {})
-    for number, (location, answer, record) in enumerate(located):
-        empty_paths = without_values(empty_paths, answer.row)
-        if isinstance(answer.row, dict) and not isinstance(answer.error, Unanswered):
-            formats["unknown" if answer.format is None else answer.format.name] += 1
-        if answer.format is not None and number < MOST_ROWS_OF_FIELDS:
-            unread.update(_unread(answer, reading))
-        if isinstance(record, WrongRow):
-            errors.append(f"{location}: {record}")
-            continue
-        records.append(record)
-        question = find_question(answer.row, record.prompt)["question"]
-        n_questions += bool(question)
-        if not example and record.no_answer is None and answer.format is not None:
-            steps = answer.format.read(answer.body).steps
-            example = [*_describe_record(record, question, steps, location)]
-            example_place = len(records) - 1
+    with opened(answers, reading or Reading()) as reader:
+        reading, source = reader.reading, reader.source
+        for number, (location, answer, record) in enumerate(reader):
+            if isinstance(answer.row, dict) and not isinstance(answer.error, Unanswered):
+                formats["unknown" if answer.format is None else answer.format.name] += 1
+            if answer.format is not None and number < MOST_ROWS_OF_FIELDS:
+                unread.update(_unread(answer, reading))
+            if isinstance(record, WrongRow):
+                errors.append(f"{location}: {record}")
+                continue
+            records.append(record)
+            question = find_question(answer.row, record.prompt)["question"]
+            n_questions += bool(question)
+            if not example and record.no_answer is None and answer.format is not None:
+                steps = answer.format.read(answer.body).steps
+                example = [*_describe_record(record, question, steps, location)]
+                example_place = len(records) - 1
     if not (records or errors):
         raise InputError(f"{source} holds no row.")
     frame, notes = as_frame(records), []
-    if requests is not None:
-        notes.append(requests.describe(frame.height))
+    if reader.requests is not None:
+        notes.append(reader.requests.describe(frame.height))
     if reading.labels is not None:
-        frame, matched = with_labels(frame, read_labels(reading.labels, reading))
+        frame, matched = with_labels(frame, read_labels(reading.labels, reading), reader.first_rows)
         notes.append(matched)
     frame = with_failed_labels(frame, reading)
     if counts := describe_no_answers(frame):
@@ -177,7 +162,7 @@ def explain_reading(answers: Any, *, reading: Reading | None = None) -> ReadingS
     missing = [
         f"a value at {path} in any row (--columns {name}={path}): correct the path, or leave the "
         "column out."
-        for name, path in empty_paths.items()
+        for name, path in reader.empty_paths.items()
     ]
     missing += _missing(frame, n_questions, reading) if frame.height else ()
     return ReadingSummary(
