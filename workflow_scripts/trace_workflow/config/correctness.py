@@ -7,7 +7,7 @@ from pydantic import Field, StringConstraints, field_validator
 from trace_workflow.config.prompting import Ending
 from tracecal.io.expressions import parsed
 
-Rule = Literal["numeric", "alias", "squad", "squad_f1", "truthful", "truthful_rouge", "contains"]
+Rule = Literal["numeric", "alias", "squad", "squad_f1", "truthful", "contains"]
 CustomRule = Annotated[str, StringConstraints(pattern=r"^custom\.[A-Za-z_]\w*$")]
 CUSTOM = "custom."  # prefix of the rules of the file `custom_rules`
 

@@ -12,7 +12,6 @@ LOCALIZED = {
     "squad_f1": "entity",
     "contains": "entity",
     "truthful": "claim",
-    "truthful_rouge": "claim",
 }
 LONGEST_ENTITY = 40
 LONGEST_LOOP = 24
