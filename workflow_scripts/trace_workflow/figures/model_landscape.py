@@ -43,16 +43,15 @@ def draw(
     study: Mapping,
 ) -> Figure:
     """The figure; `study` names the models and the tasks."""
-    compared = [entry for entry in entries if entry.role in ("baseline", "own", "trace")]
-    rows = select_models(means, compared, "cross", study)
+    rows = select_models(means, entries, "cross", study)
     by_model, measured = means_of(rows), set(rows["model"])
-    panels = {model: _points(by_model, model, compared) for model in models if model in measured}
+    panels = {model: _points(by_model, model, entries) for model in models if model in measured}
     n_columns = 1 if len(panels) == 1 else 2
     n_rows = math.ceil(len(panels) / n_columns)
     with style.applied():
         width = style.COLUMN_WIDTH if n_columns == 1 else style.TEXT_WIDTH
         figure = Figure(figsize=(width, 1.7 + 2.6 * n_rows))
-        below = describe_averages(means, compared, "cross", study, tasks, width=90)
+        below = describe_averages(means, entries, "cross", study, tasks, width=90)
         grid = figure.subplots(n_rows, n_columns, squeeze=False)
         are_beyond = [
             _draw_panel(axes, models[model], points)

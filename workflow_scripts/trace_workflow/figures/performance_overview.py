@@ -46,11 +46,10 @@ def draw(
     The lines are intervals of differences to TRACE+, from the analysis `comparisons`, drawn around
     each baseline. Splits share the same answers, so their standard deviation would be none.
     """
-    compared = [entry for entry in entries if entry.role in ("baseline", "own", "trace")]
     main, cross = study["main"], study["cross"]
-    by_model = means_of(select_models(means, compared, "main", main))
-    ranking = _rank_by_brier(by_model, main["model"], compared)
-    across = model_points(means, compared, cross) if cross else {}
+    by_model = means_of(select_models(means, entries, "main", main))
+    ranking = _rank_by_brier(by_model, main["model"], entries)
+    across = model_points(means, entries, cross) if cross else {}
     # Means over the main study's tasks.
     differences = comparisons.filter(
         pl.col("task").is_null(), study="main", model=main["model"]
@@ -61,7 +60,7 @@ def draw(
         grid = _grid(figure, n_rows, len(across))
         brier = figure.add_subplot(grid[:, 0])
         auroc = figure.add_subplot(grid[:, 1])
-        below = describe_averages(means, compared, "main", main, tasks, width=26)
+        below = describe_averages(means, entries, "main", main, tasks, width=26)
         _draw_ranking(brier, ranking, "brier", below)
         _draw_ranking(auroc, ranking, "auroc", "")
         _draw_intervals(brier, ranking, "brier", differences)
@@ -69,9 +68,9 @@ def draw(
         auroc.tick_params(labelleft=False)
         style.panel_title(brier, "a", "Brier ↓")
         style.panel_title(auroc, "b", "AUROC ↑")
-        keys = style.family_keys(entry for entry in compared if entry in dict(ranking))
+        keys = style.family_keys(entry for entry in entries if entry in dict(ranking))
         if across:
-            below = describe_averages(means, compared, "cross", cross, tasks, width=26)
+            below = describe_averages(means, entries, "cross", cross, tasks, width=26)
             points = {models[model]: across[model] for model in models if model in across}
             panel = figure.add_subplot(grid[0, 2])
             _draw_models(panel, points, below)

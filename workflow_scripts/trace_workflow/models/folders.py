@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tracecal.errors import InputError, here, listed
-from tracecal.io.digests import contents, digest_of
+from tracecal.io.digests import contents, digest
 from tracecal.io.files import atomic_folder, read_json
 from tracecal.io.input_files import parsed_json
 
@@ -41,7 +41,7 @@ def link_model(
     """
     source = Path(source).expanduser().resolve()
     check_model_folder(source)
-    files = model_contents(source)
+    files = contents(source)
     with atomic_folder(target) as part:
         for name in files.keys() if names is None else files.keys() & names:
             (part / name).parent.mkdir(parents=True, exist_ok=True)
@@ -53,18 +53,13 @@ def link_model(
             )
 
 
-def model_contents(folder: str | Path) -> dict[str, Path]:
-    """The files that a model is loaded from, by name, those of subfolders included.
+def fingerprint(folder: str | Path) -> str:
+    """`sha256:` and the digest of all files that the model is loaded from.
 
     Subfolders hold further chat templates, or an embedding model's layers. Hidden files, such as
-    Snakemake's timestamp in a rule's output folder, are left out.
+    Snakemake's timestamp in a rule's output folder, do not count.
     """
-    return contents(Path(folder))
-
-
-def fingerprint(folder: str | Path) -> str:
-    """`sha256:` and the digest of all files that the model is loaded from."""
-    return f"sha256:{digest_of(model_contents(folder))}"
+    return f"sha256:{digest(folder)}"
 
 
 def checked_fingerprint(folder: str | Path) -> str:

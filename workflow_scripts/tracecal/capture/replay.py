@@ -71,7 +71,8 @@ def replay(
             )
     source = answers_in(answers, reading)
     from tracecal.capture.model import load_model, load_tokenizer
-    from tracecal.capture.teacher_forcing import replay_answers, tokenisation, write_replayed
+    from tracecal.capture.teacher_forcing import replay_answers, tokenisation
+    from tracecal.io.traces import write_table
 
     records = source.frame.filter(pl.col("no_answer").is_null()).select(*RECORDS)
     revision = source.metadata.get("revision")
@@ -83,5 +84,6 @@ def replay(
     traces = traces.with_columns(pl.col("model").fill_null(name))
     if output is not None:
         metadata = {"model": name} | ({"revision": revision} if revision else {})
-        write_replayed(traces, metadata | {"dtype": dtype, "tokenisation": tokens_from}, output)
+        metadata |= {"dtype": dtype, "tokenisation": tokens_from}
+        write_table(traces.to_arrow(compat_level=pl.CompatLevel.oldest()), metadata, output)
     return traces.with_columns(revision=pl.lit(revision)) if revision else traces

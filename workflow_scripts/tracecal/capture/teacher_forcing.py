@@ -1,11 +1,9 @@
 """Exact traces of answers made elsewhere: one teacher-forced pass, nothing generated."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import polars as pl
 import torch
-from polars import CompatLevel
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from tracecal.answers.imported_traces import trace_rows
@@ -17,7 +15,6 @@ from tracecal.capture.context import padded_context, shared_prefix
 from tracecal.capture.stop_strings import StopStrings
 from tracecal.capture.tokens import end_tokens, token_texts
 from tracecal.errors import InputError
-from tracecal.io.traces import write_table
 
 # Logits in memory at a time: 1 GiB in float32.
 MOST_LOGITS = 1 << 28
@@ -155,8 +152,3 @@ def tokenisation(answers: pl.DataFrame, end_token: bool) -> str:
         f"token ids as given for {count} of {answers.height} answers; the others' text tokenised "
         f"apart from its prompt, {end} an end token"
     )
-
-
-def write_replayed(answers: pl.DataFrame, metadata: dict[str, str], path: str | Path) -> None:
-    """Write replayed answers as a sealed Arrow IPC file with `metadata` on their making."""
-    write_table(answers.to_arrow(compat_level=CompatLevel.oldest()), metadata, path)

@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from contextvars import ContextVar
 from os.path import realpath
@@ -22,12 +22,10 @@ SETTLED = 2 * 10**9  # nanoseconds after which a clock tick cannot hide another 
 def digest(path: str | Path) -> str:
     """Hexadecimal SHA-256 of a file, or of the names and bytes of the files of a folder."""
     path = Path(path)
-    return digest_of(contents(path)) if path.is_dir() else _file_digest(path)
-
-
-def digest_of(files: Mapping[str, Path]) -> str:
-    """Hexadecimal SHA-256 of the names and bytes of files."""
-    lines = [f"{_file_digest(path)}  {name}\n" for name, path in sorted(files.items())]
+    if not path.is_dir():
+        return _file_digest(path)
+    files = sorted(contents(path).items())
+    lines = [f"{_file_digest(file)}  {name}\n" for name, file in files]
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
