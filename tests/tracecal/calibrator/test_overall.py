@@ -50,8 +50,8 @@ def test_the_example_of_the_readme(cities):
     text = " ".join(str(cities.report()).split())
     assert (
         "Let people check the 44 % least certain answers and mend what is wrong: of all answers at "
-        "most 10 % are then wrong (90 % confidence). at 5 %: check 57 % at 20 %: check 32 % (all "
-        "three at once: 82 %) Of those that nobody checks more may be wrong, up to 10 / 56 = 18 %."
+        "most 10 % are then wrong (90 % confidence). at 5 %: check 57 % at 20 %: check 32 % (82 "
+        "% confidence in all three) Of those that nobody checks more may be wrong, up to 10 / 56 = 18 %."
     ) in text
     assert str(cities.card()).count("Of those that nobody checks") == 1
 

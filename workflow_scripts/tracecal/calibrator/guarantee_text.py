@@ -19,7 +19,7 @@ from tracecal.calibrator.schema import (
 
 USUAL_RATE, USUAL_OVERALL = 0.2, 0.1  # the rates of the decision by default
 WITHOUT = "not with these labels"
-AT_ONCE = {1: "both", 2: "all three"}
+TOGETHER = {1: "both", 2: "all three"}
 IS_LOTTERY = (
     "Those left unchecked are about as often wrong as the others: the ranking does not help here."
 )
@@ -131,8 +131,8 @@ def describe_terms(control: ErrorRateControl) -> str:
     """Describe the guarantees' confidence, single and joint, and the groups that they cover."""
     terms = f"each by itself {confidence_text(control.confidence)}"
     if control.joint_confidence is not None and len(control.thresholds) > 1:
-        at_once = control.at_once(control.joint_confidence)
-        terms += f", all at once {confidence_text(at_once)}"
+        together = control.at_once(control.joint_confidence)
+        terms += f", all of them together {confidence_text(together)}"
     if control.most_parts is not None:
         terms += f"; parts of answers with more than {control.most_parts} are never kept"
     return terms
@@ -263,9 +263,9 @@ def _other_overall(control: ErrorRateControl, chosen: OverallThreshold) -> list[
     ]
     if not items:
         return []
-    count = AT_ONCE.get(len(items), f"all {len(items) + 1}")
-    items.append(f"({count} at once: {percent(control.at_once(control.overall_confidence))})")
-    return [f"  {'      '.join(items)}"]
+    count = TOGETHER.get(len(items), f"all {len(items) + 1}")
+    together = percent(control.at_once(control.overall_confidence))
+    return [f"  {'      '.join(items)}   ({together} confidence in {count})"]
 
 
 def describe_errors_by_column(control: ErrorRateControl, error_rate: float) -> str | None:

@@ -27,7 +27,7 @@ from tracecal.calibrator.trace_kinds import (
     undecided_answers,
     undecided_record,
 )
-from tracecal.errors import InputError, WrongRow, require_threads
+from tracecal.errors import InputError, WrongRow, require_threads, some_of
 from tracecal.estimators.trace_inputs import TRACE_INPUTS, compute_bounded_inputs
 from tracecal.features.features import INPUTS, bounded_inputs
 from tracecal.io.log import LOGGER
@@ -42,6 +42,7 @@ SCORED = {
 }
 MOST_SCORED = 10_000  # answers whose inputs are in memory at once
 DIGITS = 4  # of probabilities in files
+WITHOUT_DECISION = "no answer has a decision, kept or not: %s"
 NO_ENTROPIES = "its entropies are not known"
 NO_VALUES: Mapping[str, float | None] = {}
 
@@ -152,15 +153,30 @@ def with_digits(scored: pl.DataFrame) -> pl.DataFrame:
 
 
 def warn_of_missing(scored: pl.DataFrame, decided: bool) -> None:
-    """Warn how many answers have no probability and, if `decided`, no decision."""
-    kinds = {"probability": "no probability"} | ({"keep": "no decision"} if decided else {})
-    for column, kind in kinds.items():
-        missing = scored.filter(pl.col(column).is_null() & pl.col("reason").is_not_null())
+    """Warn how many answers have no probability and, if `decided`, how many others no decision."""
+    if decided and (why := explain_no_decision(scored)) is not None:
+        LOGGER.warning(WITHOUT_DECISION, why)
+        return
+    lacking = pl.col("probability").is_null()
+    kinds = {"no probability": lacking} | (
+        {"no decision": pl.col("keep").is_null() & ~lacking} if decided else {}
+    )
+    for kind, condition in kinds.items():
+        missing = scored.filter(condition & pl.col("reason").is_not_null())
         if missing.height:
             reasons = "; ".join(missing["reason"].unique().sort())
             LOGGER.warning(
                 "%d of %d answers have %s: %s", missing.height, scored.height, kind, reasons
             )
+
+
+def explain_no_decision(scored: pl.DataFrame) -> str | None:
+    """Why no answer, or part of one, has a decision; None where one has."""
+    if "keep" not in scored.columns:
+        scored = scored.select("parts").explode("parts").drop_nulls().unnest("parts")
+    if scored.drop_nulls("probability")["keep"].count():
+        return None
+    return some_of([*scored["reason"].drop_nulls().unique().sort()])
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from tracecal.answers.reading import Reading
 from tracecal.calibration.percentages import percent
 from tracecal.cli.command import command
 from tracecal.cli.options import reading_options
-from tracecal.errors import InputError, some_of
+from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 
 if TYPE_CHECKING:
@@ -64,7 +64,13 @@ def score(
     from tracecal.answers.answers import answers_in
     from tracecal.calibrator.guarantee_text import describe_target
     from tracecal.calibrator.predictor import TARGETS, target_of
-    from tracecal.calibrator.scoring import require_scored_kind, score_rows, warn_of_missing
+    from tracecal.calibrator.scoring import (
+        WITHOUT_DECISION,
+        explain_no_decision,
+        require_scored_kind,
+        score_rows,
+        warn_of_missing,
+    )
 
     target = target_of(*(options.get(name) for name in TARGETS))
     loaded = tracecal.Calibrator.load(calibrator, estimators=estimators)
@@ -101,9 +107,7 @@ def score(
             scores = kinds.select("example_id", "probability", "keep", "reason")
             task = options.get("task") or new.metadata.get("task")
             require_scored_kind(kinds, predictor, target, task)
-            # Where no answer has a decision, the last line says why.
-            has_decisions = target is not None and explain_no_decision(scores) is None
-            warn_of_missing(scores, decided=has_decisions)
+            warn_of_missing(scores, decided=target is not None)
     if (expected := expected_error_rate(scores)) is not None:
         n_kept = scores["keep"].sum()
         LOGGER.info(
@@ -132,17 +136,9 @@ def score(
         if unscored:
             LOGGER.warning("%d rows of %s are not in %s", unscored, beside, answers)
     if target is not None and (reason := explain_no_decision(scores)) is not None:
-        LOGGER.error("no answer has a decision, kept or not: %s", reason)
+        if has_parts:
+            LOGGER.warning(WITHOUT_DECISION, reason)
         raise typer.Exit(UNDECIDED)
-
-
-def explain_no_decision(scores: "pl.DataFrame") -> str | None:
-    """Why no answer, or part of one, has a decision; None where one has."""
-    if "keep" not in scores.columns:
-        scores = scores.select("parts").explode("parts").drop_nulls().unnest("parts")
-    if scores.drop_nulls("probability")["keep"].count():
-        return None
-    return some_of([*scores["reason"].drop_nulls().unique().sort()])
 
 
 def expected_error_rate(scores: "pl.DataFrame") -> float | None:

@@ -331,7 +331,8 @@ def too_few(n: int, unit: str, error_rate: float, level: float) -> str | None:
 
 def without_threshold(test: ErrorRateTest) -> ErrorRateTest:
     """Say why the place that came nearest failed."""
-    reason = f"{test.wrong} of the {test.kept} highest-ranked answers are wrong"
+    verb = "is" if test.wrong == 1 else "are"
+    reason = f"{test.wrong} of the {test.kept} highest-ranked answers {verb} wrong"
     if test.allowed is not None and test.allowed >= 0:
         reason += f", at most {test.allowed} may be"
     return replace(test, reason=reason)
