@@ -335,16 +335,15 @@ def draw(real: pl.DataFrame) -> Figure:
 
 
 def headline(real: pl.DataFrame) -> str:
-    """What tracecal and the next best package keep of real answers with 100 labels."""
+    """How much more of real answers tracecal keeps than the next package, from 100 labels."""
     kept = {
         name: mean_over_sets(real.filter(labels=100, package=name), "kept")[0]
         for name in (TRACECAL, *PACKAGES)
     }
     best = max(PACKAGES, key=kept.__getitem__)
-    ours, next_best = (f"{100 * kept[name]:.1f}\N{NO-BREAK SPACE}%" for name in (TRACECAL, best))
+    gain = f"{100 * (kept[TRACECAL] - kept[best]):.1f}\N{NO-BREAK SPACE}%"
     return (
-        f"From 100 labels tracecal keeps {ours} of real answers, and the next package, {best}, "
-        f"{next_best}"
+        f"From 100 labels tracecal keeps {gain} of real answers more than {best}, the next package"
     )
 
 

@@ -104,8 +104,8 @@ def draw(measured: pl.DataFrame) -> Figure:
     )
     figure_style.message(
         figure,
-        f"With {SHOWN_LABELS} labels at {percent(SHOWN_RATE)} nobody checks {unchecked} of real answers, "
-        f"where {share} are kept by the error rate of the kept",
+        f"With {SHOWN_LABELS} labels and at most {percent(SHOWN_RATE)} wrong, nobody checks {unchecked} of "
+        f"real answers if people check the rest; without people {share} are kept",
     )
     return figure
 

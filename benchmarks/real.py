@@ -44,6 +44,7 @@ PAGE = ROOT / "docs" / "background" / "real_answers.md"
 PICTURES = {name: ROOT / "docs" / f"{name}.svg" for name in ("brier", "kept")}
 SIZES, DRAWS, MOST_EVALUATED, RATES = (20, 50, 100, 300), 10, 1500, (0.1, 0.2)
 SHOWN = 100  # labels of the first picture
+TIE = 0.002  # a difference of Brier scores that is smaller
 CHOSEN_ON = (CITIES, DEMO)  # the model on which the default was chosen gave these answers
 CONFIDENCE, LOGARITHM = "features.len_norm_logp", "features.mean_surprisal_log_conf"
 DEFAULT, BASE_RATE = "default", "base rate"
@@ -316,7 +317,8 @@ def brier_message(compared: pl.DataFrame) -> str:
     if others.is_empty():
         return text
     gain = 0.0 - round(mean_over_sets(others, "difference")[0], 3)
-    return f"{text}; one logistic regression by {gain:.3f} on other models"
+    how = "ties with" if abs(gain) < TIE else f"is {gain:+.3f} better than"
+    return f"{text}; on other models it {how} one logistic regression"
 
 
 def sets_won(compared: pl.DataFrame, fit: str) -> tuple[int, int]:

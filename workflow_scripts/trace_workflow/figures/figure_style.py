@@ -73,7 +73,7 @@ DARK = {
     **dict(
         zip(
             (look.color for look in FAMILIES.values()),
-            ("#6ea8e0", "#7dbdf2", "#a3abb4", "#c3cad2", "#4fc3b6"),
+            ("#3f7fca", "#7dbdf2", "#a3abb4", "#c3cad2", "#4fc3b6"),
             strict=True,
         )
     ),

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import polars as pl
+from matplotlib import colormaps
 from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
@@ -12,7 +14,9 @@ from trace_workflow.figures import figure_style as style
 from tracecal.features.features import WINDOW
 
 HEIGHT, ROW = 1.75, 0.058  # inches: without rows, and of a row
-COLORS = {False: "YlOrRd", True: "Greys"}
+# Without white itself, which turns dark where the page around the figure is dark.
+GREYS = ListedColormap(colormaps["Greys"](np.linspace(0.02, 1, 256)), "Greys")
+COLORS = {False: colormaps["YlOrRd"], True: GREYS}
 KINDS = {False: "wrong", True: "correct"}
 MEAN, PEAK = style.FAMILIES["entropy"], style.LOCAL_PEAK
 NOTHING = "No answer in the main study has\na prominent peak of entropy."
