@@ -203,7 +203,10 @@ def test_it_says_in_plain_words_what_it_is_and_is_not_for(content, calibrator):
     told = str(card_of(content))
     assert told.startswith("Calibration card: m for t\n")
     assert "500 labelled answers to 500 questions" in told
-    assert "Risk against coverage" in told and "keeping 100 %: " in told
+    assert (
+        "Errors where the least certain are dropped or checked" in told
+        and "keeping 100 %: " in told
+    )
     assert "at most 50 % wrong: keeps" in told and "each by itself (90 % confidence)" in told
     for sentence in content["fitted_on"]["not_for"]:
         assert f"  {sentence}\n" in f"{told}\n"

@@ -126,7 +126,8 @@ def _control_sections(control: ErrorRateControl | None, data: CalibrationData) -
     lines = [guarantee_line(entry) for entry in control.thresholds]
     lines += [line.strip() for line in describe_overall(control, data.base_rate)]
     lines += filter(None, [describe_recall(control)])
-    lines.append(f"{describe_terms(control)}, by {control.groups} tested questions")
+    terms = describe_terms(control)
+    lines.append(f"the error rates hold {terms}, by {control.groups} tested questions")
     lines += [describe_chance(control), *filter(None, [describe_looks(control, data)])]
     lines.append(f"answers are ranked by {LABELS[control.ranked_by]}")
     if control.about is not None:
@@ -141,6 +142,6 @@ def _control_sections(control: ErrorRateControl | None, data: CalibrationData) -
         f"keeping {percent(coverage)}: {percent(wrong, 1)} of the kept are wrong"
         for coverage, wrong in control.risk_coverage
     ]
-    heading = "Risk against coverage, on answers that the fit had not seen"
+    heading = "Errors where the least certain are dropped or checked, on answers unseen by the fit"
     pictures = [Section(heading, curve, draw_risk(control))] if curve else []
     return [*pictures, Section("Guarantees", lines)]

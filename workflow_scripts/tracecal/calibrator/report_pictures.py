@@ -1,4 +1,4 @@
-"""What the pages of report and card draw: reliability, risk against coverage, and scores."""
+"""What the pages of report and card draw: reliability, errors that leave, and scores."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
