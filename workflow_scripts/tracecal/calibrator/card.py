@@ -124,7 +124,8 @@ def _control_sections(control: ErrorRateControl | None, data: CalibrationData) -
     if control is None:
         return [Section("Guarantees", ["none was tested"])]
     lines = [guarantee_line(entry) for entry in control.thresholds]
-    lines += [line.strip() for line in describe_overall(control, data.base_rate)]
+    overall = describe_overall(control, data.base_rate)
+    lines += [line.strip().replace("      ", "; ") for line in overall]
     lines += filter(None, [describe_recall(control)])
     terms = describe_terms(control)
     lines.append(f"the error rates hold {terms}, by {control.groups} tested questions")
