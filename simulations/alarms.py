@@ -267,22 +267,45 @@ def count_dependent_error_alarms(name: str, runs: int, chance: float) -> int:
     return int((evidence >= 1 / chance).any(1).sum())
 
 
-DAY, SWING = 2000, 0.2
+DAY, HOURS, SWING = 2000, 24, 0.2
+EXTREME = 6  # the hour whose mean score is highest
+REFERENCE = 300
 
 
-def daily(rng: np.random.Generator, days: int) -> Batch:
-    """Draw days of DAY answers.
+def daily(
+    rng: np.random.Generator, days: int, swing: float = SWING, hour: int | None = None
+) -> Batch:
+    """Draw days of DAY answers, or their answers in one hour.
 
-    The mean score swings with the hour by SWING standard deviations.
+    The mean score swings with the time of day by `swing` standard deviations.
     """
-    hour = np.tile(np.arange(DAY) / DAY, days)
-    return make_batch(rng.normal(size=len(hour)) + SWING * np.sin(2 * np.pi * hour), rng)
+    time = np.arange(DAY) / DAY
+    if hour is not None:
+        time = time[(time * HOURS).astype(int) == hour]
+    time = np.tile(time, days)
+    return make_batch(rng.normal(size=len(time)) + swing * np.sin(2 * np.pi * time), rng)
 
 
-def count_daily_alarms(days: int, runs: int) -> int:
+def count_daily_alarms(days: int, runs: int, swing: float = SWING) -> int:
     """Count the streams of days in which a monitor raises an alarm."""
-    streams = [daily(np.random.default_rng([run, 6]), days) for run in range(runs)]
+    streams = [daily(np.random.default_rng([run, 6]), days, swing) for run in range(runs)]
     alarms = first_alarms([Reference()] * runs, streams, AlarmSettings())
+    return int(np.any([*alarms.values()], axis=0).sum())
+
+
+def count_hourly_alarms(days: int, runs: int, swing: float, known_hour: int | None) -> int:
+    """Count the states, each of the most extreme hour of `days`, in which a monitor raises an alarm.
+
+    The calibrator knows REFERENCE answers of `known_hour`, or of the whole day.
+    """
+    references, streams = [], []
+    for run in range(runs):
+        rng = np.random.default_rng([run, 8])
+        known = daily(rng, 5, swing, known_hour)
+        sample = rng.choice(len(known.probability), REFERENCE, replace=False)
+        references.append(Reference(known.probability[sample], known.length[sample]))
+        streams.append(daily(rng, days, swing, EXTREME))
+    alarms = first_alarms(references, streams, AlarmSettings())
     return int(np.any([*alarms.values()], axis=0).sum())
 
 
@@ -306,6 +329,9 @@ def warning_claims(runs: int) -> Iterator[Claim]:
     for name, population in POPULATIONS.items():
         claim = f"independent answers are not called alike: {name}"
         yield Claim(claim, runs, count_warnings(population, runs), 0.01)
+    claim = "no alarm in ten days of one hour of a daily cycle, with labels of that hour"
+    n_alarms = count_hourly_alarms(10, few, SWING, EXTREME)
+    yield Claim(claim, few, n_alarms, 10 * DAY / HOURS / (2 * AlarmSettings().answers_per_alarm))
 
 
 def claims(runs: int, lengths: Sequence[int] = tuple(LENGTHS)) -> Iterator[Claim]:
@@ -325,15 +351,20 @@ def claims(runs: int, lengths: Sequence[int] = tuple(LENGTHS)) -> Iterator[Claim
 
 
 def main(runs: int = 200) -> None:
-    """Print how often the tests of neighbours notice them, and how often a monitor raises an alarm.
+    """Print how often neighbours are noticed, and how often they or a daily cycle raise an alarm.
 
-    The table of docs/background/alarms.md: PYTHONPATH=workflow_scripts:tests python -m simulations.alarms
+    The tables of docs/background/alarms.md: PYTHONPATH=workflow_scripts:tests python -m simulations.alarms
     """
     print(f"{'neighbours':<42} warned within 300  1,000  alarm within 3,000")
     for name in (*DEPENDENT, *ALIKE_IN_ONE):
         shares = [count_noticed(name, n, runs) / runs for n in (300, N_FIRST)]
         n_alarms = count_dependent_alarms(name, runs, 3000)
         print(f"{name:<42} {shares[0]:17.2f} {shares[1]:6.2f} {n_alarms / runs:6.2f}", flush=True)
+    print("swing  one state, 3 days  one hour, 30 days, labels of all hours  labels of that hour")
+    for swing in (0.1, SWING, 0.5):
+        hours = [count_hourly_alarms(30, runs, swing, known) / runs for known in (None, EXTREME)]
+        one = count_daily_alarms(3, runs, swing) / runs
+        print(f"{swing:5.1f} {one:18.3f} {hours[0]:36.3f} {hours[1]:19.3f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -302,6 +302,8 @@ def test_labels_told_by_what_they_say_and_wrong_ones_are_noticed(kind):
 
 def test_a_daily_cycle_is_noticed():
     assert alarms.count_daily_alarms(3, 3) == 3
+    assert alarms.count_hourly_alarms(10, 5, 0.5, None) > 2, "labels of the whole day"
+    assert alarms.count_hourly_alarms(10, 5, 0.5, alarms.EXTREME) < 2, "labels of that hour"
 
 
 @pytest.mark.parametrize("name", ["identical pairs", "runs of 5, correlated by .3"])
