@@ -5,9 +5,11 @@ import json
 import pytest
 
 import tracecal
+from support.log_rows import token
 from tracecal.answers.labels import read_labels
 from tracecal.answers.reading import Reading
 from tracecal.answers.verdict import parse_verdict
+from tracecal.calibrator.scoring import score_response
 from tracecal.errors import InputError, WrongVerdict
 
 ANSWER = {"answer": "Oslo", "logprobs": [-0.25]}
@@ -166,3 +168,114 @@ def test_labels_that_are_wrong_are_never_skipped(tmp_path, content, options):
     path = written(tmp_path / "labels", content)
     with pytest.raises(InputError, match=r"2: .* Correct them[.]$"):
         read_labels(path, Reading(wrong_rows="skip", **options))
+
+
+def chat(finish="stop", tokens=None, body=None, **message):
+    choice = {"index": 0, "finish_reason": finish, "message": {"content": None} | message}
+    choice["logprobs"] = tokens and {"content": [token(text, -0.25) for text in tokens]}
+    return {"object": "chat.completion", "model": "m", "choices": [choice], **(body or {})}
+
+
+def gemini(finish, **content):
+    return {"candidates": [{"finishReason": finish, **content}], "modelVersion": "m"}
+
+
+def langchain(**message):
+    return {"type": "ai", "content": "", "response_metadata": {"finish_reason": "stop"}, **message}
+
+
+def batch(status, body):
+    return {"error": None, "response": {"status_code": status, "request_id": "r", "body": body}}
+
+
+CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+AZURE = {"code": "content_filter", "innererror": {"code": "ResponsibleAIPolicyViolation"}}
+VLLM = {"object": "error", "message": "too long", "type": "BadRequestError", "code": 400}
+SPEND = {"proxy_server_request": "{}", "response": "{}"}  # LiteLLM's spend logs
+NOT_GIVEN = {
+    "refused": [
+        chat("refusal", content="I"),
+        langchain(response_metadata={"stop_reason": "refusal"}),
+        {"output": [{"message": {"refusal": "I can't."}, "finish_reason": "stop"}]},  # Braintrust
+    ],
+    "filtered": [
+        batch(400, {"error": AZURE}),
+        {"status": "failure", "error_str": "litellm.ContentPolicyViolationError: no"},
+        {"text": "", "finishReason": "content-filter"},  # Vercel's AI SDK
+        chat("sensitive", content=""),  # GLM
+        gemini("IMAGE_SAFETY"),
+    ],
+    "request failed": [
+        batch(200, VLLM),
+        VLLM,
+        {"status": "failure", "error_str": "litellm.RateLimitError: slow down", "response": {}},
+        {"status": "failure", **SPEND},
+        {
+            "type": "GENERATION",
+            "level": "ERROR",
+            "statusMessage": "429",
+            "output": None,
+        },  # Langfuse
+        {"status": "Bad Request: {}", "request": {"contents": []}, "response": {}},  # Vertex
+        {"response": None},
+        chat("insufficient_system_resource", ["Os"], content="Os"),  # DeepSeek
+        {"message": {"content": []}, "finish_reason": "TIMEOUT"},  # Cohere
+    ],
+    "called a tool": [
+        langchain(tool_calls=[], invalid_tool_calls=[{"name": "f", "args": "{"}]),
+        langchain(additional_kwargs={"function_call": {"name": "f", "arguments": "{}"}}),
+        {"outputs": [{"text": None, "tool_calls": [CALL]}], "messages": []},  # dspy
+        {"output": [{"type": "mcp_approval_request", "name": "f"}], "object": "response"},
+        gemini("UNEXPECTED_TOOL_CALL"),
+        chat("tool_calls", ["<tool_call>", "{}"], content="\n", tool_calls=[CALL]),
+    ],
+    "empty": [
+        chat("stop", ["<|im_end|>"]),
+        {"candidates": None, "prompt_feedback": None, "model_version": "m"},
+        {"model": "m", "created_at": "", "response": "", "done": True, "done_reason": "load"},
+    ],
+    "cut while reasoning": [
+        chat("length", None, {"usage": {"reasoning_tokens": 64}}),
+        {"answer": "", "reasoning_content": "See", "finish_reason": "length", "logprobs": [-0.25]},
+        chat("length", content="<|channel|>analysis<|message|>See"),
+        chat("length", content="<|begin_of_thought|>See"),
+    ],
+}
+CASES = [(reason, row) for reason, rows in NOT_GIVEN.items() for row in rows]
+
+
+@pytest.mark.parametrize("reason, row", CASES)
+def test_answers_that_were_not_given(calibrator, reason, row):
+    rows = [{"custom_id": "a", **row}, {"custom_id": "b", **ANSWER}]
+    frame = tracecal.read_answers(rows)
+    assert (frame["no_answer"].to_list(), frame["surprisal"][0]) == ([reason, None], None)
+    if not row.keys().isdisjoint(("choices", "candidates", "object")):  # a server's response
+        score = score_response(calibrator, row)
+        assert (score.probability, score.reason) == (None, reason)
+
+
+def test_rows_that_failed_need_no_named_columns():
+    paths = {"answer": "out.text", "logprobs": "out.lps"}
+    rows = [{"id": "a", "out": {"text": "Oslo", "lps": [-0.25]}}, {"id": "b", "error": "timed out"}]
+    frame = tracecal.read_answers(rows, reading=Reading(columns=paths))
+    assert frame["no_answer"].to_list() == [None, "request failed"]
+
+
+THOUGHTS, CALLS = ["<think>", "See", "</think>", "\n\n"], ["<tool_call>", "{}", "</tool_call>"]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        chat("tool_calls", ["Oslo", ".\n", *CALLS], content="Oslo.", tool_calls=[CALL]),
+        chat("stop", [*THOUGHTS, "Oslo", ".", *CALLS], content="Oslo.", function_call=CALL),
+        chat(
+            *("tool_calls", [*THOUGHTS, "Oslo", ".", *CALLS]),
+            **{"content": "Oslo.", "reasoning_content": "See", "tool_calls": [CALL]},
+        ),
+    ],
+)
+def test_of_a_text_with_a_tool_call_its_own_tokens_are_scored(row):
+    (record,) = tracecal.read_answers([{"id": "a", **row}]).to_dicts()
+    assert (record["answer"], record["no_answer"]) == ("Oslo.", None)
+    assert "".join(record["tokens"]).strip() == "Oslo."

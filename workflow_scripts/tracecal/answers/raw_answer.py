@@ -53,6 +53,10 @@ _HEADER = r"[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>"
 # The marks of families of models, as they stand in texts. The last are Granite's.
 MARKS = (
     Marks(rf"<(?i:{_NAME})>", "</{name}>"),  # DeepSeek, Qwen, Seed and most others
+    Marks(  # OpenThinker
+        rf"<\|begin_of_(?i:{_NAME})\|>",
+        r"<\|end_of_{name}\|>\s*(?:<\|begin_of_solution\|>)?",
+    ),
     Marks(r"\[THINK\]", r"\[/THINK\]"),  # Mistral
     Marks(rf"\[(?i:{_NAME})\]", r"\[/{name}\]", words=True),
     Marks("◁think▷", "◁/think▷"),  # Kimi
@@ -62,14 +66,16 @@ MARKS = (
     ),
     Marks("analysis", "assistantfinal", words=True),  # gpt-oss, where a server drops its marks
     Marks(r"<\|channel>thought", r"<channel\|>"),  # Gemma
-    Marks(r"<\|START_THINKING\|>", r"<\|END_THINKING\|>\s*(?:<\|START_RESPONSE\|>)?"),  # Cohere
+    Marks(r"<\|START_THINKING\|>", r"<\|END_THINKING\|>\s*(?:<\|START_(?:RESPONSE|TEXT)\|>)?"),  # Cohere
     Marks(r"<\|inner_prefix\|>", r"<\|inner_suffix\|>"),  # Apertus
     Marks(r"Here(?:'s| is) my thought process:", r"Here(?:'s| is) my response:", words=True),
 )
 # What each of the marks has one of.
 _ANY_MARK = re.compile(r"<[/|\w]|\[/?\w|◁|assistantfinal|my response:")
 # What ends an answer behind such marks, where a server leaves it in the text.
-_ANSWER_END = re.compile(r"\s*<\|(?:return|end|END_RESPONSE)\|>\s*$")
+_ANSWER_END = re.compile(r"\s*<\|(?:return|end|end_of_solution|END_RESPONSE|END_TEXT)\|>\s*$")
+# What opens an answer among its tokens, which a server's parser drops.
+_ANSWER_MARK = re.compile(r"<\|?\w{1,40}\|?>\s*")
 # Pieces of words without their blanks ("Par@@ is", "Par ##is").
 _IS_PIECE = re.compile(r"##\w|\w+@@$").match
 # Special tokens, blanks and parts of characters.
@@ -81,18 +87,22 @@ NO_ANSWERS: Mapping[str, NoAnswer] = {
         ("tool_calls", "tool_call", "tool_use", "function_call", "malformed_function_call"),
         "called a tool",
     ),
+    **dict.fromkeys(("unexpected_tool_call", "too_many_tool_calls"), "called a tool"),
     **dict.fromkeys(
         ("content_filter", "content_filtered", "safety", "recitation", "blocklist", "spii"),
         "filtered",
     ),
     **dict.fromkeys(("prohibited_content", "guardrail_intervened", "error_toxic"), "filtered"),
-    **dict.fromkeys(("error", "abort"), "request failed"),
+    **dict.fromkeys(("sensitive", "image_safety", "image_prohibited_content"), "filtered"),
+    **dict.fromkeys(("error", "abort", "timeout", "network_error"), "request failed"),
+    "insufficient_system_resource": "request failed",  # DeepSeek's
 }
 # The words of programs for the end of an answer, in small letters, as records have them.
 FINISHES = {
     **dict.fromkeys(("complete", "completed", "word", "stop_sequence"), "stop"),
     **dict.fromkeys(("eos_token", "end_turn"), "eos"),
     **dict.fromkeys(("limit", "max_tokens", "model_length", "incomplete"), "length"),
+    "model_context_window_exceeded": "length",
     **dict.fromkeys(("failed", "cancelled"), "error"),
 }
 NO_FINISHES = ("", "null", "none", "in_progress", "queued")  # of an answer that goes on
@@ -403,8 +413,9 @@ def _answer_begin(spelled: str, answer: str, thoughts: str, last_token: str) -> 
     text = spelled.lstrip()
     n_blank = len(spelled) - len(text)
     if marked := split_reasoning(spelled):
-        if marked[1].startswith(answer) or UNDECODED in marked[1]:
-            return len(spelled) - len(marked[1])
+        for text in (marked[1], _ANSWER_MARK.sub("", marked[1], count=1)):
+            if text.startswith(answer) or UNDECODED in text:
+                return len(spelled) - len(text)
     elif text.startswith(answer) and (
         thoughts not in spelled or not thoughts or text.removeprefix(answer).strip() in endings
     ):
@@ -425,7 +436,7 @@ def finish(reason: Any) -> str | None:
     >>> finish("COMPLETE"), finish("null"), finish(None)
     ('stop', None, None)
     """
-    word = str(reason or "").strip().removeprefix("FinishReason.").lower()
+    word = str(reason or "").strip().removeprefix("FinishReason.").lower().replace("-", "_")
     return None if word in NO_FINISHES else FINISHES.get(word, word)
 
 
@@ -444,7 +455,7 @@ def with_no_answer(raw: RawAnswer) -> RawAnswer:
     if is_blank and raw.refusal:
         reason, text = "refused", raw.refusal
     elif raw.calls_tool or reason == "called a tool":
-        n_tokens = None if is_blank else n_spelling(str(text).strip(), raw.steps)
+        n_tokens = None if is_blank else _n_before_call(raw)
         if n_tokens is not None and n_tokens < len(raw.steps):
             raw = _with_tokens(raw, slice(n_tokens))
             return replace(raw, tokens=None, token_ids=None, stop_token="none")
@@ -452,6 +463,18 @@ def with_no_answer(raw: RawAnswer) -> RawAnswer:
     elif reason is None and is_blank and text is not None and raw.thoughts is None:
         reason = "empty"
     return raw if reason is None else _unanswered(raw, reason, text)
+
+
+def _n_before_call(raw: RawAnswer) -> int | None:
+    """How many tokens spell an answer and its reasoning; None where none do."""
+    thoughts, text = split_reasoning(raw.answer or "") or (raw.thoughts or "", raw.answer or "")
+    texts = [step.text for step in raw.steps]
+    try:
+        begin = _first_answer_token(texts, text, thoughts)
+    except WrongRow:
+        return None
+    n_tokens = n_spelling(text.strip(), raw.steps[begin:])
+    return None if n_tokens is None else begin + n_tokens
 
 
 def without_text(raw: RawAnswer, has_reasoning: bool) -> RawAnswer:

@@ -5,6 +5,7 @@
 3. `read_row(row, reading)` does both for a row of one answer.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,7 +21,7 @@ from tracecal.answers.facts import (
     with_facts,
 )
 from tracecal.answers.formats import columns
-from tracecal.answers.formats.layout import STATED_IDS, Layout, Row, with_value
+from tracecal.answers.formats.layout import STATED_IDS, Layout, Row, recogniser, with_value
 from tracecal.answers.formats.layouts import FORMATS, is_recognised, recognise
 from tracecal.answers.log_file import parsed_text, read_stream, require_json
 from tracecal.answers.raw_answer import NoAnswer, RawAnswer
@@ -32,6 +33,11 @@ from tracecal.errors import Unanswered, WrongRow, WrongVerdict
 from tracecal.io.input_files import parsed_json
 
 FAILED: NoAnswer = "request failed"
+_FILTERED = re.compile("content[_ ]?(filter|policy)", re.I)  # in errors
+# A list of choices, and a choice that is a row.
+_are_choices, _has_choice = map(
+    recogniser, (["0.message{} 0.finish_reason"], ["message{} logprobs{}"])
+)
 OUTPUTS, INPUTS = ("output", "outputs", "result"), ("inputs", "input")  # of calls that are traced
 
 
@@ -131,6 +137,8 @@ def _answers(row: Any, reading: Reading) -> list[OneAnswer]:
     elif reading.columns:
         row, labels = split_part_labels(row)
         body = _named_columns(row, reading)
+        if {*map(type, body.values())} == {type(None)}:
+            _require_no_error(row)
         return [OneAnswer(row, body, _format(body, row, reading), labels)]
     row = _with_parsed_texts(row)
     body = _body(row)
@@ -182,11 +190,15 @@ def _with_response(row: Row, reading: Reading) -> Row:
             if isinstance(text, str) and isinstance(value := parse(text), dict):
                 row = with_value(row, path, value)
         return row
-    output = next((row[name] for name in OUTPUTS if name in row), None)
-    is_other = output is None or reading.columns or "response" in row or reading.format != "auto"
-    if is_other or is_recognised(row):
+    if reading.columns or "response" in row or reading.format != "auto":
         return row
-    response = _parsed_answer(output)
+    output = next((row[name] for name in OUTPUTS if name in row), None)
+    if _are_choices(output) or _has_choice(row):
+        response = {"choices": [row] if _has_choice(row) else output}
+    elif output is None or is_recognised(row):
+        return row
+    else:
+        response = _parsed_answer(output)
     if not (isinstance(response, dict) and is_recognised(response)):
         return row
     inputs = (row[name] for name in INPUTS if isinstance(row.get(name), dict))
@@ -239,6 +251,8 @@ def _with_parsed_texts(row: Row) -> Row:
     names = ("messages", "response", "proxy_server_request")
     row = row | {name: parsed_text(row[name]) for name in names if isinstance(row.get(name), str)}
     if not row.get("response"):
+        if row.get("status") == "failure":
+            raise Unanswered(FAILED)
         raise WrongRow("LiteLLM kept no response (store_prompts_in_spend_logs)")
     return row | {"request": row["proxy_server_request"] or row.get("request")}
 
@@ -257,23 +271,35 @@ def _body(row: Row) -> Row:
 
     Raises `Unanswered` if there is an error instead.
     """
-    if row.get("error"):
-        raise Unanswered(FAILED)
+    _require_no_error(row)
     response = _parsed_answer(row.get("response"))
+    if "response" in row and response in (None, {}) and not is_recognised(row):
+        raise Unanswered(FAILED)
     if not isinstance(response, dict):
         return row
+    _require_no_error(response)
+    if "body" not in response and {"status_code", "text"} <= response.keys():
+        response = response | {"body": response["text"]}
     if "body" not in response:
-        if response.get("error"):
-            raise Unanswered(FAILED)
         return response
     status, body = response.get("status_code"), _parsed_answer(response["body"])
+    if isinstance(body, dict):
+        _require_no_error(body)
     if status not in (None, 200):
         raise Unanswered(FAILED)
     if not isinstance(body, dict):
         raise WrongRow("its response.body is no JSON object with an answer")
-    if body.get("error"):
-        raise Unanswered(FAILED)
     return body
+
+
+def _require_no_error(row: Row) -> None:
+    """Raise `Unanswered` for an object that programs write where there is no answer.
+
+    LiteLLM writes `error_str`, vLLM an object 'error', and Langfuse its level.
+    """
+    is_error = row.get("object") == "error" or row.get("level") == "ERROR"
+    if error := row.get("error") or row.get("error_str") or is_error:
+        raise Unanswered("filtered" if _FILTERED.search(str(error)) else FAILED)
 
 
 def _parsed_answer(value: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from tracecal.answers.formats.layout import Layout, Row
-from tracecal.answers.raw_answer import Known, RawAnswer
+from tracecal.answers.raw_answer import Known, RawAnswer, counts_reasoning
 from tracecal.answers.tokens import (
     SLACK,
     Step,
@@ -98,10 +98,13 @@ def read(row: Row) -> RawAnswer:
         _require_equal_lengths(columns, logprobs)
         steps = [] if logprobs is None else _steps(columns, logprobs)
     answer = _text(row, columns.tokens or [step.text for step in steps])
-    thoughts = next((row[name] for name in THOUGHTS if row.get(name)), None) if holders else None
+    has_own = bool(holders) or (answer is not None and not answer.strip())
+    thoughts = next((row[name] for name in THOUGHTS if row.get(name)), None) if has_own else None
+    if thoughts is None and holders and counts_reasoning(row.get("usage")):
+        thoughts = ""
     stop_token = columns.stop_token
     if steps and stop_token == "unknown":
-        stop_token = infer_stop_token(None if thoughts else answer, steps)
+        stop_token = infer_stop_token(answer if thoughts is None else None, steps)
     return RawAnswer(
         answer=answer,
         thoughts=thoughts if isinstance(thoughts, str) else None,

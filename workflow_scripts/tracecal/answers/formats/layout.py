@@ -177,6 +177,8 @@ class Layout:
         values = {name: _first_value(row_model, paths) for name, paths in self._places.items()}
         answer, thoughts = split_content(values.get("content", values.get("text")))
         thoughts = values.get("thoughts") or thoughts
+        if answer is None and (self.content or self.text == ".text"):
+            answer = ""
         if thoughts is None and counts_reasoning(values.get("usage")):
             thoughts = ""
         token_ids = values.get("token_ids")
@@ -417,7 +419,7 @@ def _first_value(row_model: Any, paths: list[list[str]]) -> Any:
     value = None
     for path in paths:
         value = _value(row_model, path)
-        if value not in (None, ""):
+        if value not in (None, "", []):
             return value
     return value
 

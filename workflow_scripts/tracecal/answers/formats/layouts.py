@@ -35,7 +35,10 @@ AnyText = Annotated[
 ]
 EACH_CHOICE = "choices![+]"
 COHERE_FINISHES = ("COMPLETE", "STOP_SEQUENCE", "MAX_TOKENS", "TOOL_CALL", "ERROR", "ERROR_TOXIC")
-CLIENT_CALLS = ("function_call", "custom_tool_call")  # of tools that the client runs
+COHERE_FINISHES += ("TIMEOUT",)
+# Of tools that the client runs, or allows.
+CLIENT_CALLS = ("function_call", "custom_tool_call", "computer_call", "local_shell_call")
+CLIENT_CALLS += ("shell_call", "apply_patch_call", "mcp_approval_request")
 END_EVENTS = ("response.completed", "response.incomplete")  # those that hold a whole response
 CHUNKS = ("chat.completion.chunk", "text_completion.chunk")
 # Fields that distinguish a piece of llama.cpp's from a row with a column `stop`.
@@ -76,6 +79,8 @@ def _with_candidates(row: Row) -> Row:
     feedback = row.get("promptFeedback", row.get("prompt_feedback"))
     if isinstance(feedback, dict) and not row.get("candidates"):
         raise Unanswered("filtered")
+    if row.get("candidates", []) is None:
+        raise Unanswered("empty")
     return _with_choices(row, "candidates")
 
 
@@ -439,7 +444,10 @@ LAYOUTS: Mapping[str, Layout] = {
         Layout(
             name="gemini",
             programs="responses of Gemini's generateContent, in either case of names",
-            marks=("candidates[{}]", "promptFeedback{}", "prompt_feedback{}"),
+            marks=(
+                *("candidates[{}]", "promptFeedback{}", "prompt_feedback{}"),
+                *("candidates modelVersion", "candidates model_version"),
+            ),
             unwrap=_with_candidates,
             in_camel_case=True,
             each="candidates![+]",
@@ -473,7 +481,8 @@ LAYOUTS: Mapping[str, Layout] = {
             content="content",
             thoughts="additional_kwargs.reasoning_content",
             refusal="additional_kwargs.refusal",
-            tool_calls="tool_calls | additional_kwargs.tool_calls",
+            tool_calls="tool_calls | invalid_tool_calls | additional_kwargs.tool_calls | "
+            "additional_kwargs.function_call",
             logprobs="response_metadata!.logprobs",
             finish_reason="response_metadata!.finish_reason | response_metadata!.stop_reason | "
             "response_metadata!.done_reason",
@@ -493,7 +502,7 @@ LAYOUTS: Mapping[str, Layout] = {
             programs="vLLM's RequestOutput offline, and the history of dspy's LM",
             marks=("outputs.0 outputs[{}].text",),
             each="outputs![+]",
-            text=".text!",
+            text=".text",
             thoughts=".reasoning_content",
             tool_calls=".tool_calls",
             logprobs=".logprobs",
