@@ -279,3 +279,45 @@ def test_of_a_text_with_a_tool_call_its_own_tokens_are_scored(row):
     (record,) = tracecal.read_answers([{"id": "a", **row}]).to_dicts()
     assert (record["answer"], record["no_answer"]) == ("Oslo.", None)
     assert "".join(record["tokens"]).strip() == "Oslo."
+
+
+MARKED = [  # the texts of tokens, and how many of them begin or end the answer
+    ["<|begin_of_thought|>", "See", "<|end_of_thought|>", "<|begin_of_solution|>"],
+    ["<|START_THINKING|>", "See", "<|END_THINKING|>", "<|START_TEXT|>"],
+    ["<think>", "a", "</think>", "\n\n", "<think>", "b", "</think>", "\n"],
+    ["<seed:think>", "See", "</seed:think>", "\n"],
+]
+
+
+@pytest.mark.parametrize("before", MARKED)
+def test_marks_of_reasoning(before):
+    tokens = [*before, "Oslo", "."]
+    row = chat("stop", tokens, content="".join(tokens))
+    (record,) = tracecal.read_answers([{"id": "a", **row}]).to_dicts()
+    assert (record["answer"], record["reasoning"]) == ("Oslo.", "apart")
+    assert record["tokens"] == ["Oslo", "."]
+
+
+@pytest.mark.parametrize(
+    "opening, closing",
+    [
+        ("<answer>", "</answer>"),
+        ("<response>", "</response>"),
+        ("<|begin_of_box|>", "<|end_of_box|>"),
+    ],
+)
+def test_marks_of_an_answer_that_a_parser_drops(opening, closing):
+    tokens = ["<think>", "See", "</think>", "\n", opening, "Oslo", ".", closing]
+    row = chat("stop", tokens, content="Oslo.", reasoning_content="See")
+    (record,) = tracecal.read_answers([{"id": "a", **row}]).to_dicts()
+    assert record["tokens"] == ["Oslo", ".", closing]
+    assert record["stop_token"] == "included"
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [{"output_tokens_details": {"reasoning_tokens": 9}}, {"thoughtsTokenCount": 9}],
+)
+def test_counts_of_hidden_thoughts_beside_own_columns(usage):
+    row = {"id": "a", "text": "Oslo", "logprobs": [token("Oslo", -0.25)], "usage": usage}
+    assert tracecal.read_answers([row])["reasoning"].to_list() == ["apart"]

@@ -66,7 +66,9 @@ MARKS = (
     ),
     Marks("analysis", "assistantfinal", words=True),  # gpt-oss, where a server drops its marks
     Marks(r"<\|channel>thought", r"<channel\|>"),  # Gemma
-    Marks(r"<\|START_THINKING\|>", r"<\|END_THINKING\|>\s*(?:<\|START_(?:RESPONSE|TEXT)\|>)?"),  # Cohere
+    Marks(
+        r"<\|START_THINKING\|>", r"<\|END_THINKING\|>\s*(?:<\|START_(?:RESPONSE|TEXT)\|>)?"
+    ),  # Cohere
     Marks(r"<\|inner_prefix\|>", r"<\|inner_suffix\|>"),  # Apertus
     Marks(r"Here(?:'s| is) my thought process:", r"Here(?:'s| is) my response:", words=True),
 )
@@ -232,7 +234,9 @@ def split_reasoning(text: str) -> tuple[str, str] | None:
             inner = text.lstrip()[begin.end() :]
             name = re.escape(begin["name"]) if "{name}" in closing else ""
             thoughts, *after = re.split(closing.replace("{name}", name), inner, maxsplit=1)
-            return thoughts, "".join(after).lstrip()
+            rest = "".join(after).lstrip()
+            further = split_reasoning(rest) if re.match(opening, rest) else None
+            return (thoughts + further[0], further[1]) if further else (thoughts, rest)
         if end is not None and not re.search(opening, text[: end.start()]):
             return text[: end.start()], text[end.end() :].lstrip()
     return None
