@@ -321,3 +321,76 @@ def test_marks_of_an_answer_that_a_parser_drops(opening, closing):
 def test_counts_of_hidden_thoughts_beside_own_columns(usage):
     row = {"id": "a", "text": "Oslo", "logprobs": [token("Oslo", -0.25)], "usage": usage}
     assert tracecal.read_answers([row])["reasoning"].to_list() == ["apart"]
+
+
+def parts(*spellings, text=None):
+    """Tokens of a chat by their bytes, as clients name those that split a character."""
+    return [token(text or repr(part)[2:-1], -0.25, bytes=[*part]) for part in spellings]
+
+
+UMLAUT = [b"Z", b"\xc3", b"\xbc", b"rich"]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"message": {"content": "Zürich"}, "logprobs": {"content": parts(*UMLAUT)}},
+        {"text": "Zürich", "logprobs": parts(*UMLAUT, text="\ufffd")},
+        {
+            "text": "Zürich",
+            "logprobs": [
+                token(text, -0.25, bytes=None) for text in ("Z", "<0xC3>", "<0xBC>", "rich")
+            ],
+        },
+        {
+            "choices": [
+                {
+                    "text": "Zürich",
+                    "logprobs": {
+                        "tokens": ["Z", "bytes:\\xc3", "bytes:\\xbc", "rich"],
+                        "token_logprobs": [-0.25] * 4,
+                    },
+                }
+            ]
+        },
+    ],
+)
+def test_bytes_spell(row):
+    (record,) = tracecal.read_answers([{"id": "a", **row}]).to_dicts()
+    assert (record["answer"], record["tokens"]) == ("Zürich", ["Z", "", "ü", "rich"])
+    assert record["stop_token"] == "absent"
+
+
+WHOLE = chat("stop", ["Oslo", "."], content="Oslo.")
+CHOICE = WHOLE["choices"][0]
+PAIRS = ([-0.25, "Oslo"], ["Oslo", 5, -0.25], [5, "Oslo", -0.25], ["Oslo", -0.25])
+READ = [
+    *[{"text": "Oslo", "logprobs": [pair]} for pair in PAIRS],
+    {"text": "Oslo", "logprobs": "[-0.25]", "tokens": '["Oslo"]'},
+    {"text": "Oslo.", "logprobs": json.dumps(CHOICE["logprobs"])},
+    {"output": [CHOICE], "metadata": {"temperature": 1}},  # Braintrust
+    CHOICE,
+    {"response": {"status_code": 200, "text": json.dumps(WHOLE)}},  # a logged httpx response
+    {"outputs": json.dumps(WHOLE), "inputs": {"messages": []}},
+]
+
+
+@pytest.mark.parametrize("row", READ)
+def test_tokens_in_other_forms_and_wrappers(row):
+    (record,) = tracecal.read_answers([{"custom_id": "a", **row}]).to_dicts()
+    assert record["answer"].startswith("Oslo")
+    assert record["surprisal"][0] == pytest.approx(0.25)
+    assert record["tokens"][0] == "Oslo"
+
+
+@pytest.mark.parametrize(
+    "row, sentence",
+    [
+        ({"text": "Oslo", "tokens": [{"token": "Oslo", "log_prob": -0.25}]}, "'token', 'log_prob'"),
+        ({"text": "Oslo", "logprobs": [{"Oslo": -0.25}]}, "is an object with 'Oslo'; expected"),
+        ({"out": {"text": "Oslo", "lps": [-0.25, -1.0]}}, r"{'logprobs': 'out.lps', 'answer': "),
+    ],
+)
+def test_tokens_that_cannot_be_read_are_one_true_sentence(row, sentence):
+    with pytest.raises(InputError, match=sentence):
+        tracecal.read_answers([{"id": "a", **row}])

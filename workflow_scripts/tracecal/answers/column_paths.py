@@ -120,8 +120,13 @@ def _opened(value: Mapping[str, Any]) -> Mapping[str, Any]:
 def _trace_name(value: Mapping[str, Any]) -> str | None:
     """The field of an object that holds log-probabilities: by its name, or a list of tokens."""
     traces = (name for name in TRACES if _is_trace(value.get(name)))
-    tokens = (name for name, inner in value.items() if _are_tokens(inner))
+    tokens = (name for name, inner in value.items() if _are_tokens(inner) or _are_negative(inner))
     return next(traces, None) or next(tokens, None)
+
+
+def _are_negative(value: Any) -> bool:
+    """Whether a value is a list of numbers that may be log-probabilities under another name."""
+    return isinstance(value, list) and {*map(type, value)} == {float} and max(value) <= 0
 
 
 def _are_tokens(value: Any) -> bool:

@@ -15,6 +15,7 @@
 """
 
 import math
+import re
 from codecs import getincrementaldecoder
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import accumulate, chain
@@ -46,6 +47,8 @@ FORMS = (
 TOPS = ("top_logprobs", "topLogprobs", "top_tokens")
 NAME, PREFIX = "option_share", "options:"
 StopToken = Literal["included", "absent", "none", "unknown"]
+# Bytes in a text: "bytes: \xf0\x9f" with its blank, or "<0xF0>".
+_WRITTEN = re.compile(r"(?:bytes:( ?)(?:\\x[0-9a-f]{2})+|<0x[0-9A-F]{2}>)")
 UNDECODED = "\ufffd"  # part of a character, as servers write it
 
 
@@ -207,20 +210,28 @@ def read_steps(
         ]
     except AttributeError as error:
         raise WrongRow(f"an entry of its logprobs is no object; expected {FORMS}") from error
+    if tokens and not any("logprob" in token for token in tokens):
+        raise WrongRow(f"an entry of its logprobs is {_described(tokens[0])}; expected {FORMS}")
     require_id_per_step(steps, token_ids)
     return spelled(steps)
 
 
 def spelled(steps: list[Step]) -> list[Step]:
-    """Steps whose texts are what their bytes spell, where these are known.
+    """Steps whose texts are what their bytes spell, where these are known, or written in a text.
 
-    A character that is split over tokens is the text of the last of them.
+    A character that is split over tokens is the text of the last of them. OpenAI's older
+    completions write "bytes:\\xc3", and SentencePiece "<0xC3>".
 
     >>> [step.text for step in spelled([Step("?", 1, -0.1, (), (1, (195,), "?"))] +
     ...     [Step("?", 2, -0.1, (), (2, (188,), "?"))])]
     ['', 'ü']
     """
-    listed = [step.key[1] if isinstance(step.key, tuple) else () for step in steps]
+    listed = [
+        (step.key[1] if isinstance(step.key, tuple) else ()) or _written_bytes(step.text)
+        for step in steps
+    ]
+    if not any(listed):
+        return steps
     try:
         text = "".join([step.text or "" for step in steps])
         if text.isascii() and bytes(chain.from_iterable(listed)).decode("latin1") == text:
@@ -233,6 +244,14 @@ def spelled(steps: list[Step]) -> list[Step]:
         text = decoder.decode(part, final=not following)
         texts.append(text if part else step.text)
     return [step._replace(text=text) for step, text in zip(steps, texts, strict=True)]
+
+
+def _written_bytes(text: str | None) -> bytes:
+    """The bytes that the text of a token writes in hexadecimal; none where it is a plain text."""
+    match = _WRITTEN.fullmatch(text) if text and "x" in text else None
+    if match is None:
+        return b""
+    return (match[1] or "").encode() + bytes.fromhex("".join(re.findall("x([0-9a-fA-F]{2})", text)))
 
 
 def read_step(token: Token, top: Sequence[Token]) -> Step:
@@ -278,7 +297,14 @@ def _entry(entry: Sequence[Any]) -> tuple[str | None, int | None, float | None]:
     match entry:
         case [float() | int() as logprob, int() as token_id, str() | None as text]:
             pass
-        case [str() as text, float() | int() | None as logprob]:
+        case [str() as text, float() | int() | None as logprob] | [
+            float() as logprob,
+            str() as text,
+        ]:
+            pass
+        case [str() as text, int() as token_id, float() as logprob]:
+            pass
+        case [int() as token_id, str() as text, float() as logprob]:
             pass
         case [int() as token_id, float() as logprob] | [float() as logprob, int() as token_id]:
             pass
@@ -338,7 +364,7 @@ def _read_lists(logprobs: Mapping[str, Any]) -> list[Step]:
     for text, value, top in zip(texts, values, tops, strict=True):
         likeliest = [(*named(key), logprob) for key, logprob in (top or {}).items()]
         steps.append(make_step(*named(text), value, likeliest, len(likeliest) < width))
-    return steps
+    return spelled(steps)
 
 
 def _unflattened(flat: Mapping[str, Any]) -> list[dict[str, Token]]:

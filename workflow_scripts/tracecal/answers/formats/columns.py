@@ -7,6 +7,7 @@ answer that was not given.
 
 import math
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -25,6 +26,7 @@ from tracecal.answers.tokens import (
     token_key,
 )
 from tracecal.errors import WrongRow
+from tracecal.io.input_files import parsed_json
 
 Floats = list[float | None]
 # Columns that may hold the text, the log-probabilities or the probabilities, in this order.
@@ -46,6 +48,7 @@ OWN = "generated"  # the key of a generated token whose text is unknown
 OBJECTS = ("logprobs", "token_logprobs", "tokens", "logProbs")  # that may hold objects
 TRACES = ("surprisal", *LOGPROBS, *PROBABILITIES)
 ENTROPIES = ("entropy_lower", "entropy", "entropy_upper")
+LISTS = {*OBJECTS, *TRACES, *ENTROPIES, "token_ids", "top_logprobs"}
 
 
 class Columns(BaseModel):
@@ -81,6 +84,7 @@ def recognises(row: Row) -> bool:
 
 def read(row: Row) -> RawAnswer:
     """Read an answer and the lists of its trace; every list has an entry per token."""
+    row = {name: _opened(value) if name in LISTS else value for name, value in row.items()}
     _require_numbers(row)
     holders = [name for name in OBJECTS if _are_objects(row.get(name))]
     columns = Columns.model_validate(
@@ -120,6 +124,13 @@ def read(row: Row) -> RawAnswer:
         model=columns.model,
         stated={"correct": columns.correct, "label": row.get("label")},
     )
+
+
+def _opened(value: Any) -> Any:
+    """What JSON as text holds, as tables keep lists; any other value unchanged."""
+    with suppress(ValueError):
+        return parsed_json(value) if isinstance(value, str) else value
+    return value
 
 
 def _require_numbers(row: Row) -> None:
