@@ -170,3 +170,11 @@ def test_settings_that_name_nobody_are_refused(calibrator_file, caplog, options,
     start = ["serve", "--calibrator", str(calibrator_file), "--port", "0", "--upstream", "http://s"]
     assert main([*start, *options]) == 1
     assert reason in caplog.text
+
+
+def test_a_request_without_a_host_is_refused_without_a_look_for_one(watched, monkeypatch):
+    """The library would ask the network for this machine's name, and let all others wait."""
+    monkeypatch.setattr("socket.getfqdn", lambda: pytest.fail("asked"))
+    content = b"GET /v1/models HTTP/1.0\r\n\r\n"
+    with watched() as serving, by_hand(serving.url, content) as sent:
+        assert sent.recv(100).startswith(b"HTTP/1.0 403")

@@ -20,15 +20,15 @@ FORM_TYPES = ("", "text/plain", "application/x-www-form-urlencoded")
 
 def refusal(request: web.Request, settings: ProxySettings) -> web.Response | None:
     """Return the response to a request that may come from a page of another site, else None."""
-    host = _host_of(f"//{request.host}")
+    name = request.headers.get("Host", "")  # else the library asks the network for one, and waits
+    host = _host_of(f"//{name}")
     address = None
     if request.transport:
         address = (request.transport.get_extra_info("sockname") or ("",))[0]
     if not (host and (host == address or host in settings.allow_host or is_local(host))):
-        return error_response(403, f"it is not known as {request.host!r} (--allow-host)")
+        return error_response(403, f"it is not known as {name!r} (--allow-host)")
     origin = request.headers.get("Origin", "").lower()
-    host_name = request.host.lower()
-    is_same_site = origin in ("", f"http://{host_name}", f"https://{host_name}")
+    is_same_site = origin in ("", f"http://{name.lower()}", f"https://{name.lower()}")
     if not (is_same_site or origin in settings.allow_origin):
         return error_response(403, f"the page {origin!r} may not ask it (--allow-origin)")
     if request.method == "POST" and request.body_exists and not _has_api_body(request):
