@@ -36,9 +36,9 @@ class Response:
             yield self.text[start : start + step]
 
 
-def passed_on(scorer, chunks, path=CHAT, is_done=True):
+def passed_on(scorer, chunks, path=CHAT, is_done=True, request=ASK):
     """The data of the events that a client receives."""
-    stream = ScoredStream(scorer, ASK, ENDPOINTS[path], 10**6)
+    stream = ScoredStream(scorer, request, ENDPOINTS[path], 10**6)
 
     async def collect():
         return [e async for several in stream.events(Response(chunks, is_done)) for e in several]
@@ -196,7 +196,7 @@ def test_texts_come_at_once_and_the_end_of_a_choice_of_several_in_its_place(scor
     both["choices"].append(deepcopy(CHUNKS[1]["choices"][0]) | {"index": 1})
     ending = deepcopy(CHUNKS[2])
     ending["choices"][0]["index"] = 1
-    data = passed_on(scorer, [CHUNKS[1], both, ending])
+    data = passed_on(scorer, [CHUNKS[1], both, ending], request=ASK | {"n": 2})
     indices = [[choice["index"] for choice in json.loads(text)["choices"]] for text in data[:-1]]
     assert indices == [[0], [1], [0], [1]] and [*confidences(data)] == [2, 3]
     assert all(one["keep"] is True for one in confidences(data).values())
@@ -223,3 +223,20 @@ def test_choices_end_each_for_itself(scorer):
 def test_after_an_error_of_the_server_nothing_is_added(scorer):
     data = passed_on(scorer, [CHUNKS[1], {"error": {"message": "out of memory"}, "choices": []}])
     assert not confidences(data)
+
+
+@pytest.mark.parametrize("error", ['{"object": "error"}', '{"type": "error"}', "{}\nevent: error"])
+@pytest.mark.parametrize("place", [2, 3])
+def test_an_error_in_another_form_leaves_no_answer_kept(scorer, error, place):
+    data = passed_on(scorer, [*CHUNKS[:place], error, *CHUNKS[place:]])
+    assert '"keep":true' in "".join(passed_on(scorer, CHUNKS))
+    assert '"keep":null' in "".join(data) and '"keep":true' not in "".join(data)
+
+
+@pytest.mark.parametrize(("index", "n", "keep"), [(None, 1, None), (1, None, None), (1, 2, True)])
+def test_no_choice_is_kept_beside_one_that_was_not_asked_for(scorer, index, n, keep):
+    """Clients that asked for one join the texts of all."""
+    stray = piece(" not", [token(" not", -0.1)])
+    stray["choices"][0]["index"] = index
+    data = passed_on(scorer, [*CHUNKS[:2], stray, *CHUNKS[2:]], request=ASK | {"n": n})
+    assert confidences(data)[3]["keep"] is keep

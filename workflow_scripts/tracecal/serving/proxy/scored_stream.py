@@ -33,6 +33,8 @@ MAX_CHOICES = 1000  # of an answer that is scored
 DONE = LAST_EVENT.encode()
 CUT_SHORT = "the stream ended without a finish_reason: the answer may be cut short"
 UNREAD = "data of the stream cannot be read"
+TOO_MANY = "the stream has more choices than the request asks for"
+ERROR_LINE = re.compile(rb"event: ?error\s*")
 WENT_ON = "the stream went on, or failed, after it had stated the answer's end"
 
 
@@ -165,6 +167,7 @@ class ScoredStream:
             return b"\n".join([*lines, b"", b""]) if lines else b""
         if _is_done(data):
             return self._written(lines, DONE)
+        self.has_failed = self.has_failed or any(map(ERROR_LINE.fullmatch, lines))
         content = b"\n".join(data)
         self.size += len(content)
         try:
@@ -190,7 +193,8 @@ class ScoredStream:
         """Collect what an event holds; return what of it is passed on, and what is withheld."""
         content = value if isinstance(value, dict) else {}
         self.is_unread = self.is_unread or not (isinstance(value, dict) or value == b"")
-        self.has_failed = self.has_failed or bool(content.get("error") or self.responses)
+        is_error = content.get("error") or "error" in (content.get("object"), content.get("type"))
+        self.has_failed = self.has_failed or bool(is_error or self.responses)
         choices, response = content.get("choices"), content.get("response")
         if content.get("type") in END_EVENTS and isinstance(response, dict):
             self.responses.append(response)
@@ -300,7 +304,12 @@ class ScoredStream:
 
     def _doubt(self, doubt: str | None) -> str | None:
         """Add to a doubt what makes every decision of this stream doubtful."""
-        return "; ".join(filter(None, [doubt, UNREAD if self.is_unread else None])) or None
+        n = self.request.get("n")
+        n_asked = n if isinstance(n, int) and n > 0 else 1
+        # A request of the older interface may hold several prompts.
+        has_too_many = self.endpoint.is_chat and len(self.choices) > n_asked
+        doubts = (doubt, UNREAD if self.is_unread else None, TOO_MANY if has_too_many else None)
+        return "; ".join(filter(None, doubts)) or None
 
     def _joined_choice(self, choice: Object, streamed: StreamedChoice) -> Object:
         """Return what was streamed of a choice as a whole one, which ends as `choice` says."""
