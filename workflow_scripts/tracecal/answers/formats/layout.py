@@ -33,7 +33,7 @@ from tracecal.answers.tokens import (
     require_id_per_step,
     step_token_ids,
 )
-from tracecal.errors import WrongRow
+from tracecal.errors import Unanswered, WrongRow
 
 if TYPE_CHECKING:
     from tracecal.answers.formats.stream import Stream
@@ -163,10 +163,16 @@ class Layout:
         return recogniser(self.marks)
 
     def read(self, row: Row) -> RawAnswer:
-        """Read an answer, of several choices the first. Raises `WrongRow`."""
+        """Read an answer, of several choices the first.
+
+        Raises `WrongRow`, or `Unanswered` where there is none.
+        """
         try:
             return self.reader(row)
         except ValidationError as error:
+            if value_below(row, self._choices_path) == []:
+                failure = value_below(row, [*self._choices_path[:-1], "error"])
+                raise Unanswered("request failed" if failure else "empty") from error
             raise wrong_field(self.name, error) from error
 
     def reader(self, row: Row) -> RawAnswer:
@@ -216,7 +222,7 @@ class Layout:
         """Make a row of each choice, by the ending of its id, in the order of their `index`."""
         if self.splitter is not None:
             return self.splitter(row)
-        path = _names(self.each)[:-1]
+        path = self._choices_path
         choices = value_below(row, path) if path else None
         if not isinstance(choices, list) or len(choices) < 2:
             return {"": row}
@@ -224,6 +230,11 @@ class Layout:
         first, *further = (with_value(row, ".".join(path), [choices[index]]) for index in order)
         about_first = dict.fromkeys(self.of_first)
         return by_ending([first, *(each | about_first for each in further)])
+
+    @cached_property
+    def _choices_path(self) -> list[str]:
+        """The names above the list of choices, and its own."""
+        return _names(self.each)[:-1]
 
     @cached_property
     def reads(self) -> Tree:

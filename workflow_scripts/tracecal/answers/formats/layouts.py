@@ -64,14 +64,7 @@ def _with_output(row: Row) -> Row:
     """A sample of Inspect. Raises `Unanswered` where the model gave no output."""
     if "output" not in row:
         raise Unanswered("empty")
-    return _with_choices(row["output"], "choices") and row
-
-
-def _with_choices(row: Row, name: str = "choices") -> Row:
-    """A response with choices. Raises `Unanswered` where it has none, and says why."""
-    if row.get(name) != []:
-        return row
-    raise Unanswered("request failed" if row.get("error") else "empty")
+    return row
 
 
 def _with_candidates(row: Row) -> Row:
@@ -81,7 +74,7 @@ def _with_candidates(row: Row) -> Row:
         raise Unanswered("filtered")
     if row.get("candidates", []) is None:
         raise Unanswered("empty")
-    return _with_choices(row, "candidates")
+    return row
 
 
 def _with_scores(answer: RawAnswer, sample: Any) -> RawAnswer:
@@ -385,7 +378,6 @@ LAYOUTS: Mapping[str, Layout] = {
             name="openai_chat",
             programs="OpenAI's chat completions; vLLM, SGLang, llama.cpp, LiteLLM and others",
             marks=lambda row: _has_message(row) or (row.get("choices") == [] and "object" in row),
-            unwrap=_with_choices,
             each=EACH_CHOICE,
             content=".message!.content",
             thoughts=".message!.reasoning_content | .message!.reasoning",
