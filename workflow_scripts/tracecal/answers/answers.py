@@ -24,7 +24,7 @@ import polars as pl
 from tracecal.answers.facts import without_values
 from tracecal.answers.labels import MOST_ROWS, read_labels, with_labels
 from tracecal.answers.log_file import numbered, open_rows, require_right_rows
-from tracecal.answers.reading import OF_VERDICTS, Reading
+from tracecal.answers.reading import OF_VERDICTS, USUAL_READING, Reading
 from tracecal.answers.record import (
     RECORDS,
     Record,
@@ -179,7 +179,7 @@ def answers_in(
     require_threads()
     if isinstance(answers, Answers):
         return answers
-    settings = reading or Reading()
+    settings = reading or USUAL_READING
     if isinstance(answers, str | Path):
         result = read_file(answers, settings, None, keep_rows, keep)
     elif (frame := _polars_frame(answers)) is None:
@@ -357,7 +357,7 @@ def read_file(
     `ids` are the valid ids; None: any. Raises `InputError` where no answer is usable, or a row is
     invalid and `reading` does not skip it.
     """
-    with opened(path, reading or Reading(), ids) as reader:
+    with opened(path, reading or USUAL_READING, ids) as reader:
         return _read(reader, keep_rows, keep)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from tracecal.answers.reading import Reading
+from tracecal.answers.reading import USUAL_READING, Reading
 from tracecal.answers.votes import Vote, Votes, id_text, read_votes
 from tracecal.errors import InputError, some_of
 from tracecal.io.log import LOGGER
@@ -51,7 +51,7 @@ def read_labels(spec: str | Path | Any, reading: Reading | None = None) -> Label
     The path may name columns: ``PATH:ID:VERDICT``. Says how many are contested, and what they
     count as. Raises `InputError` where the file holds no verdict, or `read_votes` does.
     """
-    reading = reading or Reading()
+    reading = reading or USUAL_READING
     votes = read_votes(spec, reading)
     by_id: dict[str, dict[str, Vote]] = {}
     for vote in votes.votes:  # a person's later verdict takes the place of an earlier one

@@ -166,4 +166,5 @@ class Reading(Strict, metaclass=OfPython):
         return self.model_copy(update=unstated)
 
 
+USUAL_READING = Reading()  # without any option
 OF_READING.update(Reading.model_fields)

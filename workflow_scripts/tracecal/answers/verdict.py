@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tracecal.answers.reading import Reading
+from tracecal.answers.reading import USUAL_READING, Reading
 from tracecal.errors import WrongVerdict
 
 # In any case.
@@ -61,7 +61,7 @@ def parse_verdict(value: Any, reading: Reading | None = None) -> bool | None:
     >>> parse_verdict("5 - fully correct", Reading(right_from=4))
     True
     """
-    reading = reading or Reading()
+    reading = reading or USUAL_READING
     further = {_text(word): True for word in reading.right} | dict.fromkeys(
         map(_text, reading.wrong), False
     )

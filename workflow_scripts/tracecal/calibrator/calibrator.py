@@ -16,7 +16,7 @@ import polars as pl
 from tracecal.answers.answers import Answers, Source, answers_in
 from tracecal.answers.facts import value_at
 from tracecal.answers.parts.parts import Parts, read_parts
-from tracecal.answers.reading import Reading
+from tracecal.answers.reading import USUAL_READING, Reading
 from tracecal.calibration.guarantees.overall import NOT_OF_PARTS
 from tracecal.calibration.part_answers import part_answers
 from tracecal.calibration.settings import (
@@ -613,7 +613,7 @@ def _column(path: str, source: Answers, frame: pl.DataFrame) -> AnswerColumn:
 
 def _read_unlabelled(answers: Source, parts: Parts | None, reading: Reading | None) -> pl.DataFrame:
     """Read further answers, or parts of answers, whose labels are not wanted."""
-    reading = (reading or Reading()).model_copy(update={"labels": None})
+    reading = (reading or USUAL_READING).model_copy(update={"labels": None})
     frame = answers_in(answers, reading).frame
     return part_answers(frame, parts)[0] if parts else frame
 

@@ -7,7 +7,7 @@ import polars as pl
 
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.raw_answer import Known, Reasoning
-from tracecal.answers.reading import Reading
+from tracecal.answers.reading import USUAL_READING, Reading
 from tracecal.answers.record import ALSO, ENTROPY_KIND, Record
 from tracecal.answers.tokens import StopToken
 from tracecal.calibration.groups import KNOWN_ANSWER, are_among, is_among
@@ -38,7 +38,6 @@ QUESTIONS = {
         "option": "--reasoning",
     },
 }
-USUAL_READING = Reading()  # without any option
 # Kinds that match every other.
 OPEN = {"reasoning": ()} | dict.fromkeys(("stop_token", "processed"), ("unknown", "none"))
 # Servers may list the chosen token besides the k likeliest.

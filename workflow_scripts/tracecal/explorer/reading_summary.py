@@ -22,7 +22,7 @@ from tracecal.answers.answers import (
 from tracecal.answers.facts import LABELS, OTHER_IDS, TIMES
 from tracecal.answers.formats.layout import STATED_IDS, Tree
 from tracecal.answers.labels import read_labels, with_labels
-from tracecal.answers.reading import Reading
+from tracecal.answers.reading import USUAL_READING, Reading
 from tracecal.answers.record import Record, as_frame
 from tracecal.answers.row import OneAnswer
 from tracecal.answers.tokens import Step, is_same_token
@@ -127,7 +127,7 @@ def explain_reading(answers: Any, *, reading: Reading | None = None) -> ReadingS
     formats, unread = Counter[str](), Counter[str]()
     records, errors = list[Record](), list[str]()
     example, n_questions = list[tuple[str, str]](), 0
-    with opened(answers, reading or Reading()) as reader:
+    with opened(answers, reading or USUAL_READING) as reader:
         reading, source = reader.reading, reader.source
         for number, (location, answer, record) in enumerate(reader):
             if isinstance(answer.row, dict) and not isinstance(answer.error, Unanswered):

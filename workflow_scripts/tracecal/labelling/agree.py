@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from tracecal.answers.answers import Source, answers_in
-from tracecal.answers.reading import Reading
+from tracecal.answers.reading import USUAL_READING, Reading
 from tracecal.answers.votes import read_votes
 from tracecal.calibration import resampling
 from tracecal.calibration.percentages import percent
@@ -104,7 +104,7 @@ def agree(
     >>> tracecal.agree("labelled.jsonl", "labelled.jsonl").share[0]
     1.0
     """
-    reading = reading or Reading()
+    reading = reading or USUAL_READING
     if second is not None:
         frames = [answers_in(file, reading).frame for file in (answers, second)]
         return measure_agreement(frames[0], frames[1], seed)

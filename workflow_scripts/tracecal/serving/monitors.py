@@ -12,7 +12,7 @@ from typing import Self
 
 from tracecal.answers.answers import Source, answers_in
 from tracecal.answers.labels import read_labels
-from tracecal.answers.reading import Reading
+from tracecal.answers.reading import USUAL_READING, Reading
 from tracecal.answers.record import QUESTION
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in
 from tracecal.errors import InputError, some_of
@@ -152,7 +152,9 @@ class Monitors:
         6
         """
         one_per = self._settings.one_per
-        options = self._calibrator.reading((reading or Reading()).with_defaults(wrong_rows="skip"))
+        options = self._calibrator.reading(
+            (reading or USUAL_READING).with_defaults(wrong_rows="skip")
+        )
         source = answers_in(
             answers,
             options,
@@ -211,7 +213,7 @@ class Monitors:
         1
         """
         if not isinstance(labels, Mapping):
-            verdicts = read_labels(labels, reading or Reading())
+            verdicts = read_labels(labels, reading or USUAL_READING)
             source, labels = verdicts.votes.source, verdicts.by_id
             query = "SELECT 1 FROM answers WHERE id = ?"
             if not any(self._database.query(query, (name,)) for name in labels):
