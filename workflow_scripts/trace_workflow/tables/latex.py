@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from trace_workflow.tables.table import Cell, Column, Table, header_spans
 from tracecal.errors import InputError
 
+# Commands of mathematics, each behind its character.
+MATHEMATICS = (
+    "±pm ×times ·cdot ≤leq ≥geq ≈approx ↓downarrow ↑uparrow →rightarrow †dagger ‡ddagger △triangle "
+    "ΔDelta ΣSigma αalpha βbeta γgamma λlambda μmu ρrho σsigma τtau"
+)
 CHARACTERS = {
+    **{character: rf"\{character}" for character in "{}$&#%_"},
+    **{command[0]: rf"$\{command[1:]}$" for command in MATHEMATICS.split()},
     "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "%": r"\%",
-    "_": r"\_",
     "^": r"\textasciicircum{}",
     "~": r"\textasciitilde{}",
     "<": r"\textless{}",
@@ -28,32 +28,10 @@ CHARACTERS = {
     "—": "---",
     "…": r"\ldots{}",
     "−": "$-$",
-    "±": r"$\pm$",
-    "×": r"$\times$",
-    "·": r"$\cdot$",
-    "≤": r"$\leq$",
-    "≥": r"$\geq$",
-    "≈": r"$\approx$",
-    "↓": r"$\downarrow$",
-    "↑": r"$\uparrow$",
-    "→": r"$\rightarrow$",
-    "†": r"$\dagger$",
-    "‡": r"$\ddagger$",
     "§": r"\S{}",
     "✓": r"\ding{51}",
     "✗": r"\ding{55}",
     "\u2003": r"\quad ",
-    "△": r"$\triangle$",
-    "Δ": r"$\Delta$",
-    "Σ": r"$\Sigma$",
-    "α": r"$\alpha$",
-    "β": r"$\beta$",
-    "γ": r"$\gamma$",
-    "λ": r"$\lambda$",
-    "μ": r"$\mu$",
-    "ρ": r"$\rho$",
-    "σ": r"$\sigma$",
-    "τ": r"$\tau$",
 }
 EMPHASIS = {"best": r"\textbf{%s}", "second": r"\underline{%s}", None: "%s"}
 RULE = r"\midrule"
