@@ -61,8 +61,10 @@ def _map_row(row: Row, fields: Fields, language: str, separate: bool) -> Row:
         "language": language,
         "question": question,
         "context": context,
-        "references": _distinct(text for name in names for text in values(row, name)),
-        "distractors": _distinct(values(row, fields.distractors) if fields.distractors else ()),
+        "references": [*dict.fromkeys(text for name in names for text in values(row, name))],
+        "distractors": [
+            *dict.fromkeys(values(row, fields.distractors) if fields.distractors else ())
+        ],
     }
 
 
@@ -129,10 +131,6 @@ def _decoded(text: str) -> Any:
         return text
 
 
-def _distinct(texts: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(texts))
-
-
 def _as_list(names: str | list[str]) -> list[str]:
     return [names] if isinstance(names, str) else names
 
@@ -149,7 +147,7 @@ def _require_fields(rows: Sequence[Row], fields: Fields, where: str) -> None:
 
 def present_fields(rows: Iterable[Row]) -> str:
     """The dotted paths of the fields of the first rows, as a list in a sentence."""
-    return listed(_distinct(leaf for row in islice(rows, 1000) for leaf in _leaves(row)))
+    return listed([*dict.fromkeys(leaf for row in islice(rows, 1000) for leaf in _leaves(row))])
 
 
 def _leaves(value: Any, prefix: str = "") -> Iterator[str]:

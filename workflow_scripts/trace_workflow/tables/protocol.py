@@ -20,16 +20,8 @@ ASSUMPTIONS = {
     "calibrator": "Calib.",
 }
 MARKS = {"yes": "✓", "partly": "△", "no": "✗"}
-# The paper's methods in its order, and methods beyond its table.
+# The paper's methods in its order.
 ORDER = ("likelihood_entropy", "beam", "token_sar", "mars", "selfcheckgpt", "semantic_entropy")
-ADDED_METHODS = (
-    "entropy_sentinel",
-    "internal_probe",
-    "lars",
-    "p_true",
-    "trace_profile",
-    "verbalized",
-)
 
 
 def protocol_comparison(study: StudyResults) -> Table:
@@ -53,7 +45,7 @@ def protocol_comparison(study: StudyResults) -> Table:
             ),
         ),
         section=pl.col("method").is_in(trace).cast(pl.String),
-        added=pl.col("method").is_in(ADDED_METHODS),
+        added=~pl.col("method").is_in([*ORDER, *trace]),
         footnotes=(f"{MARKS['yes']} yes, {MARKS['partly']} partly, {MARKS['no']} no.",),
     )
 

@@ -1,6 +1,7 @@
 """SQLite files of others: their tables are tables, and no statement on them runs for ever."""
 
 import sqlite3
+from itertools import count
 from pathlib import Path
 
 from tracecal.errors import InputError
@@ -34,11 +35,5 @@ def require_tables(connection: sqlite3.Connection, path: str | Path) -> None:
 
 def limit_steps(connection: sqlite3.Connection) -> None:
     """Interrupt statements, from now on, after minutes of work (``sqlite3.OperationalError``)."""
-    n_looks = 0
-
-    def look() -> bool:
-        nonlocal n_looks
-        n_looks += 1
-        return n_looks > MOST_LOOKS
-
-    connection.set_progress_handler(look, STEPS)
+    looks = count(1)
+    connection.set_progress_handler(lambda: next(looks) > MOST_LOOKS, STEPS)
