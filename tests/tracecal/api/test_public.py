@@ -181,7 +181,7 @@ def test_what_a_file_says_of_its_answers_stays_with_a_frame(files):
         {"correct": None, "wrong_spans": [[1, 3]]},
     ]
     two = frame.with_columns(task=pl.Series(["s", "t"]))
-    with pytest.raises(tracecal.InputError, match=r"several values of task \(s, t\)"):
+    with pytest.raises(tracecal.InputError, match=r"differ in task \(s, t\)"):
         tracecal.read_answers(two)
 
 

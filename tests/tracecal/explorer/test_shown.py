@@ -249,7 +249,7 @@ def test_parts_without_a_calibrator_are_shown_with_scores(of_parts):
     "given, expected",
     [
         (["--parts", "lines: [capital]"], "no answer holds the parts"),
-        (["--parts", BOTH, "--calibrator", "W.json"], "is of whole answers"),
+        (["--parts", BOTH, "--calibrator", "W.json"], "was fitted on whole answers"),
     ],
 )
 def test_parts_that_cannot_be_shown_are_refused(of_parts, content, caplog, given, expected):

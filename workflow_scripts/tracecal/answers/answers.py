@@ -288,8 +288,8 @@ def _answers_of_frame(frame: pl.DataFrame, keep_rows: KeepRows) -> Answers:
         values = frame[name].drop_nulls().unique().sort().to_list()
         if len(values) > 1:
             raise InputError(
-                f"the answers are of several values of {name} ({', '.join(map(str, values))}): "
-                "give those of one."
+                f"the answers differ in {name} ({', '.join(map(str, values))}): "
+                "give answers that agree in it."
             )
         if values:
             metadata[name] = values[0]

@@ -375,7 +375,7 @@ class Calibrator:
         >>> calibrator = tracecal.Calibrator.load("C.json")
         >>> calibrator.score_response_parts({"logprobs": [-0.1]})
         Traceback (most recent call last):
-        tracecal.errors.InputError: the calibrator is of whole answers: calibrate on parts...
+        tracecal.errors.InputError: the calibrator was fitted on whole answers: ...
         """
         predictor = self.predictor(estimator)
         return score_response_parts(predictor, response, request, error_rate, reading)

@@ -151,11 +151,13 @@ def _undecided(
 def require_parts(fitted_on: CalibrationData, scores_parts: bool) -> None:
     """Raise `InputError` unless the calibrator is of parts, or of whole answers, as asked."""
     if scores_parts and fitted_on.parts is None:
-        raise InputError("the calibrator is of whole answers: calibrate on parts (--parts).")
+        raise InputError(
+            "the calibrator was fitted on whole answers: calibrate on parts (--parts)."
+        )
     if not scores_parts and fitted_on.parts is not None:
         raise InputError(
-            "the calibrator is of parts of answers: score each part of them, with "
-            "'tracecal score' or score_parts."
+            "the calibrator was fitted on parts of answers: score each part, with "
+            "'tracecal score' or Calibrator.score_response_parts."
         )
 
 

@@ -407,7 +407,7 @@ def _choose_answers(answers: pl.DataFrame, task: str) -> tuple[pl.DataFrame, pl.
         )
     if labelled["model"].null_count() == labelled.height:
         LOGGER.warning(
-            "no answer names its model, so that the calibrator is used for answers of any: name it "
+            "no answer names its model, so the calibrator will score answers of any model: name it "
             "with --model"
         )
     return labelled, of_their_tasks(answers.filter(pl.col("correct").is_null()), labelled)

@@ -110,7 +110,7 @@ def agree(
         return measure_agreement(frames[0], frames[1], seed)
     if reading.who is None or not isinstance(answers, str | Path):
         raise InputError(
-            "there are one person's labels alone: give a second file, or a table of several "
+            "only one person's labels are given: give a second file, or a table of several "
             "people's verdicts with the name of the column that says who judged (--who COLUMN)."
         )
     votes = read_votes(answers, reading).votes

@@ -123,7 +123,8 @@ def alarm_settings(
     """
     if predictor.fitted_on.parts is not None:
         raise InputError(
-            "the calibrator is of parts of answers, which are not watched: give one of whole ones."
+            "the calibrator was fitted on parts of answers, which are not watched: give one "
+            "that was fitted on whole answers."
         )
     error_rate = None if isinstance(target, str) else target
     if target is not None and (reason := predictor.why_not(target)) is not None:
