@@ -267,17 +267,19 @@ def read_step(token: Token, top: Sequence[Token]) -> Step:
         if token_id is not None and _is_merged(token, top):
             return Step(text, None, None)
         key = token_id, tuple(token.get("bytes") or ()), text
-        keys = [
+        likeliest = [
             (
-                candidate.get("id"),
-                tuple(candidate.get("bytes") or ()),
-                candidate["token"] if "token" in candidate else candidate.get("text"),
+                (
+                    candidate.get("id"),
+                    tuple(candidate.get("bytes") or ()),
+                    candidate["token"] if "token" in candidate else candidate.get("text"),
+                ),
+                candidate.get("logprob"),
             )
             for candidate in top
         ]
-        if NAMELESS in keys:
+        if NAMELESS in [key for key, _ in likeliest]:
             raise KeyError("token")
-        likeliest = [(key, each.get("logprob")) for key, each in zip(keys, top, strict=True)]
         if text.startswith(ID_PREFIX) and (number := text.removeprefix(ID_PREFIX)).isdecimal():
             token_id = int(number)
         return Step(text, token_id, token.get("logprob"), likeliest, key)

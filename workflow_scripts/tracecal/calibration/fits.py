@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 # Smallest probability of either label in a mean of log odds.
 SMALLEST_PROBABILITY = 1e-6
 Number = Annotated[float, Field(strict=True)]  # true and false are none
+SWAPPED = np.array([0, 2, 1])  # inputs with their bounds the other way round
 WEIGHT_TOLERANCE = 1e-6  # largest error of the sum of a mixture's weights
 
 
@@ -102,8 +103,21 @@ class Identity(_Checked):
         return np.clip(x[:, 0], 0.0, 1.0)
 
 
+class _Combined(_Checked):
+    """A fit that combines the probabilities of its `fits`, which take the inputs at `columns`."""
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        """Probabilities [n] of inputs [n, d]."""
+        return self.combine([fit.predict(x.take(places, axis=1)) for places, fit in self._members])
+
+    @cached_property
+    def _members(self) -> list[tuple[np.ndarray, "Fit"]]:
+        members = zip(self.columns, self.fits, strict=True)
+        return [(np.array(columns, dtype=int), fit) for columns, fit in members]
+
+
 @dataclass(frozen=True)
-class Mixture(_Checked):
+class Mixture(_Combined):
     """Σ_k weights[k] · p_k, where `fits[k]` gives p_k from the inputs at `columns[k]`."""
 
     kind: Literal["mixture"] = field(default="mixture", kw_only=True)
@@ -111,32 +125,22 @@ class Mixture(_Checked):
     columns: list[list[int]]
     fits: list["Fit"]
 
-    def predict(self, x: np.ndarray) -> np.ndarray:
-        """Probabilities [n] of inputs [n, d]."""
-        members = zip(self.columns, self.fits, strict=True)
-        return self.combine([fit.predict(x[:, columns]) for columns, fit in members])
-
     def combine(self, proba: Sequence[np.ndarray]) -> np.ndarray:
         """The probabilities of those of `fits`."""
         return sum(weight * values for weight, values in zip(self.weights, proba, strict=True))
 
 
 @dataclass(frozen=True)
-class LogOddsMean(_Checked):
+class LogOddsMean(_Combined):
     """σ(mean_k logit(p_k)), where `fits[k]` gives p_k from the inputs at `columns[k]`."""
 
     kind: Literal["log_odds_mean"] = field(default="log_odds_mean", kw_only=True)
     columns: list[list[int]]
     fits: list["Fit"]
 
-    def predict(self, x: np.ndarray) -> np.ndarray:
-        """Probabilities [n] of inputs [n, d]."""
-        members = zip(self.columns, self.fits, strict=True)
-        return self.combine([fit.predict(x[:, columns]) for columns, fit in members])
-
     def combine(self, proba: Sequence[np.ndarray]) -> np.ndarray:
         """The probabilities of those of `fits`."""
-        inner = np.clip(proba, SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)
+        inner = np.minimum(np.maximum(proba, SMALLEST_PROBABILITY), 1 - SMALLEST_PROBABILITY)
         return sigmoid((np.log(inner) - np.log1p(-inner)).mean(axis=0))
 
 
@@ -189,13 +193,11 @@ def probability_bounds(fit: Fit, x: np.ndarray) -> np.ndarray:
     of its fits, which may be wider than necessary.
     """
     if isinstance(fit, Mixture | LogOddsMean):
-        members = [
-            probability_bounds(member, x[..., columns])
-            for columns, member in zip(fit.columns, fit.fits, strict=True)
-        ]
-        return fit.combine(members)
+        return fit.combine(
+            [probability_bounds(member, x.take(places, axis=2)) for places, member in fit._members]
+        )
     if isinstance(fit, Logistic | Pooled):
-        x = np.where(_rises(fit, x[0]), x, x[[0, 2, 1]])
+        x = np.where(_rises(fit, x[0]), x, x.take(SWAPPED, axis=0))
     proba = fit.predict(x.reshape(-1, x.shape[2])).reshape(x.shape[:2])
     proba[1:] = np.minimum(*proba[1:]), np.maximum(*proba[1:])  # unknown where either end is
     return proba
