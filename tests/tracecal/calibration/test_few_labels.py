@@ -11,11 +11,19 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from support import metrics_one_by_one as one_by_one
-from tracecal.calibration import mixture, regression
+from tracecal.calibration import regression
 from tracecal.calibration.fits import Constant, LogOddsMean, probability_bounds
-from tracecal.calibration.mixture import MEMBERS, Member, fit_mixtures, mixture_weights
 from tracecal.calibration.predictions import calibrate_all
-from tracecal.calibration.regression import EITHER_SIGN, fit_all, fit_prior_ridge, fit_ridge
+from tracecal.calibration.regression import (
+    EITHER_SIGN,
+    MEMBERS,
+    Member,
+    fit_all,
+    fit_mixtures,
+    fit_prior_ridge,
+    fit_ridge,
+    mixture_weights,
+)
 from tracecal.calibration.splits import make_splits
 from tracecal.estimators.feature_sets import TRACE_PLUS_FEATURES
 from tracecal.estimators.registry import ESTIMATORS, ON_LOGARITHMS
@@ -154,7 +162,7 @@ def test_weights_by_hand():
 
 
 def test_weights_that_never_settle_are_an_error(monkeypatch):
-    monkeypatch.setattr(mixture, "MAX_STEPS", 1)
+    monkeypatch.setattr(regression, "MAX_STEPS", 1)
     with pytest.raises(ArithmeticError, match="still move after 1 Newton steps"):
         mixture_weights(np.array([[1.0, 0.1]]))
 
@@ -209,7 +217,7 @@ def test_no_group_is_on_both_sides_of_a_fold(monkeypatch):
         fitted.extend(own[:, 0] for own, _ in parts)
         return platt(parts, *options, **bounds)
 
-    monkeypatch.setattr(mixture, "fit_all", spy)
+    monkeypatch.setattr(regression, "fit_all", spy)
     fit_mixtures([(x, correct, group)], NAMES, [Member(("log_likelihood",))])
     assert [len(used) for used in fitted] == [60, *[48] * 5]
     for used in fitted:

@@ -13,10 +13,15 @@ import numpy as np
 import polars as pl
 
 from tracecal.calibration.fits import EstimatorFits, Fit, LogOddsMean
-from tracecal.calibration.mixture import fit_mixtures
 from tracecal.calibration.pooled import fit_pooled
 from tracecal.calibration.probability_metrics import nll
-from tracecal.calibration.regression import Method, fit_all, fit_prior_ridge, fit_ridge
+from tracecal.calibration.regression import (
+    Method,
+    fit_all,
+    fit_mixtures,
+    fit_prior_ridge,
+    fit_ridge,
+)
 from tracecal.estimators.estimator import PICKED, OwnFit, input_columns
 from tracecal.estimators.feature_sets import LOG_RIDGE, STACK_OF_SIX, TRACE_PLUS_ON_LOGARITHMS
 

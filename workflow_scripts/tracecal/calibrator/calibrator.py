@@ -97,9 +97,17 @@ class Calibrator:
         self.file, self.where = file, where
         self._custom, self._training = custom, training
         self._predictors: dict[str | None, Predictor] = {}
-        self.recommended: str = file.recommended()
-        self.estimators: tuple[str, ...] = tuple(file.estimators)
         self.fitted_on: CalibrationData = file.fitted_on
+
+    @property
+    def recommended(self) -> str:
+        """Id of the estimator that is used unless you name another."""
+        return self.file.recommended()
+
+    @property
+    def estimators(self) -> tuple[str, ...]:
+        """Ids of the fitted estimators."""
+        return tuple(self.file.estimators)
 
     def __repr__(self) -> str:
         data = self.fitted_on

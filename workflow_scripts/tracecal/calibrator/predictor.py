@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tracecal.answers.reading import Reading
 from tracecal.answers.record import ALSO
 from tracecal.calibration.fits import Fit, probability_bounds
 from tracecal.calibration.guarantees.overall import NOT_OF_PARTS
@@ -31,6 +32,7 @@ from tracecal.calibrator.schema import (
     RecallThreshold,
     Reference,
 )
+from tracecal.calibrator.trace_kinds import reading_for
 from tracecal.errors import InputError
 from tracecal.estimators.registry import INPUTS, LOG_RIDGE_ALSO
 from tracecal.estimators.trace_inputs import NO_CUSTOM, Custom
@@ -115,6 +117,12 @@ class Predictor:
         Its fits; `final`, on all labels, gives the probability.
     fitted_on : CalibrationData
         Description of the labelled answers.
+    columns : tuple of str
+        All columns of the fit and the ranking: first the trace's, then the user's own.
+    reading : Reading
+        How responses are read unless options are given, for the fit's vocabulary and columns.
+    targets : mapping
+        What the test of each target found; empty without a test.
     control : ErrorRateControl, optional
         The ranking and its thresholds; None if no error rate was tested.
     ranking_inputs : tuple of str
@@ -141,6 +149,11 @@ class Predictor:
     inputs: tuple[str, ...]
     fits: CalibratedEstimator = field(repr=False)
     fitted_on: CalibrationData
+    columns: tuple[str, ...] = field(repr=False)
+    reading: Reading = field(repr=False)
+    targets: Mapping[Target, ErrorRateThreshold | RecallThreshold | OverallThreshold] = field(
+        default_factory=dict, repr=False
+    )
     control: ErrorRateControl | None = field(default=None, repr=False)
     ranking_inputs: tuple[str, ...] = ()
     reference: Reference = field(default_factory=Reference, repr=False)
@@ -158,21 +171,10 @@ class Predictor:
         """The fit on all labelled answers."""
         return self.fits.final
 
-    @cached_property
-    def columns(self) -> tuple[str, ...]:
-        """All columns of the fit and the ranking: first the trace's, then the user's own."""
-        names = dict.fromkeys([*self.inputs, *self.ranking_inputs])
-        return tuple(sorted(names, key=lambda name: name.startswith(ALSO)))
-
     @property
     def ranked_by(self) -> str | None:
         """Id of the ranking's estimator or of the fixed score; None without a test."""
         return self.control.ranked_by if self.control else None
-
-    @cached_property
-    def targets(self) -> dict[Target, ErrorRateThreshold | RecallThreshold | OverallThreshold]:
-        """What the test of each target found; empty without a test."""
-        return self.control.targets if self.control else {}
 
     @cached_property
     def thresholds(self) -> dict[Target, float | None]:
@@ -341,12 +343,15 @@ def make_predictor(
     if control is not None:
         names = _without_part(control.features)
         ranking_inputs = _inputs(control.ranked_by, names, file, custom)
-    columns = {*inputs, *ranking_inputs}
+    columns = dict.fromkeys([*inputs, *ranking_inputs])
     return Predictor(
         estimator=estimator,
         inputs=tuple(inputs),
         fits=fits,
         fitted_on=file.fitted_on,
+        columns=tuple(sorted(columns, key=lambda name: name.startswith(ALSO))),
+        reading=reading_for(file.fitted_on, None),
+        targets=control.targets if control else {},
         control=control,
         ranking_inputs=tuple(ranking_inputs),
         reference=(guaranteeing and guaranteeing.reference) or Reference(),

@@ -319,8 +319,11 @@ def read_response(
     require_threads()
     body = response if isinstance(response, dict) else response.model_dump()
     row = {"id": "answer", "request": dict(request or {}), "response": body}
+    settings = predictor.reading
+    if reading is not None:
+        settings = reading_for(predictor.fitted_on, reading)
     try:
-        record = read_row(row, reading_for(predictor.fitted_on, reading))
+        record = read_row(row, settings)
     except WrongRow as error:
         raise InputError(f"the response cannot be read: {error}.") from error
     require_kind(record, predictor)
