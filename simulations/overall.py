@@ -15,8 +15,7 @@ from scipy.special import expit, ndtr
 from simulations.claims import Claim
 from simulations.guarantees import MISS, REFERENCE, REPEATS, one_of_each, weights
 from support.labelled_answers import answers
-from tracecal.calibration.guarantees.line import allowed_errors
-from tracecal.calibration.guarantees.overall import overall_threshold
+from tracecal.calibration.guarantees.error_rate import allowed_errors, overall_threshold
 from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.fitting import describe_answers, with_look
 from tracecal.calibrator.guarantee import find_guarantees

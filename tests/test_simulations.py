@@ -26,8 +26,8 @@ from simulations import (
 )
 from simulations.claims import Claim
 from tracecal.calibration.guarantees import sequential
+from tracecal.calibration.guarantees.error_rate import overall_threshold
 from tracecal.calibration.guarantees.line import Places
-from tracecal.calibration.guarantees.overall import overall_threshold
 from tracecal.calibration.guarantees.parts import PartScores
 from tracecal.calibrator.schema import Reference
 from tracecal.serving.monitoring.state import initial_state

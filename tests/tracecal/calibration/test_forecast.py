@@ -19,8 +19,7 @@ from tracecal.calibration.forecast import (
     normal_scores,
     questions_needed,
 )
-from tracecal.calibration.guarantees.error_rate import find_thresholds
-from tracecal.calibration.guarantees.line import min_groups
+from tracecal.calibration.guarantees.error_rate import find_thresholds, min_groups
 from tracecal.calibration.guarantees.sequential import NoMoreLabels, search_threshold
 from tracecal.errors import InputError
 

@@ -6,9 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from tracecal.calibration.guarantees.error_rate import rounded
-from tracecal.calibration.guarantees.line import allowed_errors, min_groups
-from tracecal.calibration.guarantees.overall import confidence_at_once, overall_threshold
+from tracecal.calibration.guarantees.error_rate import (
+    allowed_errors,
+    confidence_at_once,
+    min_groups,
+    overall_threshold,
+    rounded,
+)
 
 LEVEL = 0.1
 RANK = np.arange(100)

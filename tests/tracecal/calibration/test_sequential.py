@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from tracecal.calibration.guarantees import sequential
-from tracecal.calibration.guarantees.line import min_groups
+from tracecal.calibration.guarantees.error_rate import min_groups
 from tracecal.calibration.guarantees.sequential import (
     NoMoreLabels,
     draw_test_order,

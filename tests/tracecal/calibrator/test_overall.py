@@ -9,7 +9,7 @@ import pytest
 
 import tracecal
 from support.labelled_answers import answers
-from tracecal.calibration.guarantees.line import allowed_errors
+from tracecal.calibration.guarantees.error_rate import allowed_errors
 from tracecal.calibrator.predictor import target_of
 from tracecal.cli.main import main
 from tracecal.errors import InputError

@@ -12,7 +12,7 @@ import pytest
 from support.labelled_answers import answers, predictor_of
 from tests.tracecal.calibrator.test_parts import CALIBRATE, rows, write
 from tracecal.answers.answers import read_file
-from tracecal.calibration.groups import fingerprints
+from tracecal.answers.record import fingerprints
 from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
 from tracecal.calibrator.parts import score_parts

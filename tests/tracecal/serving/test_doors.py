@@ -10,8 +10,8 @@ from support.log_rows import write
 from support.recorded_rows import FOLDER, recorded
 from tracecal.answers.answers import answers_in
 from tracecal.answers.reading import Reading
+from tracecal.answers.record import KNOWN_ANSWER
 from tracecal.answers.row import answers_of, read_row
-from tracecal.calibration.groups import KNOWN_ANSWER
 from tracecal.calibrator.scoring import score_answer
 from tracecal.calibrator.trace_kinds import reading_for
 from tracecal.errors import InputError

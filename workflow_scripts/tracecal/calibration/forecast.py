@@ -18,9 +18,8 @@ import polars as pl
 import scipy
 
 from tracecal.calibration.groups import FIT_SHARE, MIN_FITTED
-from tracecal.calibration.guarantees.error_rate import RankedAnswers
+from tracecal.calibration.guarantees.error_rate import RankedAnswers, overall_threshold
 from tracecal.calibration.guarantees.line import significance_level
-from tracecal.calibration.guarantees.overall import overall_threshold
 from tracecal.calibration.guarantees.parts import PartScores, RankedParts, most_parts
 from tracecal.calibration.guarantees.sequential import (
     START_SHARE,

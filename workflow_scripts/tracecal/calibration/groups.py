@@ -1,9 +1,7 @@
 """Groups of answers to one question, which a fit, a split or a draw keeps together.
 
 1. `group_answers` names the group of each answer, by question, distinctive trace or group id.
-2. `fingerprints` are short digests of question, answer and trace, which show no text and tell
-   whether an answer is the same.
-3. `place_answers` puts each group on a side: a fifth of the groups may fit a ranking, and of each
+2. `place_answers` puts each group on a side: a fifth of the groups may fit a ranking, and of each
    of the others one answer tests thresholds. It decides by a hash of each answer's question, text
    and trace, so that neither a name, a seed nor the order of rows matters.
 
@@ -17,21 +15,15 @@ The hash is BLAKE2b with a digest of 8 bytes, read as a big-endian number, over
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence, Set
 from typing import Literal
 
 import numpy as np
 import polars as pl
 
-from tracecal.answers.record import FLOATS, QUESTION, Record, as_frame, without_blanks
+from tracecal.answers.record import QUESTION, has_distinctive_trace, without_blanks
 from tracecal.errors import InputError
-from tracecal.io.log import LOGGER
 
-# A trace with fewer distinct numbers may equal another question's by chance. Numbers of one or two
-# digits do not count: of sure tokens logs with four decimals hold few others.
-MIN_DISTINCT_VALUES, MAX_CHANCE_DIGITS = 3, 2
 TRACE_COLUMNS = ("answer", "surprisal", "entropy")
-KNOWN_ANSWER = "the calibrator was fitted on this very answer: its probability is not out-of-sample"
 Side = Literal["fit", "test"]
 FIT_SHARE = 0.2
 MIN_FITTED = 100  # with fewer groups all labelled answers test, and no label fits a ranking
@@ -77,21 +69,6 @@ def connected_groups(answers: pl.DataFrame) -> pl.DataFrame:
     return answers.select("example_id", group_id=pl.col("example_id").min().over(component))
 
 
-def has_distinctive_trace(answers: pl.DataFrame) -> pl.Series:
-    """Find the answers with traces that cannot be equal by chance, bool [n].
-
-    >>> traces = {"surprisal": [[0.0, 1e-4, 2e-4], [0.1234, 1.01, 2.345]], "entropy": [None] * 2}
-    >>> has_distinctive_trace(pl.DataFrame(traces)).to_list()
-    [False, True]
-    """
-    lists = pl.col("surprisal", "entropy").cast(FLOATS).fill_null([])
-    numbers = pl.concat_list(lists).list.eval(
-        pl.element().filter(pl.element() != pl.element().round_sig_figs(MAX_CHANCE_DIGITS))
-    )
-    is_distinctive = numbers.list.n_unique() >= MIN_DISTINCT_VALUES
-    return answers.select(distinctive=is_distinctive).to_series()
-
-
 def _require_agreement(answers: pl.DataFrame, key: list[str]) -> None:
     # Equal answers to different questions may be right and wrong.
     one_question = pl.col("question").drop_nulls().n_unique().over(key) <= 1
@@ -106,65 +83,6 @@ def _require_agreement(answers: pl.DataFrame, key: list[str]) -> None:
         f"the same answer to the same question is labelled correct in {right!r} and incorrect "
         f"in {wrong!r}: correct the labels, or leave both rows out."
     )
-
-
-def fingerprints(answers: pl.DataFrame) -> pl.Series:
-    """Compute a short digest of each answer's question, text and trace; None without a trace.
-
-    Ids do not count: different files use the same numbers for different answers.
-    """
-    rows = answers.select(QUESTION, "answer", "surprisal").iter_rows()
-    digests = [None if row[-1] is None else _digest(*row) for row in rows]
-    return pl.Series(digests, dtype=pl.String)
-
-
-def with_unlabelled(answers: pl.DataFrame, unlabelled: pl.DataFrame) -> pl.DataFrame:
-    """Add the answers of `unlabelled` without their labels, except for duplicates.
-
-    `answers` have a column `fingerprint`. Duplicates have equal questions, texts and traces. Ids
-    that occur twice get a mark.
-    """
-    is_known = are_among(unlabelled, answers["fingerprint"].drop_nulls())
-    if n_known := int(is_known.sum()):
-        LOGGER.info(
-            "left out %d of %d unlabelled answers, which are among the labelled",
-            n_known,
-            unlabelled.height,
-        )
-    is_taken = pl.col("example_id").is_in(answers["example_id"].implode())
-    renamed = pl.when(is_taken).then(pl.col("example_id") + "+").otherwise("example_id")
-    rows = unlabelled.filter(~is_known).with_columns(
-        example_id=renamed, correct=pl.lit(None, pl.Boolean)
-    )
-    return pl.concat([answers, rows], how="diagonal_relaxed")
-
-
-def _digest(question: str | None, answer: str | None, surprisal: Sequence[float]) -> str:
-    trace = np.asarray(surprisal, dtype=np.float32).tobytes()
-    content = b"\0".join([(question or "").encode(), (answer or "").encode(), trace])
-    return hashlib.blake2b(content, digest_size=6).hexdigest()
-
-
-def are_among(answers: pl.DataFrame, labelled: Iterable[str]) -> pl.Series:
-    """Find the answers with one of the fingerprints `labelled`, bool [n].
-
-    An answer to an unknown question counts only if its trace is too long for a match by chance.
-    """
-    is_alike = fingerprints(answers).is_in(list(labelled)).fill_null(False)
-    places = is_alike.arg_true()
-    alike = answers[places]
-    is_certain = alike.select(QUESTION.is_not_null()).to_series() | has_distinctive_trace(alike)
-    return is_alike.scatter(places, is_certain)
-
-
-def is_among(record: Record, labelled: Set[str]) -> bool:
-    """`are_among` of one answer."""
-    if record.surprisal is None:
-        return False
-    question = record.prompt if record.asked is None else record.asked
-    if _digest(question, record.answer, record.surprisal) not in labelled:
-        return False
-    return are_among(as_frame([record]), labelled).item()
 
 
 def place_answers(answers: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:

@@ -17,7 +17,7 @@ from tracecal.answers.answers import Answers, Source, answers_in
 from tracecal.answers.facts import value_at
 from tracecal.answers.parts.parts import Parts, read_parts
 from tracecal.answers.reading import USUAL_READING, Reading
-from tracecal.calibration.guarantees.overall import NOT_OF_PARTS
+from tracecal.calibration.guarantees.error_rate import NOT_OF_PARTS
 from tracecal.calibration.part_answers import part_answers
 from tracecal.calibration.settings import (
     FitSettings,

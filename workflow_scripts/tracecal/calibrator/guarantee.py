@@ -20,9 +20,13 @@ from tracecal.calibration.forecast import (
     labels_needed,
     normal_scores,
 )
-from tracecal.calibration.guarantees.error_rate import ErrorRateTest, RankedAnswers
+from tracecal.calibration.guarantees.error_rate import (
+    ErrorRateTest,
+    RankedAnswers,
+    confidence_at_once,
+    overall_rows,
+)
 from tracecal.calibration.guarantees.line import find_places, significance_level
-from tracecal.calibration.guarantees.overall import confidence_at_once, overall_rows
 from tracecal.calibration.guarantees.parts import PARTS_NEED, RankedParts
 from tracecal.calibration.guarantees.recall import recall_threshold, right_answers_needed
 from tracecal.calibration.settings import RiskControl, Unit

@@ -17,7 +17,7 @@ import numpy as np
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import ALSO
 from tracecal.calibration.fits import Fit, probability_bounds
-from tracecal.calibration.guarantees.overall import NOT_OF_PARTS
+from tracecal.calibration.guarantees.error_rate import NOT_OF_PARTS
 from tracecal.calibration.pooled import PART_FEATURE
 from tracecal.calibration.settings import require_shares
 from tracecal.calibrator.catalogue import FIXED_SCORE, LOG_RIDGE, inputs_with_columns
@@ -117,12 +117,6 @@ class Predictor:
         Its fits; `final`, on all labels, gives the probability.
     fitted_on : CalibrationData
         Description of the labelled answers.
-    columns : tuple of str
-        All columns of the fit and the ranking: first the trace's, then the user's own.
-    reading : Reading
-        How responses are read unless options are given, for the fit's vocabulary and columns.
-    targets : mapping
-        What the test of each target found; empty without a test.
     control : ErrorRateControl, optional
         The ranking and its thresholds; None if no error rate was tested.
     ranking_inputs : tuple of str
@@ -137,6 +131,12 @@ class Predictor:
         Cross-fitted probabilities of the labelled answers, by fingerprint.
     substitute : Predictor, optional
         The one for answers without entropies, where this one needs them and nobody named it.
+    columns : tuple of str
+        All columns of the fit and the ranking: first the trace's, then the user's own.
+    reading : Reading
+        How responses are read unless options are given, for the fit's vocabulary and columns.
+    targets : mapping
+        What the test of each target found; empty without a test.
 
     Examples
     --------
@@ -149,11 +149,6 @@ class Predictor:
     inputs: tuple[str, ...]
     fits: CalibratedEstimator = field(repr=False)
     fitted_on: CalibrationData
-    columns: tuple[str, ...] = field(repr=False)
-    reading: Reading = field(repr=False)
-    targets: Mapping[Target, ErrorRateThreshold | RecallThreshold | OverallThreshold] = field(
-        default_factory=dict, repr=False
-    )
     control: ErrorRateControl | None = field(default=None, repr=False)
     ranking_inputs: tuple[str, ...] = ()
     reference: Reference = field(default_factory=Reference, repr=False)
@@ -161,6 +156,18 @@ class Predictor:
     custom: Custom = field(default_factory=dict)
     held_out: Mapping[str, float] = field(default_factory=dict, repr=False)
     substitute: "Predictor | None" = field(default=None, repr=False)
+    columns: tuple[str, ...] = field(init=False, repr=False)
+    reading: Reading = field(init=False, repr=False)
+    targets: Mapping[Target, ErrorRateThreshold | RecallThreshold | OverallThreshold] = field(
+        init=False, repr=False
+    )
+
+    def __post_init__(self) -> None:
+        names = dict.fromkeys([*self.inputs, *self.ranking_inputs])
+        columns = tuple(sorted(names, key=lambda name: name.startswith(ALSO)))
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "reading", reading_for(self.fitted_on, None))
+        object.__setattr__(self, "targets", self.control.targets if self.control else {})
 
     def suited(self, has_entropies: bool) -> "Predictor":
         """The predictor of an answer with entropies, or without."""
@@ -343,15 +350,12 @@ def make_predictor(
     if control is not None:
         names = _without_part(control.features)
         ranking_inputs = _inputs(control.ranked_by, names, file, custom)
-    columns = dict.fromkeys([*inputs, *ranking_inputs])
+    columns = {*inputs, *ranking_inputs}
     return Predictor(
         estimator=estimator,
         inputs=tuple(inputs),
         fits=fits,
         fitted_on=file.fitted_on,
-        columns=tuple(sorted(columns, key=lambda name: name.startswith(ALSO))),
-        reading=reading_for(file.fitted_on, None),
-        targets=control.targets if control else {},
         control=control,
         ranking_inputs=tuple(ranking_inputs),
         reference=(guaranteeing and guaranteeing.reference) or Reference(),

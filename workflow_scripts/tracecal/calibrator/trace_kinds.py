@@ -8,9 +8,8 @@ import polars as pl
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.raw_answer import Known, Reasoning
 from tracecal.answers.reading import USUAL_READING, Reading
-from tracecal.answers.record import ALSO, ENTROPY_KIND, Record
+from tracecal.answers.record import ALSO, ENTROPY_KIND, KNOWN_ANSWER, Record, are_among, is_among
 from tracecal.answers.tokens import StopToken
-from tracecal.calibration.groups import KNOWN_ANSWER, are_among, is_among
 from tracecal.calibrator.schema import CalibrationData
 from tracecal.errors import InputError
 from tracecal.features.features import ENTROPY_INPUTS, INPUTS

@@ -15,14 +15,12 @@ import polars as pl
 
 from tracecal.answers.labels import random_labels
 from tracecal.answers.parts.parts import Parts
-from tracecal.answers.record import ALSO, own_column_paths
+from tracecal.answers.record import ALSO, are_among, fingerprints, own_column_paths
 from tracecal.calibration.fits import EstimatorFits
 from tracecal.calibration.groups import (
     MIN_FITTED,
-    fingerprints,
     group_answers,
     in_order,
-    with_unlabelled,
 )
 from tracecal.calibration.pooled import by_part, part_codes
 from tracecal.calibration.predictions import calibrate_all
@@ -261,7 +259,7 @@ def make_training_set(
     """
     answers = random_labels(answers).with_columns(fingerprint=fingerprints(answers))
     if unlabelled is not None:
-        answers = with_unlabelled(answers, unlabelled)
+        answers = _with_unlabelled(answers, unlabelled)
     labelled, unlabelled = _choose_answers(answers, task)
     row_tasks = tuple(sorted(task_names(labelled)))
     own_columns = own_column_paths(labelled)
@@ -324,6 +322,27 @@ def make_training_set(
         part_names,
         custom,
     )
+
+
+def _with_unlabelled(answers: pl.DataFrame, unlabelled: pl.DataFrame) -> pl.DataFrame:
+    """Add the answers of `unlabelled` without their labels, except for duplicates.
+
+    `answers` have a column `fingerprint`. Duplicates have equal questions, texts and traces. Ids
+    that occur twice get a mark.
+    """
+    is_known = are_among(unlabelled, answers["fingerprint"].drop_nulls())
+    if n_known := int(is_known.sum()):
+        LOGGER.info(
+            "left out %d of %d unlabelled answers, which are among the labelled",
+            n_known,
+            unlabelled.height,
+        )
+    is_taken = pl.col("example_id").is_in(answers["example_id"].implode())
+    renamed = pl.when(is_taken).then(pl.col("example_id") + "+").otherwise("example_id")
+    rows = unlabelled.filter(~is_known).with_columns(
+        example_id=renamed, correct=pl.lit(None, pl.Boolean)
+    )
+    return pl.concat([answers, rows], how="diagonal_relaxed")
 
 
 def choose_inputs(

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from tracecal.calibration.groups import fingerprints
+from tracecal.answers.record import fingerprints
 from tracecal.calibrator.predictor import Predictor, make_predictor
 from tracecal.calibrator.schema import CalibratorFile
 from tracecal.calibrator.trace_kinds import compare_answers

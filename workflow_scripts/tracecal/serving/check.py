@@ -17,7 +17,8 @@ import polars as pl
 from tracecal.answers.answers import Source, answers_in
 from tracecal.answers.labels import random_labels
 from tracecal.answers.reading import Reading
-from tracecal.calibration.groups import KNOWN_ANSWER, group_answers, place_answers
+from tracecal.answers.record import KNOWN_ANSWER
+from tracecal.calibration.groups import group_answers, place_answers
 from tracecal.calibration.guarantees.line import significance_level
 from tracecal.calibration.percentages import confidence_text, percent, rate_text
 from tracecal.calibration.rate_test import KeptAnswers, enough_answers

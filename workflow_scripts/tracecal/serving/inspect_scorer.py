@@ -16,9 +16,9 @@ from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value,
 from inspect_ai.solver import TaskState
 
 from tracecal.answers.reading import Reading
+from tracecal.answers.record import is_among
 from tracecal.answers.row import read_row
 from tracecal.answers.verdict import parse_verdict
-from tracecal.calibration.groups import is_among
 from tracecal.calibration.probability_metrics import brier, ece
 from tracecal.calibration.ranking import single_auroc
 from tracecal.calibration.settings import Calibration

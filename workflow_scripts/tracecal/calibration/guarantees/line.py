@@ -14,7 +14,6 @@ Ranks count from 1.
 """
 
 import math
-from bisect import bisect_right
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -213,18 +212,3 @@ def find_places(score: np.ndarray, wrong: np.ndarray) -> Places:
 def significance_level(confidence: float) -> float:
     """The significance level of a test at a confidence."""
     return round(1 - confidence, 12)  # 1 - 0.9 is a little less than 0.1
-
-
-def min_groups(error_rate: float, level: float) -> int:
-    """How many groups guarantee an error rate if no answer is wrong."""
-    return math.ceil(free_of_errors(error_rate, level))
-
-
-def allowed_errors(n: int, error_rate: float, level: float) -> int:
-    """The largest k with P(Bin(n, `error_rate`) <= k) <= `level`; -1 where `n` is too small.
-
-    >>> allowed_errors(21, 0.1, 0.1), allowed_errors(22, 0.1, 0.1), allowed_errors(100, 0.1, 0.1)
-    (-1, 0, 5)
-    """
-    bdtr = scipy.special.bdtr
-    return bisect_right(range(n), level, key=lambda wrong: bdtr(wrong, n, error_rate)) - 1

@@ -3,8 +3,7 @@
 import numpy as np
 import scipy
 
-from tracecal.calibration.guarantees.error_rate import lowered, rounded
-from tracecal.calibration.guarantees.line import min_groups
+from tracecal.calibration.guarantees.error_rate import lowered, min_groups, rounded
 
 
 def recall_threshold(

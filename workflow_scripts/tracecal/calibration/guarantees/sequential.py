@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from tracecal.calibration.guarantees.line import min_groups
+from tracecal.calibration.guarantees.error_rate import min_groups
 
 # The answers that a guarantee covers: the file's, or further ones like them.
 PopulationKind = Literal["finite", "further"]

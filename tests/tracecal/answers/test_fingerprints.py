@@ -6,9 +6,8 @@ from scipy.stats import binom
 
 from support.labelled_answers import answers, fitted_file
 from tracecal.answers.reading import Reading
-from tracecal.answers.record import QUESTION, Record, as_frame
+from tracecal.answers.record import QUESTION, Record, are_among, as_frame, fingerprints
 from tracecal.answers.row import read_row
-from tracecal.calibration.groups import are_among, fingerprints
 from tracecal.calibrator.predictor import make_predictor
 from tracecal.calibrator.scoring import score_answers
 from tracecal.estimators.registry import ESTIMATORS
