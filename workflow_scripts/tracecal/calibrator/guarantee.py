@@ -14,12 +14,7 @@ import numpy as np
 import scipy
 
 from tracecal.answers.record import ALSO
-from tracecal.calibration.forecast import (
-    MOST,
-    LabelledPopulation,
-    labels_needed,
-    normal_scores,
-)
+from tracecal.calibration.forecast import MOST, LabelledPopulation, labels_needed, normal_scores
 from tracecal.calibration.guarantees.error_rate import (
     ErrorRateTest,
     RankedAnswers,

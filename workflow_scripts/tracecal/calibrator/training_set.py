@@ -17,11 +17,7 @@ from tracecal.answers.labels import random_labels
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.record import ALSO, are_among, fingerprints, own_column_paths
 from tracecal.calibration.fits import EstimatorFits
-from tracecal.calibration.groups import (
-    MIN_FITTED,
-    group_answers,
-    in_order,
-)
+from tracecal.calibration.groups import MIN_FITTED, group_answers, in_order
 from tracecal.calibration.pooled import by_part, part_codes
 from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.regression import Method
