@@ -467,7 +467,7 @@ def _steepest_within(smallest: np.ndarray, largest: np.ndarray, cap: np.ndarray)
     with np.errstate(all="ignore"):
         multiple = np.ceil(smallest / cap) * cap
     between = (multiple <= largest) & (smallest < MANY_TOKENS * cap)
-    tails = np.stack([smallest, largest, np.where(between, multiple, largest)])
+    tails = np.array([smallest, largest, np.where(between, multiple, largest)])
     return _steepest(tails, cap).min(0)
 
 

@@ -198,7 +198,7 @@ class Predictor:
         """Logs a warning about single answers the first time that it is called with it."""
         return cache(partial(LOGGER.warning, "%s"))
 
-    @property
+    @cached_property
     def also(self) -> list[str]:
         """The names of the user's own columns among the inputs."""
         return [name.removeprefix(ALSO) for name in self.columns if name.startswith(ALSO)]

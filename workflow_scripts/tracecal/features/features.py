@@ -347,7 +347,7 @@ def bounded_inputs(
     # at the other; the middle one does not matter.
     falling = np.concatenate([high[:, :half], low[:, half:]], axis=1)
     rising = np.concatenate([low[:, :half], high[:, half:]], axis=1)
-    x = trace_inputs(names, surprisal, np.stack([entropy, low, high, falling, rising]))
+    x = trace_inputs(names, surprisal, np.array([entropy, low, high, falling, rising]))
     ends = np.where([name in SLOPES for name in names], x[3:], x[1:3])
     if is_bounded:
         ends[..., [name in UNBOUNDED for name in names]] = np.nan
