@@ -11,8 +11,8 @@ holds, and a frame comes from Polars, pandas or any library with Arrow's C strea
 
 import gc
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -393,17 +393,9 @@ def opened(
         source, action = str(path), f"Reading {path.name}"
     else:
         rows = numbered(answers)
-    with closing(_announced(rows, action)) as rows:
-        yield RowReader(rows, metadata, source, reading, ids)
-
-
-def _announced(rows: Iterable[Any], name: str) -> Generator[Any, None, None]:
-    """Yield rows, with a line of the log every ten seconds."""
-    n_rows = 0
-    with reminder(lambda: f"{name}: {n_rows:,} rows so far"):
-        for row in rows:
-            n_rows += 1
-            yield row
+    reader = RowReader(rows, metadata, source, reading, ids)
+    with reminder(lambda: f"{action}: {reader.n_rows:,} rows so far"):
+        yield reader
 
 
 def _read(reader: "RowReader", keep_rows: KeepRows, keep: Keep | None = None) -> Answers:
@@ -528,6 +520,8 @@ class RowReader:
         Labels of parts of answers, by the id of the answer.
     empty_paths
         Named columns, with their paths, that have had no value so far.
+    n_rows
+        How many rows have been read so far.
     """
 
     def __init__(
@@ -551,7 +545,7 @@ class RowReader:
             rows = self.requests.added_to(iter(rows))
         self.first_rows: list[Any] = []
         self._rows = rows
-        self._read_ids = _Ids()
+        self._read_ids, self.n_rows = _Ids(), 0
         self.part_labels: dict[str, PartLabels] = {}
         self.empty_paths = dict(reading.columns)
 
@@ -573,6 +567,7 @@ class RowReader:
         """The answers of the rows with their places, but for those of another filter."""
         reading, n_split, n_answers = self.reading, 0, 0
         for location, row in self._rows:
+            self.n_rows += 1
             if reading.labels is not None and len(self.first_rows) < MOST_ROWS:
                 self.first_rows.append(row)
             answers = answers_of(row, reading)
