@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tracecal.errors import InputError
 from tracecal.io.journal import IDENTITY, Journal
 
 SCHEMA = pa.schema(
@@ -107,6 +108,19 @@ def test_another_making_is_told_and_never_mixed_in(journal, caplog, monkeypatch)
     assert "a" not in other
     assert "belong to other settings (code) and are ignored" in caplog.text
     assert "a" in journal(), "and going back finds it again"
+
+
+@pytest.mark.parametrize("content", ["[]", "5", "null", "[" * 100_000])
+def test_an_odd_identity_and_an_odd_part_of_a_fitting_name_end_nothing(journal, content):
+    other, first = journal(code="def"), journal()
+    (other.folder / IDENTITY).write_text(content)
+    part = first.folder / f"{hashlib.sha256(content.encode()).hexdigest()}.arrow"
+    part.write_text(content)
+    journal().add(rows("a"))
+    assert not part.exists() and "a" in journal()
+    os.mkfifo(part)
+    with pytest.raises(InputError, match="is not a file"):
+        journal()
 
 
 @pytest.mark.parametrize("damage", ["flipped", "cut", "emptied"])

@@ -15,9 +15,11 @@ from uuid import uuid4
 
 import pyarrow as pa
 
+from tracecal.errors import InputError
 from tracecal.io.digests import digest, hash_of
-from tracecal.io.files import write_bytes, write_text
+from tracecal.io.files import MOST_RESULT, write_bytes, write_text
 from tracecal.io.log import LOGGER
+from tracecal.io.regular_files import read_regular
 
 Row = dict[str, object]
 IDENTITY = "identity.json"
@@ -93,12 +95,14 @@ class Journal:
                 part.unlink(missing_ok=True)
 
     def _read(self, part: Path) -> None:
-        content = part.read_bytes()
-        if hashlib.sha256(content).hexdigest() != part.stem:
+        content = read_regular(part, MOST_RESULT)
+        try:
+            if hashlib.sha256(content).hexdigest() != part.stem:
+                raise ValueError("other bytes than those that were written")
+            self._keep(part, content)
+        except (ValueError, KeyError):  # pyarrow's, too
             LOGGER.warning("%s is damaged; its answers are computed again", part)
             part.unlink()
-            return
-        self._keep(part, content)
 
     def _keep(self, part: Path, content: bytes) -> None:
         with pa.ipc.open_file(pa.BufferReader(content)) as reader:
@@ -119,8 +123,8 @@ def _warn_of_others(folder: Path, identity: Mapping[str, object]) -> None:
         if file.parent == folder:
             continue
         try:
-            theirs = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            theirs = dict(json.loads(read_regular(file, MOST_RESULT)))
+        except (InputError, OSError, TypeError, ValueError, RecursionError):
             theirs = {}
         differing = sorted(
             key for key in identity.keys() | theirs.keys() if identity.get(key) != theirs.get(key)
