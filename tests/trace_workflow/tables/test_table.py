@@ -185,6 +185,7 @@ def test_latex_escapes_every_label():
         r"a\_b\%\&\$\#\{\}\textasciitilde{}\textasciicircum{}\textbackslash{}"
     )
     assert escape("a---b\n c") == "a-{}-{}-b c"
+    assert escape("a\f\0b\x7f\u2028c") == "a b c"
     assert escape("ΔBrier ± −1") == r"$\Delta$Brier $\pm$ $-$1"
     assert render_latex(table("[2pt]")).count("\n{}[2pt]") == 1
 

@@ -54,7 +54,8 @@ def escape(text: str) -> str:
     >>> escape("50 % of a_b")
     '50 \\\\% of a\\\\_b'
     """
-    spaced = re.sub("-(?=-)", "-\u200b", re.sub(r"[ \t\r\n]+", " ", text).strip(" "))
+    blanks = r"[ \x00-\x1f\x7f-\x9f\u2028\u2029]+"  # TeX stops at some of them
+    spaced = re.sub("-(?=-)", "-\u200b", re.sub(blanks, " ", text).strip(" "))
     return "".join(CHARACTERS.get(character, character) for character in spaced)
 
 
