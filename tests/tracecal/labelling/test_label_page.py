@@ -187,7 +187,9 @@ def test_nobody_else_is_answered(files, content):
         other = address.rsplit("/", 2)[0]
         assert httpx.get(f"{other}/").status_code == 404
         assert httpx.post(f"{other}/guess/verdict", json={}).status_code == 404
-        assert httpx.get(address, headers={"Host": "elsewhere.example"}).status_code == 403
+        for host in ("elsewhere.example", "[", "a@127.0.0.1", "\xff"):
+            headers = {"Host": host.encode("latin-1")}
+            assert httpx.get(address, headers=headers).status_code == 403
         for wrong in (
             b'{"answer": "x"}',
             b'{"answer": 0, "correct": "yes"}',
@@ -425,6 +427,9 @@ GOOD = '{"id": "a", "labelled": {"example_id": "a", "correct": true}}\n'
         ('{"labelled": {"example_id": "z", "correct": true}}\n', "not among the answers"),
         ('{"answer": 3}\n', "line 1 is not a verdict"),
         ("nonsense\n", "line 1 is not a verdict"),
+        (GOOD.replace("true", '"false"'), "line 1 is not a verdict"),
+        (GOOD.replace("true", 'true, "note": 5'), "line 1 is not a verdict"),
+        (GOOD.replace('e_id": "a"', 'e_id": []'), "line 1 is not a verdict"),
         ('{"labelled": {"example_id": "a", "correct": true}}\n' * 2, "line 2: a second verdict"),
         ("one line of someone", "line 1 is not a whole verdict"),
         ('{"id": "a", "labelled": {"exa', "line 1 is not a whole verdict"),  # behind no verdict

@@ -85,7 +85,7 @@ class LabelPage:
         self, request: web.Request, handler: Callable
     ) -> web.StreamResponse:
         """Refuse a request to another name, such as a site whose name points at this machine."""
-        if request.url.host not in (HOST, "localhost"):
+        if request.headers.get("Host", "").partition(":")[0] not in (HOST, "localhost"):
             raise web.HTTPForbidden(text="open the address that the command printed")
         response = await handler(request)
         response.headers.update(HEADERS)

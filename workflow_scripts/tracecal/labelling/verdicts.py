@@ -104,6 +104,9 @@ class VerdictFile:
             labelled = parsed_json(line)["labelled"]
             example_id = labelled["example_id"]
             verdict = Verdict(labelled["correct"], labelled.get("note", ""))
+            has_texts = isinstance(example_id, str) and isinstance(verdict.note, str)
+            if not (has_texts and isinstance(verdict.correct, bool | None)):
+                raise TypeError
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(
                 f"{where} is not a verdict as 'tracecal label' writes it: name another --output."
