@@ -128,8 +128,8 @@ def read_row(row: Any, reading: Reading) -> Record:
 
 
 def _answers(row: Any, reading: Reading) -> list[OneAnswer]:
-    require_json(row)
     if not isinstance(row, dict):
+        require_json(row)
         raise WrongRow("it is not a JSON object")
     row = _with_response(row, reading)
     if names_response(row, reading):
