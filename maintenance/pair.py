@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
-from trace_workflow.analyses.explorer_answers import AnswerFiles, read_explorer_answers
+from trace_workflow.analyses.explorer_answers import read_explorer_answers
 from trace_workflow.figures import figure_style
 from tracecal.errors import InputError
 
@@ -37,12 +37,12 @@ def picture(run: Path, model: str, task: str) -> bytes:
 
 def read_answers(run: Path, model: str, task: str) -> pl.DataFrame:
     """The evaluated answers of a pair, with the mean `probability` over the splits."""
-    path = {
+    files = {
         name: str(run / name / model / f"{task}.parquet")
         for name in ("labels", "scores", "predictions")
     }
-    traces, rows = run / "traces" / model / f"{task}.arrow", run / "tasks" / f"{task}.parquet"
-    files = AnswerFiles(traces=str(traces), task=str(rows), **path)
+    files["traces"] = str(run / "traces" / model / f"{task}.arrow")
+    files["tasks"] = str(run / "tasks" / f"{task}.parquet")
     answers = read_explorer_answers(files, [ESTIMATOR])
     return answers.rename({f"probability.{ESTIMATOR}": "probability"})
 

@@ -3,29 +3,27 @@
 import polars as pl
 
 from trace_job import job
-from trace_workflow.analyses.explorer_answers import (
-    AnswerFiles,
-    read_explorer_answers,
-    read_parents,
-)
+from trace_workflow.analyses.explorer_answers import read_explorer_answers, read_parents
+from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.explorer.contents import EXPLORED, choose_answers, contents
 from tracecal.explorer.page import page
 from tracecal.io.files import write_text
 
 with job(snakemake):
     inputs, params = snakemake.input, snakemake.params
-    kinds = inputs.traces, inputs.tasks, inputs.labels, inputs.scores, inputs.predictions
+    files = StudyFiles(dict(inputs.items()), params.pairs)
+    kinds = ("traces", "tasks", "labels", "scores", "predictions")
     ids = [entry["id"] for entry in params.estimators]
     answers = pl.concat(
-        read_explorer_answers(AnswerFiles(*paths), ids, params.parents.get(task)).select(
+        read_explorer_answers(paths, ids, params.parents.get(task)).select(
             pl.lit(model).alias("model"), pl.lit(task).alias("task"), pl.all()
         )
-        for (model, task), *paths in zip(params.pairs, *kinds, strict=True)
+        for model, task, paths in files.by_pair(*kinds)
     )
     chosen = choose_answers(answers, EXPLORED, params.seed)
     parents = {
-        (model, params.parents[task]): path
-        for (model, task), path in zip(params.pairs, inputs.parents, strict=True)
+        (model, params.parents[task]): paths["parents"]
+        for model, task, paths in files.by_pair("parents")
         if task in params.parents
     }
     data = contents(

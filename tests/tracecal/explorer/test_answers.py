@@ -6,7 +6,6 @@ import pytest
 
 from support.arrow_files import write_arrow
 from trace_workflow.analyses.explorer_answers import (
-    AnswerFiles,
     read_explorer_answers,
     read_parents,
 )
@@ -28,7 +27,7 @@ def files(tmp_path):
         "references": [["1"], ["2"], ["3", "three"]],
         "distractors": [[], [], ["4"]],
     }
-    write_parquet(pl.DataFrame(task | nothing), tmp_path / "task.parquet")
+    write_parquet(pl.DataFrame(task | nothing), tmp_path / "tasks.parquet")
     traces = [
         {
             "example_id": id,
@@ -56,8 +55,9 @@ def files(tmp_path):
         "probability": [0.3, 0.5],
     }
     write_parquet(pl.DataFrame(predictions), tmp_path / "predictions.parquet")
-    names = ["traces.arrow", *(f"{name}.parquet" for name in AnswerFiles._fields[1:])]
-    return AnswerFiles(*(str(tmp_path / name) for name in names))
+    kinds = ("tasks", "labels", "scores", "predictions")
+    paths = {kind: str(tmp_path / f"{kind}.parquet") for kind in kinds}
+    return paths | {"traces": str(tmp_path / "traces.arrow")}
 
 
 def test_an_answer_is_joined_from_all_that_is_known_of_it(files):
@@ -80,8 +80,8 @@ def test_an_answer_is_joined_from_all_that_is_known_of_it(files):
 
 
 def test_labels_of_other_examples_are_refused(files):
-    labels = pl.read_parquet(files.labels).filter(pl.col("example_id") != "z")
-    write_parquet(labels, files.labels)
+    labels = pl.read_parquet(files["labels"]).filter(pl.col("example_id") != "z")
+    write_parquet(labels, files["labels"])
     with pytest.raises(InputError, match="1 rows for 2 examples"):
         read_explorer_answers(files, ["trace_plus"])
 
@@ -101,12 +101,12 @@ def test_parts_are_joined_with_their_places_and_their_answers(files, tmp_path):
     places = {"parent_id": pa.string(), "part": pa.string(), "start": pa.int32(), "end": pa.int32()}
     cut = [
         row | {"parent_id": f"{row['example_id']}0", "part": "town", "start": 3, "end": 5}
-        for row in pl.read_ipc(files.traces).to_dicts()
+        for row in pl.read_ipc(files["traces"]).to_dicts()
     ]
     schema = pa.schema([*TRACES, *places.items()])
     write_arrow(cut, schema, {"schema_version": "1"}, tmp_path / "cut.arrow")
     parts = read_explorer_answers(
-        files._replace(traces=str(tmp_path / "cut.arrow")), ["trace"], "asked"
+        files | {"traces": str(tmp_path / "cut.arrow")}, ["trace"], "asked"
     )
     whole = read_explorer_answers(files, ["trace"])
     assert parts.schema == whole.schema
@@ -115,6 +115,6 @@ def test_parts_are_joined_with_their_places_and_their_answers(files, tmp_path):
     assert whole.select("parent_task", "parent_id", "part", "start", "end").row(1) == (None,) * 5
 
     shown = parts.with_columns(model=pl.lit("m"), parent_id=pl.col("example_id")).head(1)
-    parents = read_parents(shown, {("m", "asked"): files.traces})
+    parents = read_parents(shown, {("m", "asked"): files["traces"]})
     assert parents.select("model", "task", "example_id", "peak").rows() == [("m", "asked", "x", 0)]
     assert read_parents(shown, {}) is None

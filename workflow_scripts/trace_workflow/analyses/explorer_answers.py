@@ -1,7 +1,6 @@
 """The answers of a run as the explorer's page shows them, read from the files of a pair."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import polars as pl
 
@@ -25,16 +24,6 @@ from tracecal.io.files import read_parquet
 from tracecal.io.traces import read_traces
 
 
-class AnswerFiles(NamedTuple):
-    """The files of one (model, task) pair."""
-
-    traces: str
-    task: str
-    labels: str
-    scores: str
-    predictions: str
-
-
 def read_parents(
     answers: pl.DataFrame, traces: Mapping[tuple[str, str], str]
 ) -> pl.DataFrame | None:
@@ -54,30 +43,31 @@ def read_parents(
 
 
 def read_explorer_answers(
-    files: AnswerFiles, estimators: Sequence[str], parent: str | None = None
+    files: Mapping[str, str], estimators: Sequence[str], parent: str | None = None
 ) -> pl.DataFrame:
     """Read a row per evaluated answer of a pair, sorted by `example_id`.
 
-    `parent` is the task whose answers these are parts of, None for whole answers. The columns are
-    those of TRACE, PLACE, TASK and LABEL; `peak`, the first token of the peak window, from 0; and
-    three per estimator, None where undefined: `probability.<id>`, the mean over the splits that
-    evaluate the answer; `held_out.<id>`, the probability in the split SPLIT; and `score.<id>`.
+    `files` are the pair's, by kind: traces, tasks, labels, scores and predictions. `parent` is the
+    task whose answers these are parts of, None for whole answers. The columns are those of TRACE,
+    PLACE, TASK and LABEL; `peak`, the first token of the peak window, from 0; and three per
+    estimator, None where undefined: `probability.<id>`, the mean over the splits that evaluate the
+    answer; `held_out.<id>`, the probability in the split SPLIT; and `score.<id>`.
     Every pair has the same columns in the same order.
     Raises `InputError` where a file is unreadable, lacks a column or has other examples.
     """
-    scores = evaluated(read_parquet(files.scores, needed=["example_id"]), files.task)
+    scores = evaluated(read_parquet(files["scores"], needed=["example_id"]), files["tasks"])
     place_columns = [name for name in PLACE if parent and name != "parent_task"]
     location = NO_PLACE | {name: pl.col(name) for name in place_columns}
     location["parent_task"] = pl.lit(parent, pl.String)
     answers = scores.select("example_id")
     for frame in (
-        read_traces(files.traces, [*TRACE, *place_columns]).select(*TRACE, **location),
-        read_parquet(files.task, TASK),
-        read_parquet(files.labels, LABEL),
+        read_traces(files["traces"], [*TRACE, *place_columns]).select(*TRACE, **location),
+        read_parquet(files["tasks"], TASK),
+        read_parquet(files["labels"], LABEL),
     ):
-        answers = answers.join(evaluated(frame, files.task), on="example_id", validate="1:1")
+        answers = answers.join(evaluated(frame, files["tasks"]), on="example_id", validate="1:1")
     answers = answers.with_columns(peak=PEAK)
-    predictions = read_parquet(files.predictions, PREDICTION)
+    predictions = read_parquet(files["predictions"], PREDICTION)
     means, held_out = (
         mean_probabilities(rows, "estimator", "example_id").pivot(
             "estimator", index="example_id", values="probability"

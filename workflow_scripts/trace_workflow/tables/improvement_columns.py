@@ -52,11 +52,7 @@ CHOSEN_VALUES = {
 }
 # What an own score is compared with, and the CSV's names of these comparisons.
 OWN_AGAINST = {"picked": "selected", "named": "prespecified", TRACE_PLUS: "TRACE+"}
-OWN_VALUES = {
-    "difference": IMPROVEMENT,
-    "low": f"{IMPROVEMENT}_low",
-    "high": f"{IMPROVEMENT}_high",
-}
+OWN_VALUES = {name: CHOSEN_VALUES[name] for name in ("difference", "low", "high")}
 Improvement = Mapping[str, object]  # a row of the analysis
 
 
