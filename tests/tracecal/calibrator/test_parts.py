@@ -169,7 +169,7 @@ def test_what_is_labelled_by_part_says_so_and_the_reverse(here, caplog):
     assert main(["D.json" if word == "C.json" else word for word in CALIBRATE[:-2]]) == 1
     assert "labelled by part: say which parts there are with --parts" in caplog.text
     whole = load_predictor("C.json", "seq_logp")
-    with pytest.raises(InputError, match="of parts of answers: score each part"):
+    with pytest.raises(InputError, match="on parts of answers: score each part"):
         score_answer(whole, [0.1], [0.1])
 
 
