@@ -192,6 +192,19 @@ def test_what_is_unknown_counts_as_equal_with_one_warning_at_every_door(
     assert caplog.text.count(warning) == 1
 
 
+@pytest.mark.parametrize("target", [None, RATE])
+def test_a_request_that_changes_probabilities_is_decided_alike(calibrator, rows, target):
+    row = rows[1] | {"request": rows[1]["request"] | {"temperature": 0.7}}
+    (expected,) = outcomes(calibrator.score([row], error_rate=target).to_dicts())
+    assert expected[0] is not None and expected[1] is None
+    assert (expected[2] is None) == (target is None)
+    scored = calibrator.score_response(row["response"], row["request"], error_rate=target)
+    assert outcomes([vars(scored)]) == [expected]
+    predictor = calibrator.predictor()
+    scorer = Scorer(predictor, reading_for(predictor.fitted_on, Reading()), target)
+    assert outcomes([scorer.confidence(row["response"], row["request"])]) == [expected]
+
+
 def test_check(calibrator, rows, expected):
     checked = tracecal.check(rows, calibrator, RATE)
     n_kept = sum(keep for _, keep, _ in expected)

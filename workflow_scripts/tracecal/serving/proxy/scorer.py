@@ -21,7 +21,7 @@ from tracecal.answers.row import read_row
 from tracecal.calibrator.parts import ScoredPart, score_with_parts
 from tracecal.calibrator.predictor import Predictor, Target, stated_target
 from tracecal.calibrator.scoring import Confidence, require_kind
-from tracecal.calibrator.trace_kinds import NEXT_QUESTION, other_decoding
+from tracecal.calibrator.trace_kinds import NEXT_QUESTION
 from tracecal.errors import InputError, WrongRow
 from tracecal.io.log import LOGGER
 from tracecal.serving.proxy.endpoints import (
@@ -153,9 +153,6 @@ class Scorer(Unscored):
         doubts = token_doubts(answer, record, request)
         doubts += [doubt] if doubt else []
         require_kind(record, predictor)
-        decoding = other_decoding(record.decoding, predictor.fitted_on)
-        if decoding and predictor.fitted_on.processed == "no" and record.no_answer is None:
-            raise WrongRow(decoding)
         names = requested_parts(request)
         confidence, x, parts = score_with_parts(predictor, record, self.target, names, doubts)
         inputs = None if x is None else (x[0], len(record.surprisal))
