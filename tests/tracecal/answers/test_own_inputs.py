@@ -394,3 +394,37 @@ def test_tokens_in_other_forms_and_wrappers(row):
 def test_tokens_that_cannot_be_read_are_one_true_sentence(row, sentence):
     with pytest.raises(InputError, match=sentence):
         tracecal.read_answers([{"id": "a", **row}])
+
+
+def events(*pieces):
+    return "".join(f"data: {json.dumps(piece)}\n\n" for piece in pieces) + "data: [DONE]\n\n"
+
+
+def piece(text, finish=None, **more):
+    choice = {"index": 0, "delta": {"content": text}, "finish_reason": finish}
+    choice["logprobs"] = {"content": [token(text, -0.25)]} if text else None
+    return {"object": "chat.completion.chunk", "id": "c", "model": "m", "choices": [choice], **more}
+
+
+ERROR = {"error": {"message": "the engine stopped", "code": 500}}
+BEGUN = {"type": "response.created", "response": {"id": "r", "output": [], "model": "m"}}
+OLLAMA = {"model": "m", "created_at": "", "response": "Os", "done": False}
+STREAMS = [  # answers that a server broke off, or did not begin
+    (events(piece("Os"), ERROR), "request failed"),
+    (events(piece("Os"), piece("", "error", **ERROR)), "request failed"),
+    (events(piece("Os"), {"object": "error", "message": "too long"}), "request failed"),
+    (events(ERROR), "request failed"),
+    (events(BEGUN, {"type": "error", "code": "server_error", "message": "no"}), "request failed"),
+    (f"{json.dumps(OLLAMA)}\n{json.dumps(ERROR)}", "request failed"),
+    (events({"promptFeedback": {"blockReason": "SAFETY"}, "modelVersion": "m"}), "filtered"),
+]
+
+
+@pytest.mark.parametrize("text, reason", STREAMS)
+def test_streams_that_failed(tmp_path, text, reason):
+    frame = tracecal.read_answers([{"custom_id": "a", "response": text}])
+    assert (frame["no_answer"].to_list(), frame["surprisal"].to_list()) == ([reason], [None])
+    path = tmp_path / "saved.txt"
+    path.write_text(text, encoding="utf-8")
+    if reason != "filtered":
+        assert tracecal.read_answers(path)["no_answer"].to_list() == [reason]

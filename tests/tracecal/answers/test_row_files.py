@@ -86,7 +86,7 @@ def test_a_document_may_state_the_model_of_its_rows(tmp_path):
         ("a.jsonl.gz", zipped(LINES)[:-12], r"a.jsonl.gz cannot be read"),
         ("a.parquet.gz", zipped("x"), r"a packed .parquet file; unpack it first"),
         ("a.txt", b"data: {\n\ndata: [DONE]\n\n", r"cannot be read: event 1 is not JSON"),
-        ("a.txt", b'data: {"error": "no"}\n\n', r"its events hold no answer"),
+        ("a.txt", b'data: {"type": "ping"}\n\n', r"its events hold no answer"),
     ],
 )
 def test_files_that_cannot_be_read_are_one_sentence(tmp_path, name, content, message):

@@ -211,7 +211,9 @@ def test_events_that_are_no_pieces_are_counted(tmp_path, caplog):
     read(tmp_path, as_events([*ollama(), {"error": "overloaded"}]))
     assert "left out 1 events of streams, which are no pieces of answers" in caplog.text
     with pytest.raises(InputError, match="its events hold no answer"):
-        read(tmp_path, as_events([{"error": "overloaded"}]))
+        read(tmp_path, as_events([{"type": "ping"}]))
+    failed = read(tmp_path, as_events([{"error": "overloaded"}]))
+    assert failed["no_answer"].to_list() == ["request failed"]
 
 
 def test_a_response_without_text_is_an_answer_that_was_not_given(tmp_path):

@@ -29,7 +29,7 @@ import pyarrow as pa
 from tracecal.answers.column_paths import column_paths
 from tracecal.answers.formats.layout import Row
 from tracecal.answers.formats.layouts import LAYOUTS, is_recognised
-from tracecal.answers.formats.stream import IDS, Joined, Stream
+from tracecal.answers.formats.stream import IDS, Joined, Stream, stated_error
 from tracecal.errors import InputError, WrongRow, describe_wrong_rows
 from tracecal.io.files import read_sealed
 from tracecal.io.input_files import MOST_BYTES, parsed_json, parsed_json_sequence
@@ -636,8 +636,8 @@ def _kind_of_piece(value: Any, is_event: bool = False) -> Stream | None:
 
 
 def _continues(joined: Joined, value: Any) -> bool:
-    is_piece = isinstance(value, dict) and joined.stream.recognises(value)
-    return is_piece and joined.continues(value)
+    is_piece = isinstance(value, dict) and (joined.stream.recognises(value) or stated_error(value))
+    return bool(is_piece) and joined.continues(value)
 
 
 def _join_events(values: Iterable[Any]) -> list[Row]:
@@ -648,11 +648,20 @@ def _join_events(values: Iterable[Any]) -> list[Row]:
     events = [*values]
     if not all(isinstance(event, dict) or event == DONE for event in events):
         raise WrongRow("an event is no JSON object")
-    pieces = [("", each) for each in events if each == DONE or _kind_of_piece(each, True)]
-    joined = (stream for _, stream in _join(pieces, are_events=True))
-    streams = [stream for stream in joined if isinstance(stream, Joined)]
+    pieces = [
+        ("", each)
+        for each in events
+        if each == DONE or _kind_of_piece(each, True) or stated_error(each)
+    ]
+    joined = [value for _, value in _join(pieces, are_events=True) if value != DONE]
+    streams = [value.answer for value in joined if isinstance(value, Joined)]
+    n_others = len(events) - len(pieces) + len(joined) - len(streams)
+    if not streams:  # but an error, or a prompt that was blocked
+        responses = (event for event in events if event != DONE)
+        streams = [each for each in responses if stated_error(each) or is_recognised(each)]
+        n_others -= len(streams)
     if not streams:
         raise WrongRow("its events hold no answer: neither choices nor a completed response")
-    if n_others := len(events) - len(pieces):
+    if n_others:
         LOGGER.warning("left out %d events of streams, which are no pieces of answers", n_others)
-    return [stream.answer for stream in streams]
+    return streams

@@ -20,7 +20,6 @@ from tracecal.answers.tokens import (
     Step,
     StopToken,
     infer_stop_token,
-    n_spelling,
 )
 from tracecal.answers.tokens import MARKS as BLANKS
 from tracecal.errors import WrongRow
@@ -477,8 +476,8 @@ def _n_before_call(raw: RawAnswer) -> int | None:
         begin = _first_answer_token(texts, text, thoughts)
     except WrongRow:
         return None
-    n_tokens = n_spelling(text.strip(), raw.steps[begin:])
-    return None if n_tokens is None else begin + n_tokens
+    spelled = enumerate(accumulate(map(str, texts[begin:])), begin + 1)
+    return next((n for n, part in spelled if part.strip() == text.strip()), None)
 
 
 def without_text(raw: RawAnswer, has_reasoning: bool) -> RawAnswer:

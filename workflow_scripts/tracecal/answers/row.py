@@ -23,6 +23,7 @@ from tracecal.answers.facts import (
 from tracecal.answers.formats import columns
 from tracecal.answers.formats.layout import STATED_IDS, Layout, Row, recogniser, with_value
 from tracecal.answers.formats.layouts import FORMATS, is_recognised, recognise
+from tracecal.answers.formats.stream import stated_error
 from tracecal.answers.log_file import parsed_text, read_stream, require_json
 from tracecal.answers.raw_answer import NoAnswer, RawAnswer
 from tracecal.answers.reading import Reading
@@ -293,12 +294,8 @@ def _body(row: Row) -> Row:
 
 
 def _require_no_error(row: Row) -> None:
-    """Raise `Unanswered` for an object that programs write where there is no answer.
-
-    LiteLLM writes `error_str`, vLLM an object 'error', and Langfuse its level.
-    """
-    is_error = row.get("object") == "error" or row.get("level") == "ERROR"
-    if error := row.get("error") or row.get("error_str") or is_error:
+    """Raise `Unanswered` for an object that programs write where there is no answer."""
+    if error := stated_error(row):
         raise Unanswered("filtered" if _FILTERED.search(str(error)) else FAILED)
 
 

@@ -18,7 +18,7 @@ import math
 import re
 from codecs import getincrementaldecoder
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from itertools import accumulate, chain
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from tracecal.errors import WrongRow
@@ -485,11 +485,3 @@ def infer_stop_token(
     # Parts of a character spell nothing, so only the end is compared.
     last = steps[-1].text.strip(UNDECODED + " ") if UNDECODED in spelled else ""
     return "included" if longer or (last and not text.rstrip().endswith(last)) else "unknown"
-
-
-def n_spelling(text: str, steps: Sequence[Step]) -> int | None:
-    """How many steps spell a text; None where none do."""
-    if any(step.text is None for step in steps):
-        return None
-    spelled = accumulate(str(step.text) for step in steps)
-    return next((n for n, part in enumerate(spelled, 1) if part.strip() == text), None)

@@ -23,6 +23,20 @@ def has_no_id(row: Row) -> bool:
     return not any(name in row for name in STATED_IDS)
 
 
+def stated_error(row: Any) -> Any:
+    """What a program writes where there is no answer, or where a stream has failed; else nothing.
+
+    LiteLLM writes `error_str`, vLLM an object 'error', and Langfuse its level.
+
+    >>> stated_error({"object": "error", "message": "too long"})
+    'too long'
+    """
+    if not isinstance(row, dict):
+        return None
+    is_error = "error" in (row.get("object"), row.get("type")) or row.get("level") == "ERROR"
+    return row.get("error") or row.get("error_str") or (is_error and row.get("message", True))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Stream:
     """How the pieces of a streamed answer are recognised and joined.
@@ -95,12 +109,17 @@ class Joined:
         """Whether a piece belongs to this answer, and not to the next one."""
         if self.stream.begins(piece):
             return False
+        if stated_error(piece) and has_no_id(piece):
+            return not (self.has_ended or any(choice.has_ended for choice in self.choices.values()))
         ids = [next(filter(None, map(row.get, IDS)), None) for row in (self.fields, piece)]
         return ids[0] == ids[1] if all(ids) else not self.has_ended
 
     def add(self, piece: Row) -> None:
-        """Add a piece of the answer."""
+        """Add a piece of the answer, or the error that ends it."""
         stream = self.stream
+        if error := stated_error(piece):
+            self.fields["error"], self.has_ended = error, True
+            return
         if stream.join is not None:
             self.has_ended = stream.join(self.fields, piece)
             return
