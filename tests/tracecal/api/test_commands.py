@@ -178,7 +178,7 @@ def test_parts(files):
     row = {name: value for name, value in next(parted(1)).items() if name != "correct"}
     found = calibrator.score_response_parts(row)["x"].probability
     assert found == pytest.approx(scored["parts"][0][0]["probability"], abs=1e-12)
-    with pytest.raises(tracecal.InputError, match="of parts of answers"):
+    with pytest.raises(tracecal.InputError, match="on parts of answers"):
         calibrator.score_response(row)
 
 
