@@ -222,6 +222,27 @@ def test_a_forged_state_is_refused_in_a_sentence_though_its_checksum_fits(tmp_pa
         _ = StateDatabase(tmp_path / "s.db", "x", AlarmSettings()).state
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE answers SET probability = 'x'",
+        "UPDATE answers SET kept = 7",
+        "UPDATE labels SET correct = 'maybe'",
+        "UPDATE labels SET used = 'evil'",
+        "DELETE FROM answers",
+        "DELETE FROM state",
+    ],
+)
+def test_forged_rows_of_a_state_are_refused_in_a_sentence(tmp_path, change):
+    store = StateDatabase(tmp_path / "s.db", "x", AlarmSettings())
+    store.add_answers(["a", "b"], batch(2))
+    store.add_labels([("a", True)])
+    store.connection.execute(change)
+    store.connection.close()
+    with pytest.raises(InputError, match="s.db cannot be used as a state of monitors .its values"):
+        StateDatabase(tmp_path / "s.db", "x", AlarmSettings())
+
+
 def test_a_flipped_bit_of_a_state_is_refused_or_leaves_its_monitors_as_they_are(tmp_path):
     store = StateDatabase(tmp_path / "s.db", "x", AlarmSettings(), seed=7)
     store.add_answers(names(9), batch(9))

@@ -48,6 +48,16 @@ CREATE TABLE IF NOT EXISTS labels (
 """
 # What became of a label.
 LABEL_USES = USED, WAITING, NOT_KEPT, SAME_KEY = "used", "waiting", "not kept", "same key"
+# The rows that no state has, which SQLite itself would take, and how many answers there are.
+ODD_ROWS = f"""
+SELECT (SELECT count(*) FROM answers WHERE NOT (
+    typeof(id) = 'text' AND typeof(place) = 'integer' AND watched IN (0, 1)
+    AND typeof(probability) IN ('real', 'null') AND typeof(length) IN ('real', 'null')
+    AND coalesce(kept IN (0, 1), 1)
+)) + (SELECT count(*) FROM labels WHERE NOT (
+    typeof(id) = 'text' AND correct IN (0, 1) AND used IN {LABEL_USES}
+)), (SELECT count(*) FROM answers)
+"""
 BATCH_SIZE = 500  # answers of a transaction
 MOST_BYTES = 2**40  # of a state
 # What the values of a state that was forged raise.
@@ -110,9 +120,12 @@ class StateDatabase:
                     self.connection.execute(statement)
                 if self._content() is None:
                     self._save(initial_state(settings, reference, seed))
+                content = self._content()
+                n_odd, n_answers = self.connection.execute(ODD_ROWS).fetchone()
             self._inode = self.path.stat().st_ino
-            content = self._content()
             earlier = content["state"].get("settings")  # None in a state of an earlier version
+            if n_odd or n_answers != content["state"]["n_answers"]:
+                raise ValueError("its rows are none of a state")
             if content["identity"] != identity or earlier != vars(settings):
                 self.connection.close()
                 raise InputError(
