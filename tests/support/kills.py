@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from aiohttp import ClientError, ClientSession, TCPConnector, web
 
-from support.labelled_answers import predictor_of, stored
+from support.labelled_answers import batch_of_answers, predictor_of, stored
 from support.log_rows import token, write
 from support.running import CHAT, PROMPTLY, READING, command
 from support.upstream import Background
@@ -29,7 +29,6 @@ from tracecal.serving.monitoring.settings import MonitorSettings
 from tracecal.serving.monitoring.state import as_json
 from tracecal.serving.monitoring.traffic import (
     alarm_settings,
-    batch_of_answers,
     calibrator_identity,
     request_and_choice,
 )

@@ -8,7 +8,9 @@ from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.fitting import fit_calibrator
 from tracecal.calibrator.predictor import make_predictor
 from tracecal.calibrator.schema import CalibratorFile
+from tracecal.calibrator.scoring import score_answers
 from tracecal.calibrator.training_set import make_training_set
+from tracecal.serving.monitoring.traffic import batch_of_scored
 
 
 def answers(n=500, seed=0, **more) -> pl.DataFrame:
@@ -62,3 +64,9 @@ def predictor_of(content, estimator, where):
 
 def fitted(estimator="trace_plus", **settings):
     return make_predictor(ranked_by(estimator, **settings), estimator, "made up")
+
+
+def batch_of_answers(frame, predictor, error_rate):
+    """What monitors watch of the answers of a frame, scored all at once."""
+    scored = score_answers(frame, predictor, error_rate)
+    return batch_of_scored(frame, scored, predictor)

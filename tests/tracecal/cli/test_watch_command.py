@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 import tracecal
-from support.labelled_answers import answers, predictor_of, stored
+from support.labelled_answers import answers, batch_of_answers, predictor_of, stored
 from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.training_set import make_training_set
 from tracecal.cli.main import main
@@ -26,7 +26,7 @@ from tracecal.io.files import write_json
 from tracecal.serving.monitoring.batch import Batch
 from tracecal.serving.monitoring.database import StateDatabase, _checksum
 from tracecal.serving.monitoring.state import AlarmSettings, as_json, initial_state, watch
-from tracecal.serving.monitoring.traffic import batch_of_answers, key_of, request_and_choice
+from tracecal.serving.monitoring.traffic import key_of, request_and_choice
 
 SCRIPTS = Path(__file__).resolve().parents[3] / "workflow_scripts"
 WATCH = ["watch", "--calibrator", "C.json", "--state", "state.db", "--error-rate", "0.5"]
@@ -120,6 +120,17 @@ def test_traffic_that_is_unlike_from_the_first_answer_is_compared_with_the_calib
     assert alarmed([*WATCH, "--answers", "other.jsonl"])
     changed, where, _ = capsys.readouterr().out.splitlines()[-3:]
     assert "in the calibration" in changed and "answer 'othernewa0000'" in where
+
+
+@pytest.mark.parametrize("one_per", [[], ["--one-per", "model"]])
+def test_a_file_that_is_read_in_frames_is_watched_alike(folder, monkeypatch, one_per):
+    command = [*WATCH, "--answers", "same.jsonl", *one_per]
+    assert main(command) == 0
+    _, whole, _ = content_of()
+    Path("state.db").unlink()
+    monkeypatch.setattr("tracecal.answers.answers.FRAME", 7)
+    assert main(command) == 0
+    assert content_of()[1] == whole
 
 
 def test_a_file_that_is_read_again_changes_nothing(folder, capsys):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import tracecal
+from support.labelled_answers import batch_of_answers
 from support.log_rows import write
 from support.recorded_rows import FOLDER, recorded
 from tracecal.answers.answers import answers_in
@@ -15,7 +16,6 @@ from tracecal.answers.row import answers_of, read_row
 from tracecal.calibrator.scoring import score_answer
 from tracecal.calibrator.trace_kinds import reading_for
 from tracecal.errors import InputError
-from tracecal.serving.monitoring.traffic import batch_of_answers
 from tracecal.serving.proxy.scorer import Scorer
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"

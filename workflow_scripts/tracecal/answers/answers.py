@@ -170,8 +170,8 @@ def answers_in(
 ) -> Answers:
     """Read answers from their source; `Answers` are returned unchanged.
 
-    Of the answers of a file, `keep` may keep other columns: it takes a frame of some of them at a
-    time, so that those of a long file need not be in memory.
+    Of the answers `keep` may keep other columns: it takes a frame of some of them at a time, so
+    that those of a long file need not be in memory.
 
     A frame of `read_answers` takes three options only: a vocabulary, which does not change it,
     labels, and own columns, which are columns of the frame or were read with it.
@@ -183,7 +183,7 @@ def answers_in(
     if isinstance(answers, str | Path):
         result = read_file(answers, settings, None, keep_rows, keep)
     elif (frame := _polars_frame(answers)) is None:
-        result = read_rows(answers, settings, keep_rows)
+        result = read_rows(answers, settings, keep_rows, keep=keep)
     elif frame.columns and RECORDS.keys() <= {*frame.columns}:
         if changed := settings.changed({*Reading.model_fields} - OF_FRAMES):
             raise InputError(
@@ -191,9 +191,10 @@ def answers_in(
                 "options of reading to read_answers."
             )
         result = _answers_of_frame(_with_own_columns(frame, settings.also), keep_rows)
+        result = result if keep is None else replace(result, frame=keep(result.frame))
     else:
         rows = frame.iter_rows(named=True)
-        result = read_rows(rows, settings, keep_rows, THE_FRAME)
+        result = read_rows(rows, settings, keep_rows, THE_FRAME, keep)
     if result.wrong_rows:
         LOGGER.warning(
             "%s: left out %s; 'tracecal reading %s' shows how rows are read",
@@ -366,6 +367,7 @@ def read_rows(
     reading: Reading,
     keep_rows: KeepRows = False,
     source: str = THE_ROWS,
+    keep: Keep | None = None,
 ) -> Answers:
     """Read the answers of rows as JSON Lines hold them; see `read_file`.
 
@@ -374,7 +376,7 @@ def read_rows(
     [[0.25, 0.5]]
     """
     with opened(rows, reading, source=source) as reader:
-        return _read(reader, keep_rows)
+        return _read(reader, keep_rows, keep)
 
 
 @contextmanager

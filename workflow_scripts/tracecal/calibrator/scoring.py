@@ -5,19 +5,21 @@
 about one from a server's response.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from tracecal.answers.answers import Answers, KeepRows, Source, answers_in
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import ALSO, Record
 from tracecal.answers.row import read_row
 from tracecal.calibrator.catalogue import LABELS
 from tracecal.calibrator.predictor import PROBABILITIES, Kinds, Predictor, Target
 from tracecal.calibrator.trace_kinds import (
+    NEXT_QUESTION,
     compare_answers,
     compare_record,
     describe_mix,
@@ -88,6 +90,59 @@ def require_scored_kind(
     if predictor.substitute is not None and is_replaced:
         names = LABELS[predictor.estimator], LABELS[predictor.substitute.estimator]
         LOGGER.warning("without entropies %s is not defined; using %s", *names)
+
+
+def score_source(
+    answers: Source,
+    reading: Reading,
+    predictor: Predictor,
+    target: Target | None,
+    task: str | None,
+    keep: Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame],
+    keep_rows: KeepRows = False,
+) -> Answers:
+    """Score answers while they are read: a long file needs a few bytes of memory for each.
+
+    The frame has the columns of `kinds_of`, and those that `keep` returns of some answers and their
+    scores (columns of `SCORED`). Raises the errors of `score_answers`.
+    """
+    require_parts(predictor.fitted_on, False)
+    if target is not None:
+        predictor.require_tested(target)
+
+    def score_some(some: pl.DataFrame) -> pl.DataFrame:
+        return kinds_of(some).hstack(keep(some, score_rows(some, predictor, target)))
+
+    # The answers on which a score of the user's own fails are counted.
+    is_whole = bool(predictor.custom)
+    source = answers_in(answers, reading, keep_rows, None if is_whole else score_some)
+    source = replace(source, frame=score_some(source.frame)) if is_whole else source
+    require_scored_kind(source.frame, predictor, target, task or source.metadata.get("task"))
+    return source
+
+
+def kinds_of(answers: pl.DataFrame) -> pl.DataFrame:
+    """What `require_scored_kind` takes of answers (columns of `RECORDS`), in a few bytes of each.
+
+    Texts are there where they run on into another question alone, and of lists whether they are.
+    """
+    lists = ("surprisal", "entropy", "entropy_upper")
+    return answers.select(
+        "example_id",
+        categories("model", "stop_token", "processed", "reasoning", "decoding", "row_task"),
+        categories("no_answer", "lacks"),
+        "group_id",
+        "top_k",
+        "vocabulary",
+        "correct",
+        pl.col("answer").str.extract(f"({NEXT_QUESTION})"),
+        *(pl.when(pl.col(name).is_not_null()).then(True).alias(name) for name in lists),
+    )
+
+
+def categories(*names: str) -> pl.Expr:
+    """Columns of few different texts, of four bytes each."""
+    return pl.col(names).cast(pl.Categorical)
 
 
 def score_rows(

@@ -66,9 +66,9 @@ def score(
     from tracecal.calibrator.predictor import TARGETS, target_of
     from tracecal.calibrator.scoring import (
         WITHOUT_DECISION,
+        categories,
         explain_no_decision,
-        require_scored_kind,
-        score_rows,
+        score_source,
         warn_of_missing,
     )
 
@@ -78,7 +78,7 @@ def score(
     has_parts = bool(parts or loaded.fitted_on.parts)
     if beside and has_parts:
         raise InputError("--beside writes the confidence of whole answers, not of parts.")
-    if beside or has_parts or predictor.custom:
+    if beside or has_parts:
         new = answers_in(answers, loaded.reading(reading))
         if beside and new.frame["surprisal"].is_null().all():
             lacks = new.frame["lacks"].drop_nulls().unique().sort()
@@ -87,26 +87,22 @@ def score(
                 f"({'; '.join(lacks)}). Replay the answers with 'tracecal replay', or have them "
                 "kept where they are made (docs/guides/evaluators.md)."
             )
-        scores, kinds = loaded.score(new, parts=parts, **options), kinds_of(new.frame)
+        scores = loaded.score(new, parts=parts, **options)
+        kinds = new.frame.hstack(question_keys(new.frame))
         if not beside:
             with scores_file(output) as write:
                 write(scores)
     else:
-        if target is not None:
-            predictor.require_tested(target)
         with scores_file(output) as write:
 
-            def score_some(some: "pl.DataFrame") -> "pl.DataFrame":
-                scored = score_rows(some, predictor, target)
+            def keep(some: "pl.DataFrame", scored: "pl.DataFrame") -> "pl.DataFrame":
                 write(scored)
                 decision = scored.select("probability", "keep", categories("reason"))
-                return kinds_of(some).hstack(decision)
+                return question_keys(some).hstack(decision)
 
-            new = answers_in(answers, loaded.reading(reading), keep=score_some)
-            kinds = new.frame
+            settings = loaded.reading(reading), predictor, target, options.get("task")
+            kinds = score_source(answers, *settings, keep).frame
             scores = kinds.select("example_id", "probability", "keep", "reason")
-            task = options.get("task") or new.metadata.get("task")
-            require_scored_kind(kinds, predictor, target, task)
             warn_of_missing(scores, decided=target is not None)
     if (expected := expected_error_rate(scores)) is not None:
         n_kept = scores["keep"].sum()
@@ -149,36 +145,16 @@ def expected_error_rate(scores: "pl.DataFrame") -> float | None:
     return None if mean is None else 1 - float(mean)  # type: ignore[arg-type]
 
 
-def kinds_of(answers: "pl.DataFrame") -> "pl.DataFrame":
-    """What tells the kinds and the questions of answers (columns of `RECORDS`), in a few bytes.
-
-    Texts are there where they run on into another question alone, and of lists whether they are.
-    """
+def question_keys(answers: "pl.DataFrame") -> "pl.DataFrame":
+    """Hashes of what answers to one question share, None where unknown."""
     import polars as pl
 
     from tracecal.calibration.groups import with_group_keys
-    from tracecal.calibrator.trace_kinds import NEXT_QUESTION
 
-    keys, lists = ("question", "trace"), ("surprisal", "entropy", "entropy_upper")
+    keys = (pl.col("question"), pl.col("trace"))
     return with_group_keys(answers).select(
-        "example_id",
-        categories("model", "stop_token", "processed", "reasoning", "decoding", "row_task"),
-        categories("no_answer", "lacks"),
-        "group_id",
-        "top_k",
-        "vocabulary",
-        "correct",
-        pl.col("answer").str.extract(f"({NEXT_QUESTION})"),
-        *(pl.when(pl.col(name).is_not_null()).then(pl.col(name).hash()) for name in keys),
-        *(pl.when(pl.col(name).is_not_null()).then(True).alias(name) for name in lists),
+        pl.when(key.is_not_null()).then(key.hash()) for key in keys
     )
-
-
-def categories(*names: str) -> "pl.Expr":
-    """Columns of few different texts, of four bytes each."""
-    import polars as pl
-
-    return pl.col(names).cast(pl.Categorical)
 
 
 def count_questions(kinds: "pl.DataFrame", scores: "pl.DataFrame") -> tuple[int, int] | None:

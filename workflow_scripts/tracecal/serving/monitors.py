@@ -10,15 +10,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-from tracecal.answers.answers import Source, answers_in
+import polars as pl
+
+from tracecal.answers.answers import Source
 from tracecal.answers.labels import read_labels
 from tracecal.answers.reading import USUAL_READING, Reading
 from tracecal.answers.record import QUESTION
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in
+from tracecal.calibrator.scoring import score_source
 from tracecal.errors import InputError, some_of
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import parse
 from tracecal.serving.monitoring import messages, traffic
+from tracecal.serving.monitoring.batch import Batch
 from tracecal.serving.monitoring.changes import WatchedFile, change_lines
 from tracecal.serving.monitoring.database import AddedCounts, StateDatabase
 from tracecal.serving.monitoring.settings import (
@@ -151,13 +155,23 @@ class Monitors:
         ...     monitors.watch("new.jsonl").new
         6
         """
-        one_per = self._settings.one_per
+        one_per, by_question = self._settings.one_per, self._alarm_settings.by_question
         options = self._calibrator.reading(
             (reading or USUAL_READING).with_defaults(wrong_rows="skip")
         )
-        source = answers_in(
+
+        def keep(some: pl.DataFrame, scored: pl.DataFrame) -> pl.DataFrame:
+            batch = pl.DataFrame(vars(traffic.batch_of_scored(some, scored, self._fitted)))
+            question = QUESTION if by_question else pl.lit(None, pl.String)
+            return some.select("created", question=question).hstack(batch)
+
+        source = score_source(
             answers,
             options,
+            self._fitted,
+            self._error_rate,
+            task,
+            keep,
             keep_rows=lambda example_id, row: (
                 *traffic.request_and_choice(example_id, row),
                 traffic.key_of(row, one_per),
@@ -166,11 +180,11 @@ class Monitors:
         requests, choices, keys = zip(*source.rows, strict=True)
         if one_per is not None:
             traffic.require_keys(keys, one_per)
-        task = task or source.metadata.get("task")
-        batch = traffic.batch_of_answers(source.frame, self._fitted, self._error_rate, task)
-        ids = source.frame["example_id"].to_list()
-        if self._alarm_settings.by_question:
-            questions = source.frame.select(QUESTION, "group_id").rows()
+        frame = source.frame
+        batch = Batch(*(frame[name].to_numpy() for name in ("probability", "length", "keep")))
+        ids = frame["example_id"].to_list()
+        if by_question:
+            questions = frame.select("question", "group_id").rows()
             keys = tuple(
                 traffic.question_key(question, group, request)
                 for (question, group), request in zip(questions, requests, strict=True)
@@ -178,7 +192,7 @@ class Monitors:
         keys_or_requests = [key or request for key, request in zip(keys, requests, strict=True)]
         counts = self._database.add_answers(ids, batch, keys_or_requests, choices)
         self._answer_counts += counts
-        self._file = WatchedFile(source.source, ids, source.frame["created"])
+        self._file = WatchedFile(source.source, ids, frame["created"])
         return counts
 
     def judge(

@@ -12,7 +12,7 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from support import kills
-from support.labelled_answers import answers
+from support.labelled_answers import answers, batch_of_answers
 from support.log_rows import chat, token
 from support.running import ASK, CHAT, READING, proxied
 from support.upstream import Upstream
@@ -23,7 +23,6 @@ from tracecal.errors import InputError
 from tracecal.serving.monitoring.batch import Batch
 from tracecal.serving.monitoring.database import StateDatabase
 from tracecal.serving.monitoring.state import AlarmSettings
-from tracecal.serving.monitoring.traffic import batch_of_answers
 from tracecal.serving.proxy.metrics import Metrics
 from tracecal.serving.proxy.scorer import Scorer
 from tracecal.serving.proxy.settings import ProxySettings

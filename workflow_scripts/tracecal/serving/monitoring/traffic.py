@@ -11,21 +11,12 @@ import polars as pl
 from tracecal.answers.facts import value_at
 from tracecal.calibration.fits import as_json
 from tracecal.calibrator.predictor import Predictor, Target
-from tracecal.calibrator.scoring import score_answers
 from tracecal.errors import InputError
 from tracecal.estimators.trace_inputs import compute_inputs
 from tracecal.io.log import LOGGER
 from tracecal.serving.monitoring.batch import Batch
 from tracecal.serving.monitoring.settings import MonitorSettings
 from tracecal.serving.monitoring.state import AlarmSettings
-
-
-def batch_of_answers(
-    answers: pl.DataFrame, predictor: Predictor, error_rate: float | None, task: str | None = None
-) -> Batch:
-    """Return what is watched of answers (columns of `RECORDS`); raise as `score_answers`."""
-    scored = score_answers(answers, predictor, error_rate, task)
-    return batch_of_scored(answers, scored, predictor)
 
 
 def batch_of_scored(answers: pl.DataFrame, scored: pl.DataFrame, predictor: Predictor) -> Batch:
