@@ -281,7 +281,7 @@ def test_of_a_text_with_a_tool_call_its_own_tokens_are_scored(row):
     assert "".join(record["tokens"]).strip() == "Oslo."
 
 
-MARKED = [  # the texts of tokens, and how many of them begin or end the answer
+MARKED = [  # the texts of the tokens before an answer
     ["<|begin_of_thought|>", "See", "<|end_of_thought|>", "<|begin_of_solution|>"],
     ["<|START_THINKING|>", "See", "<|END_THINKING|>", "<|START_TEXT|>"],
     ["<think>", "a", "</think>", "\n\n", "<think>", "b", "</think>", "\n"],
@@ -361,21 +361,21 @@ def test_bytes_spell(row):
     assert record["stop_token"] == "absent"
 
 
-WHOLE = chat("stop", ["Oslo", "."], content="Oslo.")
-CHOICE = WHOLE["choices"][0]
+RESPONSE = chat("stop", ["Oslo", "."], content="Oslo.")
+CHOICE = RESPONSE["choices"][0]
 PAIRS = ([-0.25, "Oslo"], ["Oslo", 5, -0.25], [5, "Oslo", -0.25], ["Oslo", -0.25])
-READ = [
+WRAPPED = [
     *[{"text": "Oslo", "logprobs": [pair]} for pair in PAIRS],
     {"text": "Oslo", "logprobs": "[-0.25]", "tokens": '["Oslo"]'},
     {"text": "Oslo.", "logprobs": json.dumps(CHOICE["logprobs"])},
     {"output": [CHOICE], "metadata": {"temperature": 1}},  # Braintrust
     CHOICE,
-    {"response": {"status_code": 200, "text": json.dumps(WHOLE)}},  # a logged httpx response
-    {"outputs": json.dumps(WHOLE), "inputs": {"messages": []}},
+    {"response": {"status_code": 200, "text": json.dumps(RESPONSE)}},  # a logged httpx response
+    {"outputs": json.dumps(RESPONSE), "inputs": {"messages": []}},
 ]
 
 
-@pytest.mark.parametrize("row", READ)
+@pytest.mark.parametrize("row", WRAPPED)
 def test_tokens_in_other_forms_and_wrappers(row):
     (record,) = tracecal.read_answers([{"custom_id": "a", **row}]).to_dicts()
     assert record["answer"].startswith("Oslo")
