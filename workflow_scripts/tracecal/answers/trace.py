@@ -295,12 +295,10 @@ def _distinct_logprobs(
     Servers may add the generated token to the k likeliest ones or list it twice: the list without
     it holds the likeliest of the others. Different tokens of one text differ in probability.
     """
-    alternatives = [logprob for _, logprob in step.top]
-    if len({*alternatives}) < len(alternatives):  # a pair may be listed twice
-        alternatives = [logprob for _, logprob in dict.fromkeys(step.top)]
-    for _, logprob in dict.fromkeys(generated):
-        alternatives.remove(logprob)
-    return [step.logprob, *alternatives]
+    alternatives = dict.fromkeys(step.top)
+    for pair in generated:
+        alternatives.pop(pair, None)
+    return [step.logprob, *[logprob for _, logprob in alternatives]]
 
 
 def bound_entropies(answers: Sequence[Draft]) -> list[Bounded]:

@@ -97,17 +97,9 @@ class Calibrator:
         self.file, self.where = file, where
         self._custom, self._training = custom, training
         self._predictors: dict[str | None, Predictor] = {}
+        self.recommended: str = file.recommended()
+        self.estimators: tuple[str, ...] = tuple(file.estimators)
         self.fitted_on: CalibrationData = file.fitted_on
-
-    @property
-    def recommended(self) -> str:
-        """Id of the estimator that is used unless you name another."""
-        return self.file.recommended()
-
-    @property
-    def estimators(self) -> tuple[str, ...]:
-        """Ids of the fitted estimators."""
-        return tuple(self.file.estimators)
 
     def __repr__(self) -> str:
         data = self.fitted_on
@@ -143,8 +135,10 @@ class Calibrator:
         'mean_of_three'
         """
         custom = NO_CUSTOM if estimators is None else custom_scores(estimators)
-        calibrator = cls(CalibratorFile.read(path), str(path), custom)
-        calibrator.predictor()  # refuses a file that cannot be used
+        file, where = CalibratorFile.read(path), str(path)
+        predictor = make_predictor(file, None, where, custom)  # refuses a file that it cannot use
+        calibrator = cls(file, where, custom)
+        calibrator._predictors[None] = predictor
         return calibrator
 
     def save(self, path: str | Path) -> None:
