@@ -97,12 +97,13 @@ class Traffic:
         number = 0
         while not self.ended:
             number, proxy, url = number + 1, self.proxy, self.url
-            body = {"model": "m", "user": f"c{place}n{number}", "stream": number % 2 == 0}
+            user = f"c{place}n{number}"
+            body = {"model": "m", "user": user, "stream": number % 2 == 0, "n": 2}
             try:
                 async with session.post(f"{url}{CHAT}", json=body) as response:
                     content = await response.read()
                 assert b'"confidence":' in content, content
-                self.answered.setdefault(proxy, []).append(body["user"])
+                self.answered.setdefault(proxy, []).append(user)
             except (ClientError, ValueError):  # it is killed, or not there yet
                 await asyncio.sleep(0.05)
 
