@@ -9,6 +9,7 @@ import sys
 import time
 from dataclasses import dataclass, field
 from logging import LogRecord
+from pathlib import Path
 from threading import Event, Thread
 
 from snakemake_interface_logger_plugins.base import LogHandlerBase
@@ -57,6 +58,14 @@ class LogHandler(LogHandlerBase):
             if self.progress.jobs and (columns or now >= due):
                 line, due = self.progress.line(now), now + SECONDS_BETWEEN_LINES
                 self.lines.write(f"{line[: columns - 1]}\r" if columns else f"{line}\n")
+            while self.progress.first_labels:
+                self.describe(self.progress.first_labels.pop())
+
+    def describe(self, labels: Path) -> None:
+        """Print what the first labels say."""
+        from trace_workflow.analyses.first_labels import describe_first_labels  # slow to load
+
+        self.lines.write(f"{describe_first_labels(labels)}\n")
 
     def close(self) -> None:
         """End the lines with the run."""

@@ -272,3 +272,16 @@ def test_what_stops_a_run_before_it_begins_names_the_users_file(tmp_path, config
     assert process.returncode == 1
     assert output in process.stdout + process.stderr
     assert "Traceback" not in process.stdout + process.stderr
+
+
+def test_the_first_labels_are_named_once():
+    state = RunProgress()
+    state.read(record("run_info", stats={"label_answers": 3, "total": 3}), 0.0)
+    for number, pair in enumerate(("m/t1", "n/t2", "m/t3")):
+        begun = record("job_info", jobid=number, rule_name="label_answers", rule_msg=None)
+        begun.output = [f"labels/{pair}.parquet"]
+        state.read(begun, 1.0)
+    assert state.first_labels == []
+    for number in (1, 0, 2):
+        state.read(finished(number), 2.0)
+    assert state.first_labels == [Path("labels/n/t2.parquet")]

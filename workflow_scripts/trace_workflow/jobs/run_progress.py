@@ -21,11 +21,14 @@ class RunProgress:
         self.jobs: Counter[str] = Counter()  # planned jobs by rule
         self.done: Counter[str] = Counter()
         self.running: dict[int, tuple[float, str, str]] = {}  # start, rule, name
+        self.outputs: dict[int, Sequence[str]] = {}
         self.durations: dict[str, list[float]] = defaultdict(list)
         self.start: float | None = None
         self.cores = 1
         self.job_failed = False
         self.failures: set[str] = set()
+        self.first_labels: list[Path] = []  # until they are reported
+        self.labels_reported = False
 
     def read(self, record: LogRecord, now: float) -> str | None:
         """Update the state by one event; return the text of an error to show at once."""
@@ -42,6 +45,7 @@ class RunProgress:
                 wildcards = (getattr(record, "wildcards", None) or {}).values()
                 name = " ".join([record.rule_name, *filter(None, wildcards)])
                 self.running[record.jobid] = (now, record.rule_name, name)
+                self.outputs[record.jobid] = getattr(record, "output", None) or ()
                 # A job that no plan announced is a step, too.
                 running = sum(record.rule_name == rule for _, rule, _ in self.running.values())
                 started = self.done[record.rule_name] + running
@@ -50,6 +54,9 @@ class RunProgress:
                 start, rule, _ = self.running.pop(record.job_id)
                 self.done[rule] += 1
                 self.durations[rule].append(now - start)
+                if rule == "label_answers" and not self.labels_reported:
+                    self.first_labels += map(Path, self.outputs[record.job_id])
+                    self.labels_reported = True
             case "job_error":
                 self.running.pop(record.jobid, None)
                 self.job_failed = True
