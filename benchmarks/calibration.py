@@ -7,9 +7,9 @@ import polars as pl
 
 from benchmarks.timing import Row, paired
 from support import metrics_one_by_one as one_by_one
-from tracecal.calibration.metrics import all_metrics
-from tracecal.calibration.predictions import calibrate_all
-from tracecal.calibration.splits import make_splits
+from tracecal.fits.predictions import calibrate_all
+from tracecal.statistics.metrics import all_metrics
+from tracecal.statistics.splits import make_splits
 
 SIZES = (300, 1000, 3000)
 SCALARS, LEARNED, SPLITS, BINS = 30, 15, 20, 15

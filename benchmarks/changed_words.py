@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from benchmarks.pictures import save_picture
 from trace_workflow.figures import figure_style
-from tracecal.features.features import WINDOW
+from tracecal.estimators.features import WINDOW
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "changed_words.svg"
 CAPTION = "How often each way of choosing a word chooses one that people changed."

@@ -15,8 +15,8 @@ from support.chromium import Chromium, installed
 from support.explorer_answers import MODELS, TASKS, answers, in_parts
 from tracecal.estimators.estimator import entries
 from tracecal.estimators.registry import ESTIMATORS
-from tracecal.explorer.contents import contents
-from tracecal.explorer.page import page
+from tracecal.explorer.explorer_contents import contents
+from tracecal.explorer.explorer_page import page
 
 ENTRIES = entries(ESTIMATORS)
 ANSWERS, LONGEST = 10_000, 120

@@ -17,9 +17,9 @@ from benchmarks.pictures import save_picture
 from benchmarks.timing import Row, alone, cpu_seconds
 from trace_workflow.figures import figure_style
 from trace_workflow.models.decoding import decode
-from tracecal.calibration.predictions import calibrate_all
 from tracecal.capture.stop_strings import StopStrings
-from tracecal.features.features import answer_features
+from tracecal.estimators.features import answer_features
+from tracecal.fits.predictions import calibrate_all
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "growth.svg"
 TASKS, ANSWERS, AT_ONCE = 4, 1_000, 8

@@ -7,12 +7,12 @@ import numpy as np
 import polars as pl
 
 from benchmarks.real_sets import AnswerSet
-from tracecal.calibration.settings import FitSettings
+from tracecal.calibrator.answer_ranking import choose_ranking, default_ranking, rank_answers
 from tracecal.calibrator.guarantee import find_guarantees
-from tracecal.calibrator.ranking import choose_ranking, default_ranking, rank_answers
 from tracecal.calibrator.schema import ErrorRateControl
 from tracecal.calibrator.trace_kinds import has_usual_entropies, usual_entropies
 from tracecal.calibrator.training_set import make_training_set
+from tracecal.fits.fit_settings import FitSettings
 
 LABELS, DRAWS = (50, 100, 300, 1000), 5
 LEAST_NEW = 100  # answers that are left to measure on

@@ -6,7 +6,7 @@
 Draws made-up tasks of 4,000 answers, asks for 50 to 400 labels at a target error rate of 10 %
 and a confidence of 90 %, and prints the mean coverage (the answers above the threshold, with those
 labelled right and without those labelled wrong) and in how many draws the guarantee was broken: for
-`tracecal.calibration.guarantees.sequential`, for `BARGAIN_P` of bargain (Zeighami et al. 2026) on the same answers and
+`tracecal.guarantees.sequential`, for `BARGAIN_P` of bargain (Zeighami et al. 2026) on the same answers and
 scores, and for as many random labels that all test by the line, as `tracecal calibrate` does; and the gain of the first over each other, with its 95 % interval over draws. On the first
 three tasks the numbers of `asking` were chosen, on the others nothing was.
 """
@@ -16,8 +16,8 @@ import sys
 import numpy as np
 from scipy.special import expit
 
-from tracecal.calibration.guarantees.error_rate import find_thresholds
-from tracecal.calibration.guarantees.sequential import NoMoreLabels, search_threshold
+from tracecal.guarantees.error_rate import find_thresholds
+from tracecal.guarantees.sequential import NoMoreLabels, search_threshold
 
 ANSWERS, TARGET, DELTA, DRAWS = 4000, 0.1, 0.1, 60
 LABELS = (50, 100, 200, 400)

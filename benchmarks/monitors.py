@@ -22,9 +22,9 @@ from benchmarks.timing import Row, paired
 from simulations.alarm_streams import first_alarms
 from simulations.alarms import at_target, wandering
 from tracecal.calibrator.schema import Reference
-from tracecal.serving.monitoring.batch import Batch
-from tracecal.serving.monitoring.betting import EXCESS_RATES, bet_on_errors
-from tracecal.serving.monitoring.state import AlarmSettings
+from tracecal.monitoring.batch import Batch
+from tracecal.monitoring.betting import EXCESS_RATES, bet_on_errors
+from tracecal.monitoring.state import AlarmSettings
 
 TARGET = 0.1
 # As plug-in martingales take seconds a stream, and RiskMonitoring a tenth.

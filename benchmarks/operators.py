@@ -7,7 +7,7 @@ import polars as pl
 
 from benchmarks.timing import Row, paired
 from support import operators_one_by_one as one_by_one
-from tracecal.features.features import (
+from tracecal.estimators.features import (
     DECAY,
     LENGTH_EXPONENT,
     LOW_PROBABILITY,

@@ -26,7 +26,7 @@ from benchmarks.real import PAGE, kinds, percent
 from benchmarks.real_sets import ROOT, AnswerSet, named_folder, read_real_sets
 from benchmarks.timing import Row, cpu_seconds
 from trace_workflow.figures import figure_style
-from tracecal.calibration.settings import FitSettings
+from tracecal.fits.fit_settings import FitSettings
 from tracecal.io.log import LOGGER
 
 PICTURE = ROOT / "docs" / "promises.svg"

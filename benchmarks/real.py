@@ -31,12 +31,12 @@ from benchmarks.pictures import save_picture
 from benchmarks.real_sets import CITIES, DEMO, ROOT, AnswerSet, named_folder, read_real_sets
 from benchmarks.timing import Row, cpu_seconds
 from trace_workflow.figures import figure_style
-from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibrator.catalogue import LOG_RIDGE, MEAN_OF_THREE, SURPRISAL_RIDGE
 from tracecal.calibrator.recommendation import MIN_LABELS_OF_MEAN
 from tracecal.calibrator.training_set import MIN_ENTROPY_SHARE
 from tracecal.estimators.estimator import Estimator
 from tracecal.estimators.registry import ESTIMATORS
+from tracecal.fits.predictions import calibrate_all
 from tracecal.io.log import LOGGER
 from tracecal.io.randomness import seeded
 

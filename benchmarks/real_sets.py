@@ -16,8 +16,8 @@ import numpy as np
 import polars as pl
 
 from tracecal.answers.answers import answers_in
+from tracecal.answers.groups import group_answers
 from tracecal.answers.reading import Reading
-from tracecal.calibration.groups import group_answers
 from tracecal.estimators.trace_inputs import TRACE_INPUTS, compute_inputs
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from tracecal.calibration.guarantees.recall import recall_threshold
+from tracecal.guarantees.recall import recall_threshold
 
 LABELS, DRAWS, RECALL, LEVEL, FEWEST = 200, 20, 0.9, 0.1, 500
 

@@ -6,7 +6,7 @@ and of features; larger means more confident.
 
 import polars as pl
 
-from tracecal.features import operators as op
+from tracecal.estimators import operators as op
 
 ESTIMATORS = {
     "late_entropy": {

@@ -5,7 +5,7 @@ A rule is given the extracted answer and its example (`question`, `references`, 
 `correctness: custom.within_one`.
 """
 
-from trace_workflow.labels.numbers import answer_number
+from trace_workflow.correctness.numbers import answer_number
 
 
 def within_one(text, example):

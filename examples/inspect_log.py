@@ -19,9 +19,9 @@ import pyarrow as pa
 from inspect_ai import log, model, scorer
 
 import tracecal
-from tracecal.calibration.percentages import rate_text
 from tracecal.calibrator.scoring import DIGITS
-from tracecal.serving.inspect_scorer import MEASURES, VALUE
+from tracecal.integrations.inspect_scorer import MEASURES, VALUE
+from tracecal.statistics.percentages import rate_text
 
 STOP_REASONS = {"eos": "stop", "stop": "stop", "length": "max_tokens"}
 CORRECT, CONFIDENCE = "correct", "confidence"  # the names of the two scorers

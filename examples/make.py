@@ -25,14 +25,14 @@ from trace_workflow.config.tasks import TaskSpec
 from trace_workflow.models.prompts import messages
 from tracecal.answers.answers import read_file
 from tracecal.answers.reading import Reading
-from tracecal.calibration.percentages import percent, rate_text
-from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.fitting import fit_calibrator
 from tracecal.calibrator.training_set import make_training_set
 from tracecal.capture.model import load_model, load_tokenizer
+from tracecal.fits.fit_settings import FitSettings
 from tracecal.io.input_files import read_yaml
 from tracecal.io.log import LOGGER
 from tracecal.io.traces import read_traces
+from tracecal.statistics.percentages import percent, rate_text
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent

@@ -6,7 +6,7 @@
 # vary_operators       audits/, traces/: {model}/{task}; rows of the task
 #                                                             -> operators/{model}/{task}.parquet
 #
-# What an analysis reads is data: its entry in trace_workflow/plan names its files.
+# What an analysis reads is data: its entry in trace_workflow/contents names its files.
 
 
 rule analyse:

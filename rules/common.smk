@@ -25,8 +25,8 @@ from functools import partial
 
 from trace_workflow.config.job_resources import job_requests
 from tracecal.io.digests import text_hash
-from trace_workflow.plan.entries import QUESTIONS
-from trace_workflow.plan.entries import SUBSETS
+from trace_workflow.contents.entries import QUESTIONS
+from trace_workflow.contents.entries import SUBSETS
 from trace_workflow.config.prompting import PromptSettings
 from trace_workflow.config.task_digests import count_questions
 
@@ -179,7 +179,7 @@ def pairs_of_study(study="all"):
     return PLAN.pairs_of_study(study, pairs_of_run())
 
 
-# Rules with one wildcard for several results. The plan (trace_workflow/plan) has an entry for each,
+# Rules with one wildcard for several results. The plan (trace_workflow/contents) has an entry for each,
 # which names the files that it is made from.
 
 

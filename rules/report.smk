@@ -11,12 +11,12 @@
 # costs               tables/costs.{tex,csv,html}, the target of tabulate_costs
 # tabulate_costs      benchmarks/, all that the run makes     -> tables/costs.{tex,csv,html}
 #
-# What a table or figure reads is data: its entry in trace_workflow/plan names its files.
+# What a table or figure reads is data: its entry in trace_workflow/contents names its files.
 
 from trace_workflow import figures
 from trace_workflow import tables
 from trace_workflow.config import paper
-from tracecal.explorer.page import SOURCES
+from tracecal.explorer.explorer_page import SOURCES
 from tracecal.estimators.estimator import entries
 
 # What `all` makes: tables, figures and pages, and a calibrator for each model and task.

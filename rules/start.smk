@@ -56,14 +56,14 @@ from trace_workflow.config.frozen import config_sources
 from tracecal.errors import InputError
 from tracecal.io.input_files import read_yaml
 from trace_workflow.jobs.packages import not_installed
-from trace_workflow.plan.plan import plan
+from trace_workflow.contents.contents import plan
 from trace_workflow.config.run import load_run
 from tracecal.io.digests import REMEMBERED
 from tracecal.io.digests import hash_of
 from tracecal.io.files import verify
 from trace_workflow.jobs.code_hash import code_version
 from trace_workflow.jobs.code_hash import settings_hash
-from trace_workflow.plan.report_pages import ReportPages
+from trace_workflow.contents.report_pages import ReportPages
 
 sys.path.remove(str(SCRIPTS))
 os.environ.clear()

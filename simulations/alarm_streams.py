@@ -5,16 +5,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from tracecal.calibrator.schema import Reference
-from tracecal.serving.monitoring.batch import MONITORS, Batch
-from tracecal.serving.monitoring.betting import (
+from tracecal.monitoring.batch import MONITORS, Batch
+from tracecal.monitoring.betting import (
     DEPENDENCE_STAKES,
     STAKES,
     WINDOW,
     bet_on_change,
     bet_on_dependence,
 )
-from tracecal.serving.monitoring.ranks import BINS, smoothed_ranks, tie_breakers
-from tracecal.serving.monitoring.state import DEPENDENCE_LIMIT, AlarmSettings
+from tracecal.monitoring.ranks import BINS, smoothed_ranks, tie_breakers
+from tracecal.monitoring.state import DEPENDENCE_LIMIT, AlarmSettings
 
 
 def first_alarms(
@@ -25,7 +25,7 @@ def first_alarms(
 ) -> dict[str, np.ndarray]:
     """Return by monitor the number of the answer at its alarm [streams], from 1; 0: none.
 
-    They equal those of `tracecal.serving.monitoring.state.watch` with the seeds `seed`, `seed` + 1, ...
+    They equal those of `tracecal.monitoring.state.watch` with the seeds `seed`, `seed` + 1, ...
     """
     alarms = {}
     for name in MONITORS:

@@ -18,9 +18,9 @@ from scipy.special import expit, ndtri
 from simulations.alarm_streams import first_alarms, first_warnings
 from simulations.claims import Claim
 from tracecal.calibrator.schema import Reference
-from tracecal.serving.monitoring.batch import Batch
-from tracecal.serving.monitoring.betting import EXCESS_RATES, bet_on_errors
-from tracecal.serving.monitoring.state import AlarmSettings, initial_state, watch
+from tracecal.monitoring.batch import Batch
+from tracecal.monitoring.betting import EXCESS_RATES, bet_on_errors
+from tracecal.monitoring.state import AlarmSettings, initial_state, watch
 
 # The share of runs at each length of stream.
 LENGTHS = {10**3: 0.5, 10**4: 0.1, 10**5: 0.02, 10**6: 0.01}

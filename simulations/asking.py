@@ -23,8 +23,8 @@ from simulations.guarantees import (
     GroupPopulation,
     SimulatedAnswers,
 )
-from tracecal.calibration.guarantees.line import significance_level
-from tracecal.calibration.guarantees.sequential import (
+from tracecal.guarantees.line import significance_level
+from tracecal.guarantees.sequential import (
     NoMoreLabels,
     PopulationKind,
     draw_test_order,

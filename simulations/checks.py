@@ -12,10 +12,10 @@ from scipy.special import ndtr
 
 from simulations.claims import Claim
 from simulations.guarantees import GroupPopulation, one_of_each
-from tracecal.calibration.rate_test import KeptAnswers
 from tracecal.calibrator.schema import Reference
-from tracecal.serving.check import find_unlike
-from tracecal.serving.monitoring.batch import Batch
+from tracecal.monitoring.batch import Batch
+from tracecal.monitoring.check import find_unlike
+from tracecal.statistics.rate_test import KeptAnswers
 
 LEVEL = 0.05  # of the check; labels and alarms share it
 RATES = {0.05: 0.075, 0.2: 0.3, 0.5: 0.75}  # guaranteed and ruled out

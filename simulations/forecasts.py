@@ -14,7 +14,8 @@ import polars as pl
 
 from simulations.claims import Claim
 from simulations.guarantees import CONFIDENCE, GroupPopulation, falling_risk
-from tracecal.calibration.forecast import (
+from tracecal.fits.regression import fit
+from tracecal.guarantees.forecast import (
     POWER,
     BinormalPopulation,
     LabelledAnswers,
@@ -26,7 +27,6 @@ from tracecal.calibration.forecast import (
     simulate_draws,
     summarise_draws,
 )
-from tracecal.calibration.regression import fit
 
 SIZES, LABELLED, FOLDS = doubling_sizes(50, 3200), 250, 5
 SETS = 20  # runs for each set of labels, as a forecast takes long

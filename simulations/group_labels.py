@@ -12,10 +12,10 @@ import numpy as np
 import polars as pl
 
 from simulations.claims import Claim
-from tracecal.calibration.predictions import calibrate_all
-from tracecal.calibration.ranking import single_auroc
-from tracecal.calibration.splits import make_splits
 from tracecal.estimators.registry import ESTIMATORS as REGISTERED
+from tracecal.fits.predictions import calibrate_all
+from tracecal.statistics.ranking_metrics import single_auroc
+from tracecal.statistics.splits import make_splits
 
 GROUPS, MEMBERS, SPLITS = 30, 5, 4
 # An estimator with one feature, and those with most.

@@ -15,12 +15,12 @@ import polars as pl
 from scipy.special import ndtr
 
 from simulations.claims import Claim
-from tracecal.calibration.fits import Fit
-from tracecal.calibration.groups import FIT_SHARE, place_answers
-from tracecal.calibration.guarantees.error_rate import find_thresholds
-from tracecal.calibration.guarantees.line import significance_level
-from tracecal.calibration.regression import fit
-from tracecal.calibration.settings import Unit
+from tracecal.answers.groups import FIT_SHARE, place_answers
+from tracecal.fits.fit_settings import Unit
+from tracecal.fits.fits import Fit
+from tracecal.fits.regression import fit
+from tracecal.guarantees.error_rate import find_thresholds
+from tracecal.guarantees.line import significance_level
 
 CONFIDENCE = 0.9
 REFERENCE = 20_000  # groups that stand for the truth

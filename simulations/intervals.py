@@ -20,17 +20,17 @@ from trace_workflow.analyses.averages import averages
 from trace_workflow.analyses.comparisons import comparisons
 from trace_workflow.analyses.gains import gains
 from trace_workflow.analyses.improvements import improvements
-from tracecal.calibration.groups import FIT_SHARE
-from tracecal.calibration.metrics import all_metrics
-from tracecal.calibration.predictions import calibrate_all, pick_baselines, with_picked
-from tracecal.calibration.ranking import single_auroc
-from tracecal.calibration.resampling import RESAMPLED_METRICS, resample_metrics
-from tracecal.calibration.settings import FitSettings
-from tracecal.calibration.splits import make_splits
+from tracecal.answers.groups import FIT_SHARE
 from tracecal.calibrator.recommendation import measure_quality
 from tracecal.calibrator.training_set import TrainingSet
 from tracecal.estimators.estimator import PICKED, TRACE_PLUS
+from tracecal.fits.fit_settings import FitSettings
+from tracecal.fits.predictions import calibrate_all, pick_baselines, with_picked
 from tracecal.labelling.agree import measure_agreement
+from tracecal.statistics.metrics import all_metrics
+from tracecal.statistics.ranking_metrics import single_auroc
+from tracecal.statistics.resampling import RESAMPLED_METRICS, resample_metrics
+from tracecal.statistics.splits import make_splits
 
 SPLITS, RESAMPLES, LEVEL = 20, 200, 0.95
 STUDIES = {"main": {"model": "m", "tasks": ["t"]}}

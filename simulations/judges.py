@@ -16,13 +16,13 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from simulations.claims import Claim
-from tracecal.calibration.groups import FIT_SHARE
-from tracecal.calibration.guarantees.error_rate import lowered, threshold_by_line
-from tracecal.calibration.guarantees.line import significance_level
-from tracecal.calibration.regression import fit_ridge
+from tracecal.answers.groups import FIT_SHARE
 from tracecal.calibrator.catalogue import LOG_RIDGE
 from tracecal.estimators.registry import ESTIMATORS
 from tracecal.estimators.trace_inputs import compute_inputs
+from tracecal.fits.regression import fit_ridge
+from tracecal.guarantees.error_rate import lowered, threshold_by_line
+from tracecal.guarantees.line import significance_level
 
 CONFIDENCE, RATE, LABELS = 0.9, 0.2, 100
 KAPPA = 0.6

@@ -19,9 +19,9 @@ from simulations.guarantees import (
     one_of_each,
     true_rate,
 )
-from tracecal.calibration.guarantees.error_rate import find_thresholds
-from tracecal.calibration.guarantees.line import error_line
-from tracecal.calibration.guarantees.recall import recall_threshold
+from tracecal.guarantees.error_rate import find_thresholds
+from tracecal.guarantees.line import error_line
+from tracecal.guarantees.recall import recall_threshold
 
 LEVEL = 0.1
 LABELS, RATES = (50, 100, 400), (0.1, 0.2)

@@ -15,13 +15,13 @@ from scipy.special import expit, ndtr
 from simulations.claims import Claim
 from simulations.guarantees import MISS, REFERENCE, REPEATS, one_of_each, weights
 from support.labelled_answers import answers
-from tracecal.calibration.guarantees.error_rate import allowed_errors, overall_threshold
-from tracecal.calibration.settings import FitSettings
+from tracecal.calibrator.answer_ranking import choose_ranking, default_ranking, rank_answers
 from tracecal.calibrator.fitting import describe_answers, with_look
 from tracecal.calibrator.guarantee import find_guarantees
-from tracecal.calibrator.ranking import choose_ranking, default_ranking, rank_answers
 from tracecal.calibrator.schema import CalibrationData, ErrorRateControl
 from tracecal.calibrator.training_set import make_training_set
+from tracecal.fits.fit_settings import FitSettings
+from tracecal.guarantees.error_rate import allowed_errors, overall_threshold
 
 LEVEL = 0.1
 RATES, LABELS, QUESTIONS = (0.02, 0.05, 0.1, 0.2), (20, 40, 60, 100, 400), (40, 100, 300)

@@ -12,11 +12,11 @@ from scipy.special import ndtr
 
 from simulations.claims import Claim
 from simulations.guarantees import CONFIDENCE, REFERENCE, SimulatedAnswers
-from tracecal.calibration.fits import Fit
-from tracecal.calibration.groups import FIT_SHARE
-from tracecal.calibration.guarantees.line import significance_level
-from tracecal.calibration.guarantees.parts import PartScores, RankedParts, most_parts
-from tracecal.calibration.pooled import fit_pooled
+from tracecal.answers.groups import FIT_SHARE
+from tracecal.fits.fits import Fit
+from tracecal.fits.pooled import fit_pooled
+from tracecal.guarantees.line import significance_level
+from tracecal.guarantees.part_tests import PartScores, RankedParts, most_parts
 
 
 @dataclass(frozen=True)

@@ -39,10 +39,10 @@ from benchmarks import (
     timing,
 )
 from simulations.guarantees import POPULATIONS
-from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.recommendation import choose_default
 from tracecal.calibrator.training_set import make_training_set
 from tracecal.errors import InputError
+from tracecal.fits.fit_settings import FitSettings
 
 POLYGRAPH = pytest.mark.skipif(
     not find_spec("lm_polygraph"), reason="lm-polygraph is in .venv-polygraph, for make bench"

@@ -21,7 +21,7 @@ from pathlib import Path
 import polars as pl
 from tracecal.io.input_files import read_yaml
 from trace_workflow.config.run import load_run
-from trace_workflow.plan.plan import plan
+from trace_workflow.contents.contents import plan
 from importlib import import_module
 value = read_yaml("config/smoke.yaml")
 made = plan(load_run(value, "config", Path(".")))
@@ -182,10 +182,10 @@ trace_workflow/analyses/test_calibration_size.py trace_workflow/analyses/test_cr
 trace_workflow/analyses/test_few_labels.py trace_workflow/analyses/test_localized_errors.py
 trace_workflow/analyses/test_reliability_selective.py
 maintenance trace_workflow/config trace_workflow/figures/test_robustness_panels.py
-trace_workflow/plan trace_workflow/tables
+trace_workflow/contents trace_workflow/tables
 tracecal/answers tracecal/api tracecal/explorer/test_page.py
-tracecal/explorer/test_shown.py tracecal/calibration/test_few_labels.py
-tracecal/calibration/test_protocol.py tracecal/calibrator/test_score.py
+tracecal/explorer/test_shown.py tracecal/fits/test_few_labels.py
+tracecal/fits/test_protocol.py tracecal/calibrator/test_score.py
 tracecal/cli/test_command.py tracecal/cli/test_documented.py tracecal/estimators
 """.split()
 

@@ -10,7 +10,7 @@ from tests.tracecal.explorer.test_page import unpacked
 from trace_workflow.commands.headline import outcome
 from trace_workflow.config.estimator_list import costly
 from trace_workflow.config.run import load_run
-from trace_workflow.plan.plan import plan
+from trace_workflow.contents.contents import plan
 from trace_workflow.tables.finding import OUTCOMES
 from tracecal.estimators.registry import ESTIMATORS, IDS
 from tracecal.io.files import read_checked, read_json, read_parquet

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 from trace_workflow.config.estimator_settings import Beams, Sampling
-from tracecal.calibration.settings import Calibration, Splits
+from tracecal.estimators import features
 from tracecal.estimators.semantic_entropy import AGREES
-from tracecal.features import features
+from tracecal.fits.fit_settings import Calibration, Splits
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/background/deviations.md").read_text(encoding="utf-8")

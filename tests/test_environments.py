@@ -12,8 +12,8 @@ import yaml
 
 from trace_workflow.__main__ import COMMANDS
 from trace_workflow.config.run import load_run
+from trace_workflow.contents.contents import plan
 from trace_workflow.jobs.code_hash import code_version
-from trace_workflow.plan.plan import plan
 from tracecal.io.input_files import read_yaml
 
 ROOT = Path(__file__).resolve().parents[1]

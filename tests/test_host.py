@@ -37,8 +37,8 @@ LIBRARIES = (
 # What needs Torch, and what evaluators load beside their packages
 ELSEWHERE = (
     "tracecal.capture.",
-    "tracecal.serving.inspect_scorer",
-    "tracecal.serving.lm_eval_models",
+    "tracecal.integrations.inspect_scorer",
+    "tracecal.integrations.lm_eval_models",
 )
 MODULES = [
     name

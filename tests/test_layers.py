@@ -9,10 +9,12 @@ ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = ROOT / "workflow_scripts"
 LAYERS = {
     "tracecal": (
-        "errors io answers capture features estimators calibration pages calibrator "
-        "explorer labelling serving cli"
+        "errors io statistics answers capture estimators fits guarantees calibrator "
+        "explorer labelling monitoring serving integrations cli"
     ).split(),
-    "trace_workflow": "jobs config models labels analyses tables figures plan commands".split(),
+    "trace_workflow": (
+        "jobs config models correctness analyses tables figures contents commands"
+    ).split(),
 }
 MODULES = sorted(path for package in LAYERS for path in (SCRIPTS / package).rglob("*.py"))
 FRAMES = ("__main__", "trace_job")  # of the commands, and of the rules' scripts

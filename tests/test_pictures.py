@@ -17,8 +17,8 @@ from support.chromium import installed
 from support.explorer_answers import ESTIMATORS, MODELS, TASKS, answers
 from test_report import PLAN
 from tracecal.errors import InputError
-from tracecal.explorer.contents import contents
-from tracecal.explorer.page import page
+from tracecal.explorer.explorer_contents import contents
+from tracecal.explorer.explorer_page import page
 
 
 @pytest.mark.parametrize("run", [name for name, one in RUNS.items() if one.folder])

@@ -10,7 +10,7 @@ from docutils.core import publish_parts
 from jinja2 import Environment
 
 from trace_workflow.config.run import load_run
-from trace_workflow.plan.plan import plan
+from trace_workflow.contents.contents import plan
 from trace_workflow.tables.wording import fill_caption
 from tracecal.io.input_files import read_yaml
 

@@ -25,12 +25,12 @@ from simulations import (
     parts,
 )
 from simulations.claims import Claim
-from tracecal.calibration.guarantees import sequential
-from tracecal.calibration.guarantees.error_rate import overall_threshold
-from tracecal.calibration.guarantees.line import Places
-from tracecal.calibration.guarantees.parts import PartScores
 from tracecal.calibrator.schema import Reference
-from tracecal.serving.monitoring.state import initial_state
+from tracecal.guarantees import sequential
+from tracecal.guarantees.error_rate import overall_threshold
+from tracecal.guarantees.line import Places
+from tracecal.guarantees.part_tests import PartScores
+from tracecal.monitoring.state import initial_state
 
 pytestmark = pytest.mark.slow
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import polars as pl
 
 from trace_job import job
-from tracecal.calibration.metrics import accuracy_by_language, accuracy_row
 from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_parquet, write_parquet
 from tracecal.io.traces import arrow_metadata, read_arrow
+from tracecal.statistics.metrics import accuracy_by_language, accuracy_row
 
 with job(snakemake):
     rows, divided = [], []

@@ -2,10 +2,10 @@
 
 from trace_job import job
 from trace_workflow.analyses.labelled_answers import read_labelled_answers
-from tracecal.calibration.pooled import by_part, part_codes
-from tracecal.calibration.predictions import calibrate_all, pick_baselines, with_picked
 from tracecal.calibrator.schema import CalibratedEstimator, CalibratorFile
 from tracecal.calibrator.trace_kinds import describe_traces
+from tracecal.fits.pooled import by_part, part_codes
+from tracecal.fits.predictions import calibrate_all, pick_baselines, with_picked
 from tracecal.io.files import read_parquet, write_checked, write_parquet
 from tracecal.io.traces import arrow_metadata
 

@@ -1,7 +1,7 @@
 """Compute the trace features of a task's evaluation answers."""
 
 from trace_job import job
-from tracecal.features.features import answer_features
+from tracecal.estimators.features import answer_features
 from tracecal.io.evaluated import evaluated
 from tracecal.io.files import write_parquet
 from tracecal.io.traces import read_traces

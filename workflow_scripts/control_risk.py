@@ -2,12 +2,12 @@
 
 from trace_job import job
 from trace_workflow.analyses.labelled_answers import read_labelled_answers, with_representatives
-from tracecal.calibration.pooled import PART, part_codes
-from tracecal.calibration.settings import RiskControl
+from tracecal.calibrator.answer_ranking import Ranking, rank_split
 from tracecal.calibrator.guarantee import find_guarantees, population_of_tested, with_forecasts
-from tracecal.calibrator.ranking import Ranking, rank_split
 from tracecal.calibrator.schema import CalibratorFile
 from tracecal.estimators.registry import INPUTS
+from tracecal.fits.fit_settings import RiskControl
+from tracecal.fits.pooled import PART, part_codes
 from tracecal.io.files import read_json, read_parquet, write_checked
 from tracecal.io.traces import read_traces
 

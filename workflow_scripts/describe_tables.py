@@ -5,8 +5,8 @@ from pathlib import Path
 from trace_job import job
 from trace_workflow import tables
 from trace_workflow.tables.csv_file import read_rows
+from tracecal.calibrator.page_frame import render_page
 from tracecal.io.files import write_text
-from tracecal.pages.page import render_page
 
 with job(snakemake):
     n_rows = {Path(path).stem: len(read_rows(path)) for path in snakemake.input}

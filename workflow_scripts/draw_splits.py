@@ -1,9 +1,9 @@
 """Draw the random calibration/evaluation splits of a task."""
 
 from trace_job import job
-from tracecal.calibration.splits import calibration_sizes, make_splits
 from tracecal.io.files import read_parquet, write_parquet
 from tracecal.io.log import LOGGER
+from tracecal.statistics.splits import calibration_sizes, make_splits
 
 with job(snakemake):
     task, params = snakemake.wildcards.task, snakemake.params

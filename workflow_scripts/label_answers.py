@@ -3,7 +3,7 @@
 from trace_job import job
 from trace_workflow.config.correctness import CorrectnessSettings
 from trace_workflow.config.custom import custom_rules, require_unedited
-from trace_workflow.labels.label import EXAMPLE_COLUMNS, label_answers
+from trace_workflow.correctness.label import EXAMPLE_COLUMNS, label_answers
 from tracecal.io.files import read_parquet, write_parquet
 from tracecal.io.log import LOGGER
 from tracecal.io.traces import read_arrow

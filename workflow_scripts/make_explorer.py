@@ -5,8 +5,8 @@ import polars as pl
 from trace_job import job
 from trace_workflow.analyses.explorer_answers import read_explorer_answers, read_parents
 from trace_workflow.analyses.study_files import StudyFiles
-from tracecal.explorer.contents import EXPLORED, choose_answers, contents
-from tracecal.explorer.page import page
+from tracecal.explorer.explorer_contents import EXPLORED, choose_answers, contents
+from tracecal.explorer.explorer_page import page
 from tracecal.io.files import write_text
 
 with job(snakemake):

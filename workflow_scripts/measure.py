@@ -1,9 +1,9 @@
 """Measure every estimator in every split, over all languages and for each."""
 
 from trace_job import job
-from tracecal.calibration.metrics import all_metrics, metrics_by_language
 from tracecal.estimators.estimator import PICKED
 from tracecal.io.files import read_parquet, write_parquet
+from tracecal.statistics.metrics import all_metrics, metrics_by_language
 
 with job(snakemake):
     predictions = read_parquet(

@@ -1,10 +1,10 @@
 """Measure every compared estimator on resamples of a task's examples."""
 
 from trace_job import job
-from tracecal.calibration.resampling import resample_metrics
 from tracecal.estimators.estimator import PICKED
 from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_parquet, write_parquet
+from tracecal.statistics.resampling import resample_metrics
 
 with job(snakemake):
     params, wildcards = snakemake.params, snakemake.wildcards

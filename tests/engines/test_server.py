@@ -17,7 +17,7 @@ from tracecal.answers.reading import Reading
 from tracecal.calibrator.scoring import score_answers
 from tracecal.capture.model import load_model, load_tokenizer
 from tracecal.capture.teacher_forcing import replay_answers
-from tracecal.serving.proxy.scorer import Scorer
+from tracecal.serving.scorer import Scorer
 
 pytestmark = [pytest.mark.vllm, pytest.mark.usefixtures("vllm")]
 PORT = 8317

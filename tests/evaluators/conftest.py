@@ -15,7 +15,7 @@ from support.wheel import install
 QUESTIONS = Path(__file__).with_name("questions.py")
 OWN = {
     "tracecal": "-m tracecal.cli.main",
-    "lm_eval_models": "-m tracecal.serving.lm_eval_models",
+    "lm_eval_models": "-m tracecal.integrations.lm_eval_models",
     "harness": str(Path(__file__).with_name("harness.py")),
 }
 

@@ -9,7 +9,7 @@ from lm_eval import simple_evaluate
 from lm_eval.loggers import EvaluationTracker
 from lm_eval.tasks import TaskManager
 
-import tracecal.serving.lm_eval_models  # noqa: F401 - adds its models
+import tracecal.integrations.lm_eval_models  # noqa: F401 - adds its models
 
 name, settings, folder = sys.argv[1:]
 tracker = EvaluationTracker(output_path=str(Path(folder) / "out"))

@@ -16,7 +16,7 @@ def questions(path: str, calibrator: str | None = None, two: bool = False) -> Ta
     made = json.loads(Path(path).read_text(encoding="utf-8"))
     scorers = [match(), includes()] if two else [match()]
     if calibrator:
-        from tracecal.serving.inspect_scorer import confidence
+        from tracecal.integrations.inspect_scorer import confidence
 
         scorers.append(confidence(calibrator=calibrator, error_rate=0.3))
     outputs = {one["input"]: one["output"] for one in made}

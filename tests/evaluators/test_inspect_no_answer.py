@@ -41,7 +41,7 @@ def calibrator():
 
 
 def test_what_is_unknown_counts_as_equal_with_one_warning(calibrator, caplog):
-    from tracecal.serving.inspect_scorer import score_sample
+    from tracecal.integrations.inspect_scorer import score_sample
 
     lines = (EXAMPLES / "new.jsonl").read_text(encoding="utf-8").splitlines()[:6]
     rows = [json.loads(line) for line in lines]
@@ -70,7 +70,7 @@ def test_what_is_unknown_counts_as_equal_with_one_warning(calibrator, caplog):
 
 
 def test_the_scorer_agrees_with_a_file(calibrator):
-    from tracecal.serving.inspect_scorer import score_sample
+    from tracecal.integrations.inspect_scorer import score_sample
 
     reading = Reading(vocabulary=49152, processed="no", stop_token="included")
     lines = (EXAMPLES / "new.jsonl").read_text(encoding="utf-8").splitlines()[:12]

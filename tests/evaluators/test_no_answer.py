@@ -13,7 +13,7 @@ from support.running import proxied
 from support.upstream import Background
 from tracecal.answers.reading import Reading
 from tracecal.calibrator.trace_kinds import reading_for
-from tracecal.serving.proxy.scorer import Scorer
+from tracecal.serving.scorer import Scorer
 
 openai = pytest.importorskip("openai")
 pytestmark = pytest.mark.evaluators

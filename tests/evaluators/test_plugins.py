@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SERVING = ROOT / "workflow_scripts/tracecal/serving"
-PLUGINS = [SERVING / "inspect_scorer.py", SERVING / "lm_eval_models.py"]
+PLUGINS_FOLDER = ROOT / "workflow_scripts/tracecal/integrations"
+PLUGINS = [PLUGINS_FOLDER / "inspect_scorer.py", PLUGINS_FOLDER / "lm_eval_models.py"]
 
 
 @pytest.mark.parametrize("path", PLUGINS, ids=lambda path: path.stem)

@@ -3,7 +3,9 @@
 import numpy as np
 import polars as pl
 
-from tracecal.explorer.contents import (
+from tracecal.estimators.features import WINDOW
+from tracecal.estimators.operators import window_start
+from tracecal.explorer.explorer_contents import (
     ANSWER,
     HELD_OUT,
     OF_PARENT,
@@ -12,8 +14,6 @@ from tracecal.explorer.contents import (
     PROBABILITY,
     SCORE,
 )
-from tracecal.features.features import WINDOW
-from tracecal.features.operators import window_start
 
 ESTIMATORS = [
     {"id": "seq_logp", "label": "SeqLogP", "family": "likelihood", "role": "baseline"},

@@ -6,10 +6,10 @@ import polars as pl
 
 from support.task_answers import made_up
 from trace_workflow.analyses.risk_coverage import risk_coverage
-from tracecal.calibration.predictions import calibrate_all
-from tracecal.calibration.settings import RiskControl
+from tracecal.calibrator.answer_ranking import Ranking, rank_split
 from tracecal.calibrator.guarantee import find_guarantees
-from tracecal.calibrator.ranking import Ranking, rank_split
+from tracecal.fits.fit_settings import RiskControl
+from tracecal.fits.predictions import calibrate_all
 from tracecal.io.files import write_parquet
 from tracecal.io.traces import TRACES, provenance, write_table
 

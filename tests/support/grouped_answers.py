@@ -3,8 +3,8 @@
 import numpy as np
 import polars as pl
 
-from tracecal.calibration.fits import EstimatorFits, Logistic
-from tracecal.calibration.splits import make_splits
+from tracecal.fits.fits import EstimatorFits, Logistic
+from tracecal.statistics.splits import make_splits
 
 
 def logistic(features=("a", "b"), n_splits=1):

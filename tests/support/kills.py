@@ -23,11 +23,11 @@ from support.log_rows import token, write
 from support.running import CHAT, PROMPTLY, READING, command
 from support.upstream import Background
 from tracecal.answers.answers import read_file
-from tracecal.serving.monitoring.batch import Batch
-from tracecal.serving.monitoring.database import StateDatabase
-from tracecal.serving.monitoring.settings import MonitorSettings
-from tracecal.serving.monitoring.state import as_json
-from tracecal.serving.monitoring.traffic import (
+from tracecal.monitoring.batch import Batch
+from tracecal.monitoring.database import StateDatabase
+from tracecal.monitoring.monitor_settings import MonitorSettings
+from tracecal.monitoring.state import as_json
+from tracecal.monitoring.traffic import (
     alarm_settings,
     calibrator_identity,
     request_and_choice,

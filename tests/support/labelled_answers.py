@@ -4,13 +4,13 @@ import numpy as np
 import polars as pl
 
 from tracecal.answers.record import Record, as_frame
-from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.fitting import fit_calibrator
 from tracecal.calibrator.predictor import make_predictor
 from tracecal.calibrator.schema import CalibratorFile
 from tracecal.calibrator.scoring import score_answers
 from tracecal.calibrator.training_set import make_training_set
-from tracecal.serving.monitoring.traffic import batch_of_scored
+from tracecal.fits.fit_settings import FitSettings
+from tracecal.monitoring.traffic import batch_of_scored
 
 
 def answers(n=500, seed=0, **more) -> pl.DataFrame:

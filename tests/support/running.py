@@ -13,9 +13,9 @@ import httpx2 as httpx
 
 from support.upstream import Background
 from tracecal.answers.reading import Reading
-from tracecal.serving.proxy.proxy import Proxy
-from tracecal.serving.proxy.server import server_options
-from tracecal.serving.proxy.settings import ProxySettings
+from tracecal.serving.proxy import Proxy
+from tracecal.serving.proxy_settings import ProxySettings
+from tracecal.serving.server import server_options
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 READING = Reading(vocabulary=1000, processed="no")

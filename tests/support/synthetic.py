@@ -10,8 +10,8 @@ from trace_workflow.analyses.averages import averages
 from trace_workflow.analyses.gains import gains, name_most_picked
 from trace_workflow.analyses.improvements import add_bounds
 from trace_workflow.tables.study_results import StudyResults
-from tracecal.calibration.metrics import ACCURACY
 from tracecal.estimators.estimator import PICKED, TRACE_PLUS, Entry
+from tracecal.statistics.metrics import ACCURACY
 
 ENTRIES = [
     Entry("first_token_prob", "First-Token Prob", "likelihood", "baseline", "chen2026firsttoken"),
@@ -123,7 +123,7 @@ MADE_BY = {
     **dict.fromkeys(
         ("cross_model_best_estimators", "cross_model_task_details"), "cross_model_details"
     ),
-    **dict.fromkeys(("localisation", "part_scores"), "parts"),
+    **dict.fromkeys(("localisation", "part_scores"), "part_tables"),
 }
 
 

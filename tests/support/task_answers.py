@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from tracecal.calibration.splits import make_splits
+from tracecal.statistics.splits import make_splits
 
 ESTIMATORS = {"seq_logp": ["scores.seq_logp"], "trace_plus": ["features.a", "features.b"]}
 

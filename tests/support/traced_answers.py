@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 
 from trace_workflow.analyses.operator_variants import permuted_scores, varied_scores
-from tracecal.calibration.splits import make_splits
+from tracecal.statistics.splits import make_splits
 
 MODEL = "m"
 SPLITS = 4

@@ -10,14 +10,14 @@ from support.labelled_answers import predictor_of, ranked_by, stored, unsealed
 from support.running import READING, connected
 from support.tiny import initialise_model, train_tokenizer
 from tracecal.io.files import write_json
-from tracecal.serving.proxy.scorer import Scorer
+from tracecal.serving.scorer import Scorer
 
 
 @pytest.fixture(autouse=True)
 def _the_same_seeds_of_monitors(monkeypatch):
     """A state draws the seed of its ties; another one may raise a false alarm, as often as stated."""
     drawn = random.Random(2)
-    monkeypatch.setattr("tracecal.serving.monitoring.state.secrets.randbits", drawn.getrandbits)
+    monkeypatch.setattr("tracecal.monitoring.state.secrets.randbits", drawn.getrandbits)
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ TARGETS = [
 # What an edit changes, and what it was before; each changes some result.
 EDITS = {
     "operators": (
-        "workflow_scripts/tracecal/features/features.py",
+        "workflow_scripts/tracecal/estimators/features.py",
         ("ALPHA, BETA, GAMMA = 0.40, 0.40, 0.20", "ALPHA, BETA, GAMMA = 0.50, 0.30, 0.20"),
     ),
     "prompt": (
@@ -31,7 +31,7 @@ EDITS = {
         ('"\\n\\n".join(blocks) + "\\n"', '"\\n\\n".join(blocks) + "\\n\\n"'),
     ),
     "extract": (
-        "workflow_scripts/trace_workflow/labels/label.py",
+        "workflow_scripts/trace_workflow/correctness/label.py",
         ("return answer.strip()", "return answer.strip().swapcase()"),
     ),
 }

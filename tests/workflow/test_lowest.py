@@ -21,7 +21,7 @@ def test_a_finished_run_has_nothing_to_do_and_every_result_is_sound(finished):
 
 
 def test_an_edit_reruns_what_follows_from_it_alone(finished):
-    operators = "workflow_scripts/tracecal/features/features.py"
+    operators = "workflow_scripts/tracecal/estimators/features.py"
     old = "LOW_PROBABILITY, HIGH_PROBABILITY = 0.1"
     with finished.edited(operators, old, old.replace("0.1", "0.2")):
         scheduled = finished.scheduled()

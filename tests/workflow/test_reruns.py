@@ -11,9 +11,9 @@ import yaml
 
 from support.checkout import REPOSITORY, SMOKE, copied_repository
 from trace_workflow.config.run import load_run
+from trace_workflow.contents.contents import plan
+from trace_workflow.contents.entries import PerPair, analysed
 from trace_workflow.jobs.code_hash import import_closure
-from trace_workflow.plan.entries import PerPair, analysed
-from trace_workflow.plan.plan import plan
 from tracecal.io.input_files import read_yaml
 
 pytestmark = pytest.mark.runs
@@ -139,7 +139,7 @@ def test_another_estimator_reruns_its_family_and_what_joins_it(finished):
     registry = "workflow_scripts/tracecal/estimators/registry.py"
     line = '    Estimator("min_prob"'
     new = '    Estimator("max_prob", "MaxProb", "likelihood", "baseline", "someone2026"),\n'
-    table = "workflow_scripts/tracecal/features/features.py"
+    table = "workflow_scripts/tracecal/estimators/features.py"
     score = '    "mean_prob": (_same,'
     with (
         finished.edited(registry, line, new + line),
@@ -201,7 +201,7 @@ def test_more_samples_rerun_what_is_made_of_samples(finished):
 
 
 def test_the_operators_never_rerun_generation(finished):
-    operators = "workflow_scripts/tracecal/features/features.py"
+    operators = "workflow_scripts/tracecal/estimators/features.py"
     with finished.edited(
         operators,
         "LOW_PROBABILITY, HIGH_PROBABILITY = 0.1",
@@ -239,7 +239,7 @@ def test_another_text_is_asked_anew_and_nothing_else(finished):
 
 def test_the_judge_reruns_labels_and_what_follows(finished):
     with finished.edited(
-        "workflow_scripts/trace_workflow/labels/containment.py",
+        "workflow_scripts/trace_workflow/correctness/containment.py",
         "_NEGATION_REACH = 3",
         "_NEGATION_REACH = 4",
     ):
@@ -268,7 +268,7 @@ def test_code_that_makes_the_same_table_of_a_task_runs_nothing(finished):
 
 
 WORDS = [
-    ("workflow_scripts/tracecal/features/operators.py", '"""Mean over', '"""The mean over'),
+    ("workflow_scripts/tracecal/estimators/operators.py", '"""Mean over', '"""The mean over'),
     ("workflow_scripts/tracecal/capture/capture.py", '"""One decoded', '"""A decoded'),
     ("workflow_scripts/generate.py", '"""Decode', '"""Greedily decode'),
     (

@@ -16,11 +16,11 @@ import numpy as np
 import polars as pl
 
 from tracecal.answers.answers import answers_in
-from tracecal.calibration.regression import EITHER_SIGN, RIDGE, fit_all
 from tracecal.errors import InputError
 from tracecal.estimators.registry import ESTIMATORS
+from tracecal.estimators.trace_features import traces_in
 from tracecal.estimators.trace_inputs import TRACE_INPUTS, compute_inputs
-from tracecal.features.traces import traces_in
+from tracecal.fits.regression import EITHER_SIGN, RIDGE, fit_all
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin

@@ -9,9 +9,9 @@ from support.arrow_files import write_arrow
 from support.scripts import run_script
 from trace_workflow.analyses.averages import average_pooled
 from trace_workflow.analyses.study_files import StudyFiles
-from tracecal.calibration.splits import make_splits
-from tracecal.features.features import answer_features
+from tracecal.estimators.features import answer_features
 from tracecal.io.traces import provenance
+from tracecal.statistics.splits import make_splits
 
 TASKS = ("a", "b")
 PAIRS = [["m", task] for task in TASKS]

@@ -10,8 +10,8 @@ from sklearn.preprocessing import StandardScaler
 from support.task_answers import ESTIMATORS, made_up, shuffled, value
 from trace_workflow.analyses.calibration_size import SHARES, metrics_by_size
 from trace_workflow.analyses.labelled_answers import raw_scores
-from tracecal.calibration.metrics import all_metrics
-from tracecal.calibration.predictions import calibrate_all
+from tracecal.fits.predictions import calibrate_all
+from tracecal.statistics.metrics import all_metrics
 
 SETTINGS = {"model": "m", "task": "t", "ece_bins": 15}
 

@@ -22,11 +22,11 @@ from trace_workflow.analyses.few_labels import (
 from trace_workflow.analyses.study_files import StudyFiles
 from trace_workflow.tables import few_labels as table
 from trace_workflow.tables.study_results import StudyResults
-from tracecal.calibration.predictions import calibrate_all
-from tracecal.calibration.resampling import draw_counts, draw_splits
-from tracecal.calibration.splits import make_splits
 from tracecal.estimators.estimator import PICKED
+from tracecal.fits.predictions import calibrate_all
 from tracecal.io.files import write_parquet
+from tracecal.statistics.resampling import draw_counts, draw_splits
+from tracecal.statistics.splits import make_splits
 
 N, SPLITS = 130, 3
 BASELINES = ["seq_logp", "len_norm_logp", "mean_prob"]

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from support.traced_answers import SPLITS, study
 from trace_workflow.analyses.hyperparameter_sensitivity import hyperparameter_sensitivity
 from trace_workflow.analyses.operator_variants import DEFAULTS, GRID
-from tracecal.calibration.metrics import NAMES
+from tracecal.statistics.metrics import NAMES
 
 STUDY = study()
 ANALYSIS = hyperparameter_sensitivity(**STUDY, method="platt", ece_bins=15)

@@ -9,8 +9,8 @@ from trace_workflow.analyses.averages import averages
 from trace_workflow.analyses.comparisons import comparisons
 from trace_workflow.analyses.gains import gains, name_most_picked
 from trace_workflow.analyses.improvements import improvements
-from tracecal.calibration.metrics import METRICS
-from tracecal.calibration.resampling import RESAMPLES, resample_metrics
+from tracecal.statistics.metrics import METRICS
+from tracecal.statistics.resampling import RESAMPLES, resample_metrics
 
 MAIN = {"main": {"model": "m", "tasks": ["t", "u"]}}
 

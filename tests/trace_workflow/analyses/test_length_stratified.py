@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from support.task_answers import made_up, shuffled
 from trace_workflow.analyses.length_stratified import STRATA, metrics_by_length, strata
-from tracecal.calibration.metrics import NAMES
-from tracecal.calibration.predictions import calibrate_all
+from tracecal.fits.predictions import calibrate_all
+from tracecal.statistics.metrics import NAMES
 
 LENGTHS = st.lists(st.integers(1, 12), min_size=1, max_size=40)
 

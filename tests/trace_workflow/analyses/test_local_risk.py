@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from trace_workflow.analyses.local_risk import MIN_TOKENS, N_ANSWERS, local_risk
-from tracecal.features.features import answer_features
+from tracecal.estimators.features import answer_features
 
 
 def made(entropies, correct):

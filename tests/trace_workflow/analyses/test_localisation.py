@@ -18,8 +18,8 @@ from trace_workflow.analyses.part_metrics import (
 )
 from trace_workflow.analyses.part_scores import PART, WHOLE
 from trace_workflow.analyses.study_files import StudyFiles
-from tracecal.calibration.resampling import Resampling, draw_counts
 from tracecal.io.traces import read_traces
+from tracecal.statistics.resampling import Resampling, draw_counts
 
 PAIRS = [["m", "facts"]]
 BOOTSTRAP = [1, 60, 0.95]

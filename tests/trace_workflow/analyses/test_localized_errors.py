@@ -17,7 +17,7 @@ from trace_workflow.analyses.localized_errors import (
     roc_curve,
     true_rate_at,
 )
-from tracecal.calibration.resampling import Resampling
+from tracecal.statistics.resampling import Resampling
 
 KINDS = ("number", "entity", "claim", "global")
 ESTIMATORS = ["seq_logp", "mars", "trace_plus"]

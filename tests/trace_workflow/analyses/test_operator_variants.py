@@ -21,7 +21,7 @@ from trace_workflow.analyses.operator_variants import (
     varied_scores,
 )
 from tracecal.estimators.families import FAMILIES
-from tracecal.features.features import answer_features
+from tracecal.estimators.features import answer_features
 
 SIGNALS = {"surprisal": pl.List(pl.Float32), "entropy": pl.List(pl.Float32)}
 SETTINGS = [(setting, level) for setting, levels in GRID.items() for level in levels]

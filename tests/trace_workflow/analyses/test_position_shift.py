@@ -7,7 +7,7 @@ from sklearn.metrics import roc_auc_score
 
 from support.traced_answers import SPLITS, study
 from trace_workflow.analyses.position_shift import position_shift
-from tracecal.calibration.metrics import all_metrics
+from tracecal.statistics.metrics import all_metrics
 
 DRAWS = 3
 STUDY = {name: rows for name, rows in study(draws=DRAWS).items() if name != "features"}

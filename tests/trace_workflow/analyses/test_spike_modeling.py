@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from trace_workflow.analyses.spike_modeling import FEATURE_SETS, spike_modeling
-from tracecal.calibration.splits import make_splits
+from tracecal.statistics.splits import make_splits
 
 COLUMNS = sorted({column for columns in FEATURE_SETS.values() for column in columns})
 

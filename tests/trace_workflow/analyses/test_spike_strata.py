@@ -13,7 +13,7 @@ from trace_workflow.analyses.spike_strata import (
     spike_quintiles,
     spike_strata,
 )
-from tracecal.calibration.resampling import Resampling, draw_counts
+from tracecal.statistics.resampling import Resampling, draw_counts
 
 BOOTSTRAP = Resampling(0, 1000, 0.95)
 

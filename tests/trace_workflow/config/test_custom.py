@@ -13,9 +13,9 @@ from trace_workflow.config.run import load_run
 from tracecal.errors import InputError
 from tracecal.estimators.custom import custom_estimators
 from tracecal.estimators.custom_scores import SCORES, TRIAL, answers, require_computable
+from tracecal.estimators.features import answer_features
 from tracecal.estimators.scores import family_scores
 from tracecal.estimators.trace_inputs import compute_custom_scores
-from tracecal.features.features import answer_features
 from tracecal.io.files import write_parquet
 from tracecal.io.traces import TRACES, write_table
 
@@ -157,7 +157,7 @@ def test_the_hash_of_a_file_is_of_its_code_and_of_what_it_imports(tmp_path):
     plain = hashed("X = 1\n")
     assert hashed('"""Words."""\nX = 1  # more of them\n') == plain
     assert hashed("X = 2\n") != plain
-    assert hashed("from tracecal.features import operators\nX = 1\n") != plain
+    assert hashed("from tracecal.estimators import operators\nX = 1\n") != plain
 
 
 def test_the_hash_of_a_score_is_of_what_it_uses(tmp_path):
@@ -178,7 +178,7 @@ def test_the_hash_of_a_score_is_of_what_it_uses(tmp_path):
     plain = hashed(*parts)
     second = parts[3].replace("}}", "}, 'b': {'label': 'B', 'score': early()}}")
     early = "def early(): return op.first_mean(pl.col('entropy'), 2)"
-    imported = "from tracecal.features import operators as op"
+    imported = "from tracecal.estimators import operators as op"
     assert hashed(imported, *parts[:3], early, second) == plain, "another score"
     assert hashed(*parts[:3], parts[3].replace("'A'", "'B'")) != plain
     assert hashed(parts[0], "K = 4", *parts[2:]) != plain, "through a function and a constant"

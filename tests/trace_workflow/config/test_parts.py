@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from trace_workflow.config.run import load_run
-from trace_workflow.plan.plan import plan
+from trace_workflow.contents.contents import plan
 from tracecal.errors import InputError
 from tracecal.io.input_files import read_yaml
 

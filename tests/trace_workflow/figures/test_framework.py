@@ -16,8 +16,8 @@ from trace_workflow.figures import figure_style
 from trace_workflow.figures.drawable_text import drawable, is_legible, token_label, wrap
 from trace_workflow.figures.framework import HEIGHT, draw_framework, peak_window
 from trace_workflow.figures.framework_example import FEATURES, FrameworkExample
-from tracecal.features.features import answer_features
-from tracecal.features.operators import window_peak
+from tracecal.estimators.features import answer_features
+from tracecal.estimators.operators import window_peak
 from tracecal.io.traces import TRACES, provenance
 
 

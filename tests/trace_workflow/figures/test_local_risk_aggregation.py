@@ -5,7 +5,7 @@ import pytest
 
 from trace_workflow.figures import figure_style
 from trace_workflow.figures.local_risk_aggregation import draw as local_risk_aggregation
-from tracecal.features.features import WINDOW
+from tracecal.estimators.features import WINDOW
 
 SELECTED = pl.DataFrame(
     {

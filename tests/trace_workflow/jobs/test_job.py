@@ -176,8 +176,8 @@ def test_a_package_module_edited_after_the_run_began_is_not_run(tmp_path):
     for package in ("tracecal", "trace_workflow"):
         ignored = shutil.ignore_patterns("*.pyc")
         shutil.copytree(SCRIPTS / package, root / package, ignore=ignored)
-    late = root / "tracecal/features/features.py"
-    body = "import tracecal.features.features\n    print('worked')"
+    late = root / "tracecal/estimators/features.py"
+    body = "import tracecal.estimators.features\n    print('worked')"
     for edit in (lambda _: None, lambda _: late.write_text(late.read_text() + "\nX = 1\n")):
         process, log = run(tmp_path, body, edit=edit, scripts=root)
     assert (process.returncode, process.stdout) == (1, "")

@@ -119,16 +119,16 @@ def test_imports_are_found_inside_functions_and_cycles_end(tmp_path):
 
 def test_what_counts_is_all_that_lies_below_the_root_whatever_its_package(tmp_path):
     files = {
-        "script.py": "from trace_workflow.plan import plan\nimport elsewhere, polars\n",
+        "script.py": "from trace_workflow.contents import contents\nimport elsewhere, polars\n",
         "trace_workflow/__init__.py": '"""The workflow."""\n',
-        "trace_workflow/plan/plan.py": "from tracecal.io import files\nfrom .. import __init__\n",
+        "trace_workflow/contents/contents.py": "from tracecal.io import files\nfrom .. import __init__\n",
         "tracecal/io/files.py": "X = 1\n",
         "tracecal/io/other.py": "X = 1\n",
         "helpers.py": "",
     }
     before = hashed(tmp_path / "one", files)
     closure = import_closure(tmp_path / "one/script.py", root=tmp_path / "one")
-    assert [path.name for path in closure] == ["plan.py", "files.py"]
+    assert [path.name for path in closure] == ["contents.py", "files.py"]
     assert hashed(tmp_path / "two", files | {"tracecal/io/files.py": "X = 2\n"}) != before
     assert hashed(tmp_path / "three", files | {"tracecal/io/other.py": "X = 2\n"}) == before
     stated = code_version(tmp_path / "one/script.py", root=tmp_path / "one")

@@ -12,7 +12,7 @@ from tracecal.answers.parts.cutter import UNPARSED
 from tracecal.answers.parts.parts import Parts
 from tracecal.errors import InputError
 from tracecal.estimators.families import FAMILIES
-from tracecal.features.features import answer_features
+from tracecal.estimators.features import answer_features
 from tracecal.io.files import read_parquet, write_parquet
 from tracecal.io.traces import TRACES, arrow_metadata, read_traces, write_table
 

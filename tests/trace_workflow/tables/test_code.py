@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from trace_workflow.config.run import load_run
+from trace_workflow.contents.contents import plan
 from trace_workflow.jobs.code_hash import code_hash, import_closure
-from trace_workflow.plan.plan import plan
 from tracecal.io.input_files import read_yaml
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -12,7 +12,7 @@ from trace_workflow.tables import languages as module
 from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.html_page import render_html
 from trace_workflow.tables.latex import render_latex
-from tracecal.calibration.metrics import ACCURACY
+from tracecal.statistics.metrics import ACCURACY
 
 METRICS = synthetic.study(splits=3)
 MODEL, TASK = sorted(MODELS)[0], sorted(TASKS)[0]

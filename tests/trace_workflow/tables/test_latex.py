@@ -12,7 +12,7 @@ from support.typeset import SETUPS, complaints, typeset
 from tests.trace_workflow.tables.test_risk_coverage import control
 from trace_workflow.analyses.risk_coverage import risk_coverage
 from trace_workflow.config import paper
-from trace_workflow.plan.comparison import protocol_rows
+from trace_workflow.contents.comparison import protocol_rows
 from trace_workflow.tables.latex import render_latex
 from trace_workflow.tables.table import Column, Table
 from tracecal.estimators.estimator import Entry

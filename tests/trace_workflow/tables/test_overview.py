@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.trace_workflow.tables import test_languages, test_risk_coverage
 from tests.trace_workflow.tables.test_paper_tables import NAMES, made
 from trace_workflow import tables as package
-from tracecal.pages.page import render_page
+from tracecal.calibrator.page_frame import render_page
 
 TEMPLATE = Path(package.__file__).with_name("overview.md")
 # What a printed heading says, and what the key of its column must then hold.

@@ -19,7 +19,7 @@ from trace_workflow.analyses.averages import average_over_splits, averages
 from trace_workflow.analyses.spike_strata import spike_strata
 from trace_workflow.config.config import load_config
 from trace_workflow.config.paper import BIBLIOGRAPHY
-from trace_workflow.plan.comparison import protocol_rows
+from trace_workflow.contents.comparison import protocol_rows
 from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.estimator_rows import ESTIMATOR_ROWS, estimators_of
 from trace_workflow.tables.latex import render_latex

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from support import synthetic
 from trace_workflow.config import paper
-from trace_workflow.plan.comparison import protocol_rows
+from trace_workflow.contents.comparison import protocol_rows
 from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.protocol import ASSUMPTIONS, protocol_comparison
 from tracecal.estimators.registry import ESTIMATORS

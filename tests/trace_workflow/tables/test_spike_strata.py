@@ -23,7 +23,7 @@ from trace_workflow.tables.html_page import render_html
 from trace_workflow.tables.latex import render_latex
 from trace_workflow.tables.paper_comparison import compare_with_paper
 from trace_workflow.tables.spikes import FEATURE_SETS
-from tracecal.calibration.resampling import Resampling
+from tracecal.statistics.resampling import Resampling
 
 PAPER = paper.read()
 QWEN = {"qwen2.5-7b-instruct": "Qwen"}

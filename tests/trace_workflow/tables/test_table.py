@@ -15,7 +15,7 @@ import pytest
 from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.html_page import render_html
 from trace_workflow.tables.latex import escape, render_latex
-from trace_workflow.tables.ranking import mark_best_of_row, rank_columns, rank_values
+from trace_workflow.tables.ranking_table import mark_best_of_row, rank_columns, rank_values
 from trace_workflow.tables.table import (
     Column,
     Table,

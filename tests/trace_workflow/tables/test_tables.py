@@ -17,9 +17,9 @@ from trace_workflow.tables.html_page import render_html
 from trace_workflow.tables.latex import render_latex
 from trace_workflow.tables.standing_notes import beam_notes, count_notes, needed_answers
 from trace_workflow.tables.table import as_in_paper
-from tracecal.calibration.metrics import ACCURACY
 from tracecal.errors import InputError
 from tracecal.estimators.estimator import Entry
+from tracecal.statistics.metrics import ACCURACY
 
 A = Entry("a", "A", "likelihood", "baseline", "key_a")
 B = Entry("b", "B", "beam", "baseline", "key_b")

@@ -11,8 +11,8 @@ from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.latex import render_latex
 from trace_workflow.tables.protocol import DEFINITIONS, trace_plus_features
 from tracecal.estimators.feature_sets import LIKELIHOOD, TRACE_PLUS_FEATURES
+from tracecal.estimators.features import answer_features
 from tracecal.estimators.registry import ESTIMATORS
-from tracecal.features.features import answer_features
 
 TABLE = trace_plus_features(
     replace(

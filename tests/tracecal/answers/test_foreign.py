@@ -8,7 +8,7 @@ import pytest
 from support.scripts import run_script
 from tracecal.answers.reading import Reading
 from tracecal.calibrator.trace_kinds import describe_traces
-from tracecal.features.features import answer_features
+from tracecal.estimators.features import answer_features
 from tracecal.io.digests import digest
 from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_parquet, write_parquet

@@ -10,9 +10,9 @@ from support.labelled_answers import answers
 from tracecal.answers.answers import read_rows
 from tracecal.answers.reading import Reading
 from tracecal.answers.trace import ASSUMED, vocabulary_of, vocabulary_used
-from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.fitting import describe_answers
 from tracecal.calibrator.training_set import make_training_set
+from tracecal.fits.fit_settings import FitSettings
 
 
 def listed(model=None, k=2, **more):

@@ -10,14 +10,14 @@ import tracecal
 from support.labelled_answers import answers
 from tracecal.answers.answers import read_file, read_rows
 from tracecal.answers.reading import Reading
-from tracecal.calibration.regression import OWN_COLUMN, RIDGE
 from tracecal.cli.main import main
 from tracecal.estimators.trace_inputs import compute_inputs
 from tracecal.explorer.confidences import trace_predictors
 from tracecal.explorer.page_answers import PageAnswers
+from tracecal.fits.regression import OWN_COLUMN, RIDGE
 from tracecal.labelling.search import deciding_scores
-from tracecal.serving.proxy.server import run
-from tracecal.serving.proxy.settings import ProxySettings
+from tracecal.serving.proxy_settings import ProxySettings
+from tracecal.serving.server import run
 
 CONFIG = {"splits": {"count": 1}}
 JUDGE = {"judge": "scores.judge"}

@@ -15,14 +15,12 @@ from hypothesis import strategies as st
 
 from support.labelled_answers import answers, fitted, predictor_of
 from tracecal.answers.trace import entropy_bounds
-from tracecal.calibration.fits import probability_bounds
 from tracecal.calibrator.predictor import Kinds
 from tracecal.calibrator.scoring import score_answer, score_answers
 from tracecal.calibrator.scoring import score_response as score_a_response
 from tracecal.errors import InputError
 from tracecal.estimators.feature_sets import TRACE_PLUS_FEATURES
-from tracecal.estimators.trace_inputs import compute_bounded_inputs, compute_inputs
-from tracecal.features.features import (
+from tracecal.estimators.features import (
     ENTROPY_INPUTS,
     FEATURES,
     SLOPES,
@@ -30,6 +28,8 @@ from tracecal.features.features import (
     answer_features,
     trace_inputs,
 )
+from tracecal.estimators.trace_inputs import compute_bounded_inputs, compute_inputs
+from tracecal.fits.fits import probability_bounds
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 values = st.floats(0, 12, width=32)

@@ -12,8 +12,6 @@ from jsonschema import Draft202012Validator
 
 from support.labelled_answers import answers, fitted_file
 from support.log_rows import write
-from tracecal.calibration.settings import FitSettings
-from tracecal.calibration.splits import make_splits
 from tracecal.calibrator.card import Card, verify
 from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
 from tracecal.calibrator.schema import CalibratedEstimator, CalibratorFile
@@ -21,7 +19,9 @@ from tracecal.calibrator.trace_kinds import describe_traces
 from tracecal.calibrator.training_set import make_training_set
 from tracecal.cli.main import main
 from tracecal.errors import InputError
+from tracecal.fits.fit_settings import FitSettings
 from tracecal.io.files import write_json
+from tracecal.statistics.splits import make_splits
 
 SCHEMA = CalibratorFile.model_json_schema(mode="validation")
 

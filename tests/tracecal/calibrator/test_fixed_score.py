@@ -6,13 +6,13 @@ import pytest
 from scipy.special import logit
 from scipy.stats import zscore
 
-from tracecal.calibration.fits import probabilities
-from tracecal.calibrator.ranking import (
+from tracecal.calibrator.answer_ranking import (
     AMOUNTS,
     MEAN_SURPRISAL,
     fit_fixed_score,
 )
 from tracecal.estimators.trace_inputs import compute_inputs
+from tracecal.fits.fits import probabilities
 
 WITH_ENTROPY = [name for name in AMOUNTS if "entropy" in name]
 

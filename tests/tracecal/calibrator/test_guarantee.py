@@ -9,16 +9,16 @@ from scipy.stats import binom, binomtest
 
 import tracecal
 from support.labelled_answers import answers, fitted_file, ranked_by
-from tracecal.calibration.fits import probabilities
-from tracecal.calibration.forecast import POWER, questions_needed, rounded_count
-from tracecal.calibration.guarantees.error_rate import find_thresholds
-from tracecal.calibration.settings import FitSettings
+from tracecal.calibrator.answer_ranking import AMOUNTS, choose_ranking, fit_fixed_score
 from tracecal.calibrator.catalogue import FIXED_SCORE, MEAN_OF_THREE, SURPRISAL_RIDGE
 from tracecal.calibrator.predictor import Kinds, make_predictor
-from tracecal.calibrator.ranking import AMOUNTS, choose_ranking, fit_fixed_score
 from tracecal.calibrator.training_set import make_training_set
 from tracecal.errors import InputError
 from tracecal.estimators.trace_inputs import compute_inputs
+from tracecal.fits.fit_settings import FitSettings
+from tracecal.fits.fits import probabilities
+from tracecal.guarantees.error_rate import find_thresholds
+from tracecal.guarantees.forecast import POWER, questions_needed, rounded_count
 
 RATES = FitSettings().risk_control.error_rates
 

@@ -9,10 +9,10 @@ from scipy.special import bdtr
 
 import tracecal
 from support.labelled_answers import answers
-from tracecal.calibration.guarantees.error_rate import find_thresholds
-from tracecal.calibration.guarantees.line import error_line, free_of_errors
 from tracecal.cli.main import main
 from tracecal.errors import InputError
+from tracecal.guarantees.error_rate import find_thresholds
+from tracecal.guarantees.line import error_line, free_of_errors
 
 FRAME = answers(220)
 

@@ -9,12 +9,12 @@ import pytest
 
 import tracecal
 from support.labelled_answers import answers
-from tracecal.calibration.guarantees.error_rate import allowed_errors
 from tracecal.calibrator.predictor import target_of
 from tracecal.cli.main import main
 from tracecal.errors import InputError
-from tracecal.serving.proxy.server import make_scorer
-from tracecal.serving.proxy.settings import ProxySettings
+from tracecal.guarantees.error_rate import allowed_errors
+from tracecal.serving.proxy_settings import ProxySettings
+from tracecal.serving.server import make_scorer
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 

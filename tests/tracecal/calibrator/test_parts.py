@@ -12,21 +12,21 @@ import pytest
 import tracecal
 from support.log_rows import chat, token
 from support.running import ASK, CHAT
-from tests.tracecal.serving.proxy.test_stream_end import Response, confidences
+from tests.tracecal.serving.test_stream_end import Response, confidences
 from tracecal.answers.answers import read_file
+from tracecal.answers.parts.part_answers import part_answers
 from tracecal.answers.parts.parts import Parts, read_parts, requested_parts, schema_leaves
 from tracecal.answers.reading import Reading
 from tracecal.answers.verdict import split_part_labels
-from tracecal.calibration.fits import probability_bounds
-from tracecal.calibration.part_answers import part_answers
-from tracecal.calibrator.parts import UNFITTED, score_parts, score_response_parts
+from tracecal.calibrator.part_confidences import UNFITTED, score_parts, score_response_parts
 from tracecal.calibrator.predictor import load_predictor
 from tracecal.calibrator.scoring import score_answer
 from tracecal.cli.main import main
 from tracecal.errors import InputError, WrongRow
-from tracecal.serving.proxy.endpoints import ENDPOINTS
-from tracecal.serving.proxy.scored_stream import ScoredStream
-from tracecal.serving.proxy.scorer import Scorer
+from tracecal.fits.fits import probability_bounds
+from tracecal.serving.endpoints import ENDPOINTS
+from tracecal.serving.scored_stream import ScoredStream
+from tracecal.serving.scorer import Scorer
 
 NAMES = ("capital", "currency")
 VALUES = ("Lima", "Sol", "Rome", "Euro", "Kiel")

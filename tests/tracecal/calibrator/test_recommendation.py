@@ -6,14 +6,14 @@ import pytest
 
 import tracecal
 from support.labelled_answers import answers, fitted_file
-from tracecal.calibration.percentages import percent
-from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.recommendation import (
     choose_default,
     describe_labels,
     describe_log,
 )
 from tracecal.calibrator.training_set import make_training_set
+from tracecal.fits.fit_settings import FitSettings
+from tracecal.statistics.percentages import percent
 
 SETTINGS = FitSettings(splits={"count": 2}, bootstrap={"resamples": 50})
 

@@ -12,11 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.labelled_answers import answers, fitted, fitted_file, predictor_of, stored
+from tracecal.answers.groups import group_answers, place_answers
 from tracecal.answers.imported_traces import entropy_metadata
 from tracecal.answers.reading import Reading
-from tracecal.calibration.fits import EstimatorFits, Identity
-from tracecal.calibration.groups import group_answers, place_answers
-from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibrator import recommendation, training_set
 from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
 from tracecal.calibrator.predictor import load_predictor
@@ -26,8 +24,10 @@ from tracecal.calibrator.scoring import score_answers
 from tracecal.calibrator.trace_kinds import NEXT_QUESTION, describe_traces, vocabulary_for
 from tracecal.errors import InputError
 from tracecal.estimators import registry
+from tracecal.estimators.features import ENTROPY_INPUTS
 from tracecal.estimators.trace_inputs import compute_inputs
-from tracecal.features.features import ENTROPY_INPUTS
+from tracecal.fits.fits import EstimatorFits, Identity
+from tracecal.fits.predictions import calibrate_all
 from tracecal.io.files import write_json
 
 

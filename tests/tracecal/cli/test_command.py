@@ -25,7 +25,6 @@ from support.running import REPOSITORY
 from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.table import Column, Table
 from tracecal.answers.reading import Reading
-from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator import recommendation
 from tracecal.calibrator.catalogue import LABELS
 from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
@@ -38,6 +37,7 @@ from tracecal.calibrator.training_set import make_training_set
 from tracecal.cli import command as command_module
 from tracecal.cli.main import COMMANDS, main
 from tracecal.cli.score import expected_error_rate, explain_keeping, scores_file
+from tracecal.fits.fit_settings import FitSettings
 from tracecal.io.log import Printable
 
 

@@ -17,9 +17,9 @@ import tracecal
 from support import invoices
 from support.log_rows import write
 from support.tiny import initialise_model, train_tokenizer
-from tracecal.calibration.percentages import percent
 from tracecal.capture.capture import capture
 from tracecal.cli.main import main
+from tracecal.statistics.percentages import percent
 
 ROOT = Path(__file__).resolve().parents[3]
 CALIBRATE, SCORE = r"tracecal (calibrate --answers labelled.+)", r"tracecal (score --answers new.+)"

@@ -13,7 +13,7 @@ from support.upstream import ANSWERS, CHUNKS, Upstream
 from tracecal.answers.answers import read_file
 from tracecal.calibrator.scoring import score_answers
 from tracecal.cli.main import main
-from tracecal.serving.proxy.scorer import Scorer
+from tracecal.serving.scorer import Scorer
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 

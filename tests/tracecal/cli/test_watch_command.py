@@ -18,15 +18,15 @@ import pytest
 
 import tracecal
 from support.labelled_answers import answers, batch_of_answers, predictor_of, stored
-from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.training_set import make_training_set
 from tracecal.cli.main import main
 from tracecal.errors import InputError
+from tracecal.fits.fit_settings import FitSettings
 from tracecal.io.files import write_json
-from tracecal.serving.monitoring.batch import Batch
-from tracecal.serving.monitoring.database import StateDatabase, _checksum
-from tracecal.serving.monitoring.state import AlarmSettings, as_json, initial_state, watch
-from tracecal.serving.monitoring.traffic import key_of, request_and_choice
+from tracecal.monitoring.batch import Batch
+from tracecal.monitoring.database import StateDatabase, _checksum
+from tracecal.monitoring.state import AlarmSettings, as_json, initial_state, watch
+from tracecal.monitoring.traffic import key_of, request_and_choice
 
 SCRIPTS = Path(__file__).resolve().parents[3] / "workflow_scripts"
 WATCH = ["watch", "--calibrator", "C.json", "--state", "state.db", "--error-rate", "0.5"]
@@ -423,9 +423,9 @@ def test_one_reads_while_another_writes(tmp_path):
 LOOP = """
 import sys
 import numpy as np
-from tracecal.serving.monitoring.batch import Batch
-from tracecal.serving.monitoring.database import StateDatabase
-from tracecal.serving.monitoring.state import AlarmSettings
+from tracecal.monitoring.batch import Batch
+from tracecal.monitoring.database import StateDatabase
+from tracecal.monitoring.state import AlarmSettings
 store = StateDatabase(sys.argv[1], "x", AlarmSettings(error_rate=0.2), seed=7)
 rng = np.random.default_rng(0)
 values = rng.random(200), rng.integers(1, 9, 200).astype(float), (rng.random(200) < 0.6) * 1.0

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracecal.estimators.families import normalised
+from tracecal.estimators.features import answer_features
 from tracecal.estimators.registry import ESTIMATORS, module_of
 from tracecal.estimators.scores import family_scores, join_scores
-from tracecal.features.features import answer_features
 
 FAMILIES = dict.fromkeys(estimator.family for estimator in ESTIMATORS)
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracecal.explorer.contents import choose_answers
+from tracecal.explorer.explorer_contents import choose_answers
 
 SIZES = {("a", "long"): 50, ("a", "short"): 4, ("b", "long"): 50}
 ROWS = [(m, t, f"{t}-{at}") for (m, t), n in SIZES.items() for at in range(n)]

@@ -10,9 +10,9 @@ import pytest
 
 from support.chromium import started
 from support.explorer_answers import ESTIMATORS, MODELS, TASKS, answers
-from tracecal.calibration.ranking import single_auroc as auroc
-from tracecal.explorer.contents import contents
-from tracecal.explorer.page import page
+from tracecal.explorer.explorer_contents import contents
+from tracecal.explorer.explorer_page import page
+from tracecal.statistics.ranking_metrics import single_auroc as auroc
 
 ANSWERS = answers(16).with_columns(name=pl.concat_str("model", "task", "example_id", separator="/"))
 LINK = "document.querySelector('#answer a')"

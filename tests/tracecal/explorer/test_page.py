@@ -12,8 +12,8 @@ import pytest
 
 from support.explorer_answers import ESTIMATORS, MODELS, TASKS, answers
 from trace_workflow.figures import figure_style
-from tracecal.explorer import page
-from tracecal.explorer.contents import contents, darkest
+from tracecal.explorer import explorer_page as page
+from tracecal.explorer.explorer_contents import contents, darkest
 
 ANSWERS = answers(6)
 DATA = contents(ANSWERS, ESTIMATORS, MODELS, TASKS, "trial", 99)

@@ -5,8 +5,8 @@ import pytest
 
 from support.explorer_answers import ESTIMATORS, MODELS, TASKS, answers, in_parts
 from trace_workflow.analyses.localisation import mixed_answers, pointer_hits
-from tracecal.explorer.contents import contents
-from tracecal.explorer.page import page
+from tracecal.explorer.explorer_contents import contents
+from tracecal.explorer.explorer_page import page
 
 NAME = pl.concat_str("model", "task", "example_id", separator="/")
 FRAME, PARENTS = in_parts(answers(40))

@@ -13,9 +13,8 @@ from support.labelled_answers import answers, predictor_of
 from tests.tracecal.calibrator.test_parts import CALIBRATE, rows, write
 from tracecal.answers.answers import read_file
 from tracecal.answers.record import fingerprints
-from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
-from tracecal.calibrator.parts import score_parts
+from tracecal.calibrator.part_confidences import score_parts
 from tracecal.calibrator.predictor import load_predictor
 from tracecal.calibrator.schema import CalibratorFile
 from tracecal.calibrator.scoring import score_answers
@@ -24,6 +23,7 @@ from tracecal.cli.main import main
 from tracecal.explorer.confidences import trace_predictors
 from tracecal.explorer.page_answers import PageAnswers
 from tracecal.explorer.questions import find_questions
+from tracecal.fits.fit_settings import FitSettings
 
 BOTH = "json: [capital, currency]"
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
@@ -101,7 +101,7 @@ def test_the_page_of_calibrate_has_every_estimator_by_fits_that_had_not_seen_the
 def test_a_file_has_the_layout_of_a_run(tmp_path):
     from support.explorer_answers import ESTIMATORS, MODELS, TASKS
     from support.explorer_answers import answers as of_run
-    from tracecal.explorer.contents import contents
+    from tracecal.explorer.explorer_contents import contents
 
     run = contents(of_run(4), ESTIMATORS, MODELS, TASKS, "run", 16)
     file = data(explored(tmp_path, EXAMPLES / "columns.jsonl"))

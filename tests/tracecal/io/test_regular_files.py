@@ -22,8 +22,8 @@ from tracecal.io.input_files import read_python_table, read_yaml
 from tracecal.io.regular_files import read_regular
 from tracecal.io.sqlite_files import limit_steps, require_tables
 from tracecal.io.traces import read_table
-from tracecal.serving.monitoring.database import StateDatabase
-from tracecal.serving.monitoring.state import AlarmSettings
+from tracecal.monitoring.database import StateDatabase
+from tracecal.monitoring.state import AlarmSettings
 
 READERS = {
     "answers": read_file,

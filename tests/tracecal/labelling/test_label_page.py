@@ -21,9 +21,9 @@ from support.running import REPOSITORY
 from support.upstream import Background
 from tests.tracecal.explorer.test_page import unpacked
 from tracecal.answers.answers import read_file
+from tracecal.answers.parts.part_answers import part_answers
 from tracecal.answers.parts.parts import read_parts
 from tracecal.answers.reading import Reading
-from tracecal.calibration.part_answers import part_answers
 from tracecal.calibrator.catalogue import LABELS
 from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
 from tracecal.calibrator.schema import CalibratorFile
@@ -31,7 +31,7 @@ from tracecal.cli.main import main
 from tracecal.errors import InputError
 from tracecal.explorer.confidences import trace_predictors
 from tracecal.explorer.page_answers import PageAnswers
-from tracecal.labelling.page import LabelPage, ask_in_order, calibrate_command
+from tracecal.labelling.label_page import LabelPage, ask_in_order, calibrate_command
 from tracecal.labelling.verdicts import Verdict, VerdictFile
 
 ROWS = answers(6, seed=4).with_columns(

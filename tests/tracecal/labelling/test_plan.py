@@ -12,16 +12,16 @@ from scipy.special import expit
 
 import tracecal
 from support.labelled_answers import answers
-from tracecal.calibration import forecast
-from tracecal.calibration.guarantees.error_rate import find_thresholds
-from tracecal.calibration.settings import FitSettings
+from tracecal.calibrator.answer_ranking import choose_ranking, rank_answers
 from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
 from tracecal.calibrator.guarantee import find_guarantees, labelled_population, population_of
-from tracecal.calibrator.ranking import choose_ranking, rank_answers
 from tracecal.calibrator.schema import CalibratorFile, HeldOut
 from tracecal.calibrator.training_set import make_training_set
 from tracecal.cli.main import main
-from tracecal.labelling import plan
+from tracecal.fits.fit_settings import FitSettings
+from tracecal.guarantees import forecast
+from tracecal.guarantees.error_rate import find_thresholds
+from tracecal.labelling import label_plan as plan
 
 QUICK = ["--draws", "4", "--most", "200"]
 

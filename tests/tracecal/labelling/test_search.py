@@ -10,20 +10,20 @@ import pytest
 from support.labelled_answers import answers
 from support.upstream import Background
 from tracecal.answers.answers import read_file
-from tracecal.calibration.percentages import percent
 from tracecal.calibrator.schema import CalibratorFile
 from tracecal.cli.main import main
 from tracecal.errors import InputError
 from tracecal.explorer.confidences import trace_predictors
 from tracecal.explorer.page_answers import PageAnswers
 from tracecal.labelling.draw import random_order
-from tracecal.labelling.page import LabelPage, ask_by_search
+from tracecal.labelling.label_page import LabelPage, ask_by_search
 from tracecal.labelling.search import (
     LabelSearch,
     deciding_scores,
     describe_record,
 )
 from tracecal.labelling.verdicts import VerdictFile
+from tracecal.statistics.percentages import percent
 
 FRAME = answers(300)
 SCORES = (-FRAME["entropy"].list.mean()).to_list()

@@ -16,7 +16,7 @@ from tracecal.answers.row import answers_of, read_row
 from tracecal.calibrator.scoring import score_answer
 from tracecal.calibrator.trace_kinds import reading_for
 from tracecal.errors import InputError
-from tracecal.serving.proxy.scorer import Scorer
+from tracecal.serving.scorer import Scorer
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 RATE = 0.2

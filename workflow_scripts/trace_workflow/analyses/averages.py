@@ -11,8 +11,8 @@ from statistics import fmean, stdev
 import polars as pl
 
 from trace_workflow.analyses.study_files import StudyFiles, in_study
-from tracecal.calibration.metrics import METRICS
 from tracecal.io.files import read_parquet
+from tracecal.statistics.metrics import METRICS
 
 SUMMARY = {
     "mean": pl.Float64,

@@ -12,11 +12,11 @@ import polars as pl
 
 from trace_workflow.analyses.labelled_answers import raw_scores, read_labelled_answers
 from trace_workflow.analyses.study_files import StudyFiles
-from tracecal.calibration.metrics import METRICS, all_metrics
-from tracecal.calibration.predictions import calibrate_all
-from tracecal.calibration.regression import Method
-from tracecal.calibration.splits import cut
+from tracecal.fits.predictions import calibrate_all
+from tracecal.fits.regression import Method
 from tracecal.io.files import read_parquet
+from tracecal.statistics.metrics import METRICS, all_metrics
+from tracecal.statistics.splits import cut
 
 SHARES = (0.05, 0.10, 0.20, 0.35, 0.50)
 METRICS_BY_SIZE = {"calibration_share": pl.Float64, **METRICS}

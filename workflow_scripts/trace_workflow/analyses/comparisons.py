@@ -14,8 +14,8 @@ import polars as pl
 from trace_workflow.analyses.gains import SCOPE, SIGNS
 from trace_workflow.analyses.improvements import differences, signed_values
 from trace_workflow.analyses.study_files import StudyFiles
-from tracecal.calibration.resampling import RESAMPLES
 from tracecal.io.files import read_parquet
+from tracecal.statistics.resampling import RESAMPLES
 
 COMPARISONS = {
     **dict.fromkeys((*SCOPE, "baseline"), pl.String),

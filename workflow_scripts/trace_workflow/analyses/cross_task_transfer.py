@@ -28,11 +28,11 @@ from trace_workflow.analyses.gains import gains
 from trace_workflow.analyses.improvements import improvements
 from trace_workflow.analyses.labelled_answers import raw_scores, read_labelled_answers
 from trace_workflow.analyses.study_files import StudyFiles
-from tracecal.calibration.metrics import METRICS, all_metrics
-from tracecal.calibration.predictions import calibrate_all, pick_baselines, with_picked
-from tracecal.calibration.regression import Method
-from tracecal.calibration.resampling import RESAMPLES, resample_metrics
 from tracecal.estimators.estimator import PICKED
+from tracecal.fits.predictions import calibrate_all, pick_baselines, with_picked
+from tracecal.fits.regression import Method
+from tracecal.statistics.metrics import METRICS, all_metrics
+from tracecal.statistics.resampling import RESAMPLES, resample_metrics
 
 KEYS, GROUP_KEYS = ("split", "example_id"), ("split", "group_id")
 ID = pl.concat_str("task", "example_id", separator="/")

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from tracecal.calibration.predictions import mean_probabilities
-from tracecal.explorer.contents import (
+from tracecal.explorer.explorer_contents import (
     HELD_OUT,
     LABEL,
     NO_PLACE,
@@ -19,6 +18,7 @@ from tracecal.explorer.contents import (
     TASK,
     TRACE,
 )
+from tracecal.fits.predictions import mean_probabilities
 from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_parquet
 from tracecal.io.traces import read_traces

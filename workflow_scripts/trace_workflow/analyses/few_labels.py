@@ -3,7 +3,7 @@
 In the seeded order of each split the first groups with 20, 50, 100 and 200 answers calibrate, and
 the answers beyond the largest size evaluate, the same for all sizes of a task. A task counts at
 sizes of at most half its answers. The selected baseline has the
-smallest log loss on the calibration part (`tracecal.calibration.predictions`); the oracle is the
+smallest log loss on the calibration part (`tracecal.fits.predictions`); the oracle is the
 best average of all baselines, by each metric: a point without an interval.
 """
 
@@ -17,11 +17,11 @@ from trace_workflow.analyses.gains import SIGNS
 from trace_workflow.analyses.improvements import signed_values
 from trace_workflow.analyses.labelled_answers import raw_scores, read_labelled_answers
 from trace_workflow.analyses.study_files import StudyFiles
-from tracecal.calibration.predictions import calibrate_all, pick_baselines, with_picked
-from tracecal.calibration.regression import Method
-from tracecal.calibration.resampling import RESAMPLES, interval, resample_metrics
 from tracecal.estimators.estimator import TRACE_PLUS, OwnFit
+from tracecal.fits.predictions import calibrate_all, pick_baselines, with_picked
+from tracecal.fits.regression import Method
 from tracecal.io.files import read_parquet
+from tracecal.statistics.resampling import RESAMPLES, interval, resample_metrics
 
 SIZES = (20, 50, 100, 200)
 METRICS = ("brier", "auroc")

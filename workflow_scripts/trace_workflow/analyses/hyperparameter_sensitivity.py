@@ -7,9 +7,9 @@ import polars as pl
 from trace_workflow.analyses.averages import average_repetitions
 from trace_workflow.analyses.operator_variants import PERMUTED
 from trace_workflow.analyses.study_files import StudyFiles
-from tracecal.calibration.metrics import all_metrics
-from tracecal.calibration.predictions import calibrate_all
-from tracecal.calibration.regression import Method
+from tracecal.fits.predictions import calibrate_all
+from tracecal.fits.regression import Method
+from tracecal.statistics.metrics import all_metrics
 
 KEYS = ("setting", "level", "metric")
 

@@ -8,10 +8,10 @@ import polars as pl
 from trace_workflow.analyses.averages import AVERAGES
 from trace_workflow.analyses.gains import GAINS, KEYS, SIGNS, gains, name_most_picked
 from trace_workflow.analyses.study_files import StudyFiles, in_study, models_of
-from tracecal.calibration.predictions import PICKS
-from tracecal.calibration.resampling import RESAMPLES, interval
 from tracecal.estimators.estimator import PICKED, TRACE_PLUS
+from tracecal.fits.predictions import PICKS
 from tracecal.io.files import read_parquet
+from tracecal.statistics.resampling import RESAMPLES, interval
 
 BOUNDED = {
     **GAINS,

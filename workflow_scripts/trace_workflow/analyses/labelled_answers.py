@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 import polars.selectors as cs
 
-from tracecal.calibration.groups import place_answers
+from tracecal.answers.groups import place_answers
 from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_parquet
 

@@ -12,8 +12,8 @@ from typing import Any
 import polars as pl
 
 from trace_workflow.analyses.study_files import StudyFiles
-from tracecal.calibration.metrics import METRICS, metrics_by
 from tracecal.io.files import read_parquet
+from tracecal.statistics.metrics import METRICS, metrics_by
 
 STRATA = ("short", "medium", "long")
 STRATIFIED = {"stratum": pl.String, **METRICS}

@@ -10,8 +10,8 @@ what dilution looks like, not how frequent it is.
 import polars as pl
 
 from trace_workflow.analyses.study_files import KEYS, StudyFiles
-from tracecal.features.features import WINDOW
-from tracecal.features.operators import window_start
+from tracecal.estimators.features import WINDOW
+from tracecal.estimators.operators import window_start
 from tracecal.io.traces import read_traces
 
 MIN_TOKENS = 2 * WINDOW

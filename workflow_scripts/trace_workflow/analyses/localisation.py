@@ -30,12 +30,12 @@ from trace_workflow.analyses.part_metrics import (
     sample_and_resamples,
 )
 from trace_workflow.analyses.study_files import StudyFiles
-from tracecal.calibration.ranking import ratio
-from tracecal.calibration.resampling import Resampling
-from tracecal.features.features import WINDOW
-from tracecal.features.operators import window_start
+from tracecal.estimators.features import WINDOW
+from tracecal.estimators.operators import window_start
 from tracecal.io.files import read_parquet
 from tracecal.io.traces import read_traces
+from tracecal.statistics.ranking_metrics import ratio
+from tracecal.statistics.resampling import Resampling
 
 POINTERS = ("window", "max_surprisal", "max_entropy")
 CHANCE = ("random_window", "random_token", "random_part", "failing_name")

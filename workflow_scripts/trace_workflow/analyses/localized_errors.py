@@ -12,9 +12,9 @@ import polars as pl
 
 from trace_workflow.analyses.averages import mean, spread
 from trace_workflow.analyses.study_files import KEYS, StudyFiles
-from tracecal.calibration.predictions import mean_probabilities
-from tracecal.calibration.resampling import Resampling, draw_counts, interval
+from tracecal.fits.predictions import mean_probabilities
 from tracecal.io.randomness import seeded
+from tracecal.statistics.resampling import Resampling, draw_counts, interval
 
 LOCALIZED = ("number", "entity", "claim")
 N_MATCHINGS = 20

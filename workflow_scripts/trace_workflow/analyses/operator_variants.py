@@ -7,7 +7,7 @@ the columns OPERATORS.
 import numpy as np
 import polars as pl
 
-from tracecal.features import operators as op
+from tracecal.estimators import operators as op
 from tracecal.io.randomness import seeded
 
 S, H = pl.col("surprisal"), pl.col("entropy")

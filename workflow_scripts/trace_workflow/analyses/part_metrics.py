@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from tracecal.calibration.ranking import ratio, weighted_auroc
-from tracecal.calibration.resampling import Resampling, draw_counts, interval
 from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_parquet
+from tracecal.statistics.ranking_metrics import ratio, weighted_auroc
+from tracecal.statistics.resampling import Resampling, draw_counts, interval
 
 BOUNDS = dict.fromkeys(("value", "low", "high", "level"), pl.Float64) | {"resamples": pl.Int64}
 

@@ -17,9 +17,9 @@ from trace_workflow.analyses.part_metrics import (
     sample_and_resamples,
 )
 from trace_workflow.analyses.study_files import StudyFiles
-from tracecal.calibration.predictions import mean_probabilities
-from tracecal.calibration.resampling import Resampling
+from tracecal.fits.predictions import mean_probabilities
 from tracecal.io.files import read_parquet
+from tracecal.statistics.resampling import Resampling
 
 REVIEWED = (5, 10, 20, 30)  # per cent of the parts
 METRICS = (

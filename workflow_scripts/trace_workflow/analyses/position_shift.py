@@ -5,7 +5,7 @@ import polars as pl
 from trace_workflow.analyses.averages import average_repetitions
 from trace_workflow.analyses.operator_variants import DEFAULT, PERMUTED
 from trace_workflow.analyses.study_files import StudyFiles
-from tracecal.calibration.ranking import single_auroc
+from tracecal.statistics.ranking_metrics import single_auroc
 
 ORIGINAL, SHIFTED, DIFFERENCE = "original", "shifted", "difference"
 AUROCS = {

@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 
 from trace_workflow.analyses.study_files import KEYS, StudyFiles
-from tracecal.calibration.probability_metrics import brier, ece
-from tracecal.calibration.ranking import expected_errors, single_auroc
+from tracecal.statistics.probability_metrics import brier, ece
+from tracecal.statistics.ranking_metrics import expected_errors, single_auroc
 
 COVERAGES = (10, 50, 90)
 N_BINS = 6  # of equally many answers

@@ -15,10 +15,10 @@ import polars as pl
 
 from trace_workflow.analyses.spike_strata import read_risks
 from trace_workflow.analyses.study_files import StudyFiles
-from tracecal.calibration.probability_metrics import brier
-from tracecal.calibration.ranking import single_auroc
-from tracecal.calibration.regression import Method, fit
 from tracecal.estimators.feature_sets import LOCAL_ENTROPY, LOCAL_SURPRISAL
+from tracecal.fits.regression import Method, fit
+from tracecal.statistics.probability_metrics import brier
+from tracecal.statistics.ranking_metrics import single_auroc
 
 LOCAL_FEATURES = (*LOCAL_ENTROPY, *LOCAL_SURPRISAL)
 

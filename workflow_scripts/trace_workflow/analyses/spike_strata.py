@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 
 from trace_workflow.analyses.study_files import KEYS, StudyFiles
-from tracecal.calibration.ranking import ratio
-from tracecal.calibration.resampling import Resampling, draw_counts, interval
+from tracecal.statistics.ranking_metrics import ratio
+from tracecal.statistics.resampling import Resampling, draw_counts, interval
 
 FEATURES = ("mean_entropy", "max_entropy", "window_entropy")
 # M_H^(4) of an answer within one window is its mean; the two sums may round differently.

@@ -23,9 +23,9 @@ from trace_workflow.config.estimator_settings import (
 from trace_workflow.config.models import Dtype, Model
 from trace_workflow.config.study import Study
 from tracecal.answers.reading import Reading
-from tracecal.calibration.settings import Bootstrap, Calibration, RiskControl, Splits
 from tracecal.estimators.custom import custom_estimators
 from tracecal.estimators.registry import ESTIMATORS, IDS, column_estimators
+from tracecal.fits.fit_settings import Bootstrap, Calibration, RiskControl, Splits
 from tracecal.io.plain_values import require_visible
 from tracecal.io.settings import Slug, Strict, parse, unknown
 

@@ -16,8 +16,8 @@ from trace_workflow.figures import figure_style as style
 from trace_workflow.figures.drawable_text import token_label, wrap
 from trace_workflow.figures.framework_example import FrameworkExample, read_example
 from trace_workflow.tables.table import format_number
-from tracecal.features.features import ALPHA, BETA, DECAY, GAMMA, WINDOW
-from tracecal.features.operators import window_start
+from tracecal.estimators.features import ALPHA, BETA, DECAY, GAMMA, WINDOW
+from tracecal.estimators.operators import window_start
 
 HEIGHT, TOP, BOTTOM = 3.3, 3.06, 0.06
 LEFT, WIDTH = (0.03, 1.5, 3.16, 4.8), (1.22, 1.46, 1.46, 1.48)  # of the columns

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from trace_workflow.figures import figure_style as style
-from tracecal.features.features import WINDOW
+from tracecal.estimators.features import WINDOW
 
 HEIGHT, ROW = 1.75, 0.058  # inches: without rows, and of a row
 # Without white itself, which turns dark where the page around the figure is dark.

@@ -13,7 +13,7 @@ from trace_workflow.tables.marks import (
     mark_partly_undefined,
 )
 from trace_workflow.tables.metric_names import BETTER, DEBIASED_ECE, DEBIASED_NOTE, METRIC_NAMES
-from trace_workflow.tables.ranking import BEST_OF_COLUMN, rank_columns
+from trace_workflow.tables.ranking_table import BEST_OF_COLUMN, rank_columns
 from trace_workflow.tables.standing_notes import beam_notes, count_notes
 from trace_workflow.tables.study_results import StudyResults, frame_of
 from trace_workflow.tables.table import Column, Table

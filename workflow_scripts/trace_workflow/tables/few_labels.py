@@ -5,7 +5,7 @@ import polars as pl
 from trace_workflow.analyses.few_labels import METRICS, ORACLE, SIZES
 from trace_workflow.tables.marks import excludes_zero, mark_where
 from trace_workflow.tables.metric_names import BETTER, METRIC_NAMES
-from trace_workflow.tables.ranking import BEST_OF_COLUMN, rank_columns
+from trace_workflow.tables.ranking_table import BEST_OF_COLUMN, rank_columns
 from trace_workflow.tables.study_results import StudyResults, frame_of, rows_by
 from trace_workflow.tables.table import Column, Table
 from trace_workflow.tables.wording import join_names

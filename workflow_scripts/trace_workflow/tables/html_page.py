@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.table import Table, header_spans
-from tracecal.pages.page import render_page
+from tracecal.calibrator.page_frame import render_page
 
 TEMPLATE = Path(__file__).with_name("table.html")
 

@@ -20,7 +20,7 @@ from trace_workflow.tables.marks import (
     name_in_paper,
 )
 from trace_workflow.tables.metric_names import BETTER, CLAIMED, METRIC_NAMES, METRICS
-from trace_workflow.tables.ranking import mark_best_of_row
+from trace_workflow.tables.ranking_table import mark_best_of_row
 from trace_workflow.tables.study_results import StudyResults
 from trace_workflow.tables.table import Column
 from tracecal.estimators.estimator import TRACE_PLUS

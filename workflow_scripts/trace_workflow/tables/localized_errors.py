@@ -15,7 +15,7 @@ from trace_workflow.tables.marks import (
     explain_unscored,
     mark_where,
 )
-from trace_workflow.tables.ranking import BEST_OF_COLUMN, rank_columns
+from trace_workflow.tables.ranking_table import BEST_OF_COLUMN, rank_columns
 from trace_workflow.tables.standing_notes import refer_to_counts
 from trace_workflow.tables.study_results import StudyResults, frame_of, rows_by
 from trace_workflow.tables.table import Column, Table, format_number

@@ -27,7 +27,7 @@ from trace_workflow.tables.metric_names import (
     METRIC_NAMES,
     METRICS,
 )
-from trace_workflow.tables.ranking import BEST_OF_COLUMN, rank_columns
+from trace_workflow.tables.ranking_table import BEST_OF_COLUMN, rank_columns
 from trace_workflow.tables.standing_notes import beam_notes, count_notes
 from trace_workflow.tables.study_results import StudyResults, rows_by, summary_columns, tasks_of
 from trace_workflow.tables.table import ENDS, WIDEST, Column, Table

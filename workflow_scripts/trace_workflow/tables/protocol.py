@@ -10,7 +10,7 @@ import polars as pl
 
 from trace_workflow.tables.study_results import StudyResults
 from trace_workflow.tables.table import Column, Table
-from tracecal.features.features import LOW_PROBABILITY
+from tracecal.estimators.features import LOW_PROBABILITY
 
 ASSUMPTIONS = {
     "same": "Same",

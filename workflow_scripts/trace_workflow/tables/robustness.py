@@ -19,7 +19,7 @@ from trace_workflow.tables.marks import (
     mark_partly_undefined,
 )
 from trace_workflow.tables.metric_names import BETTER, METRIC_NAMES, METRICS
-from trace_workflow.tables.ranking import BEST_OF_COLUMN, mark_best_of_row, rank_columns
+from trace_workflow.tables.ranking_table import BEST_OF_COLUMN, mark_best_of_row, rank_columns
 from trace_workflow.tables.standing_notes import refer_to_counts
 from trace_workflow.tables.study_results import (
     StudyResults,

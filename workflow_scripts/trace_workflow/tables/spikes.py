@@ -8,7 +8,7 @@ import polars as pl
 
 from trace_workflow.tables.marks import LEFT_OUT, mark_partly_undefined
 from trace_workflow.tables.metric_names import BETTER, METRIC_NAMES, RISK_NOTE
-from trace_workflow.tables.ranking import BEST_OF_COLUMN, rank_columns
+from trace_workflow.tables.ranking_table import BEST_OF_COLUMN, rank_columns
 from trace_workflow.tables.standing_notes import refer_to_counts
 from trace_workflow.tables.study_results import StudyResults, frame_of, rows_by, summary_columns
 from trace_workflow.tables.table import Column, Table

@@ -15,21 +15,13 @@ import polars as pl
 
 from tracecal.answers.answers import Answers, Source, answers_in
 from tracecal.answers.facts import value_at
+from tracecal.answers.parts.part_answers import part_answers
 from tracecal.answers.parts.parts import Parts, read_parts
 from tracecal.answers.reading import USUAL_READING, Reading
-from tracecal.calibration.guarantees.error_rate import NOT_OF_PARTS
-from tracecal.calibration.part_answers import part_answers
-from tracecal.calibration.settings import (
-    FitSettings,
-    Unit,
-    read_fit_settings,
-    require_shares,
-    stated_shares,
-)
 from tracecal.calibrator.card import Card
 from tracecal.calibrator.fitting import fit_calibrator, require_no_label
 from tracecal.calibrator.guarantee import AnswerColumn
-from tracecal.calibrator.parts import score_parts, score_response_parts
+from tracecal.calibrator.part_confidences import score_parts, score_response_parts
 from tracecal.calibrator.predictor import Predictor, make_predictor, target_of
 from tracecal.calibrator.report import Report, make_report
 from tracecal.calibrator.schema import CalibrationData, CalibratorFile
@@ -45,6 +37,14 @@ from tracecal.calibrator.training_set import TrainingSet, make_training_set
 from tracecal.errors import InputError
 from tracecal.estimators.custom import CustomSource, custom_scores
 from tracecal.estimators.trace_inputs import NO_CUSTOM, Custom
+from tracecal.fits.fit_settings import (
+    FitSettings,
+    Unit,
+    read_fit_settings,
+    require_shares,
+    stated_shares,
+)
+from tracecal.guarantees.error_rate import NOT_OF_PARTS
 from tracecal.io.log import LOGGER
 from tracecal.io.reminder import reminder
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from tracecal.calibration.percentages import percent, rate_text
 from tracecal.calibrator.catalogue import LABELS
 from tracecal.calibrator.guarantee_text import (
     describe_chance,
@@ -19,6 +18,7 @@ from tracecal.calibrator.guarantee_text import (
     describe_terms,
     guarantee_line,
 )
+from tracecal.calibrator.page_frame import render_page
 from tracecal.calibrator.predictor import make_predictor
 from tracecal.calibrator.report_pictures import axes, draw_risk
 from tracecal.calibrator.schema import (
@@ -28,7 +28,7 @@ from tracecal.calibrator.schema import (
     ErrorRateControl,
 )
 from tracecal.io.files import write_text
-from tracecal.pages.page import render_page
+from tracecal.statistics.percentages import percent, rate_text
 
 TEMPLATE = Path(__file__).with_name("card.html")
 

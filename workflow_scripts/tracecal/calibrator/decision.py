@@ -10,9 +10,9 @@ from typing import Any
 
 import polars as pl
 
-from tracecal.calibration.percentages import percent
 from tracecal.calibrator.catalogue import LABELS, group_of
 from tracecal.calibrator.schema import CalibrationData
+from tracecal.statistics.percentages import percent
 
 WIDTH, MOST_LINES = 80, 12
 NO_BREAK = "\N{NO-BREAK SPACE}"

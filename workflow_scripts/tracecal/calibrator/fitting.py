@@ -19,10 +19,13 @@ import polars as pl
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.record import ALSO
 from tracecal.answers.trace import vocabulary_used
-from tracecal.calibration.fits import probabilities
-from tracecal.calibration.guarantees.line import significance_level
-from tracecal.calibration.ranking import single_auroc
-from tracecal.calibration.settings import FitSettings
+from tracecal.calibrator.answer_ranking import (
+    AMOUNTS,
+    choose_ranking,
+    default_ranking,
+    fit_fixed_score,
+    rank_answers,
+)
 from tracecal.calibrator.guarantee import (
     AnswerColumn,
     find_guarantees,
@@ -30,13 +33,6 @@ from tracecal.calibrator.guarantee import (
     with_forecasts,
 )
 from tracecal.calibrator.predictor import UNDEFINED
-from tracecal.calibrator.ranking import (
-    AMOUNTS,
-    choose_ranking,
-    default_ranking,
-    fit_fixed_score,
-    rank_answers,
-)
 from tracecal.calibrator.recommendation import DIGITS, count_smaller_class, recommend
 from tracecal.calibrator.schema import (
     CalibratedEstimator,
@@ -54,8 +50,12 @@ from tracecal.calibrator.trace_kinds import (
 )
 from tracecal.calibrator.training_set import TrainingFits, TrainingSet
 from tracecal.errors import InputError
+from tracecal.fits.fit_settings import FitSettings
+from tracecal.fits.fits import probabilities
+from tracecal.guarantees.line import significance_level
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import parse
+from tracecal.statistics.ranking_metrics import single_auroc
 
 MOST_REASONS = 3  # why labelled answers have no probability
 LABEL_PATHS = ("correct", "label")  # where a label is read unless its path is named

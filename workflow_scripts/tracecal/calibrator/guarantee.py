@@ -14,19 +14,8 @@ import numpy as np
 import scipy
 
 from tracecal.answers.record import ALSO
-from tracecal.calibration.forecast import MOST, LabelledPopulation, labels_needed, normal_scores
-from tracecal.calibration.guarantees.error_rate import (
-    ErrorRateTest,
-    RankedAnswers,
-    confidence_at_once,
-    overall_rows,
-)
-from tracecal.calibration.guarantees.line import find_places, significance_level
-from tracecal.calibration.guarantees.parts import PARTS_NEED, RankedParts
-from tracecal.calibration.guarantees.recall import recall_threshold, right_answers_needed
-from tracecal.calibration.settings import RiskControl, Unit
+from tracecal.calibrator.answer_ranking import Ranking
 from tracecal.calibrator.catalogue import describe_dependence
-from tracecal.calibrator.ranking import Ranking
 from tracecal.calibrator.schema import (
     CalibratedEstimator,
     ErrorRateControl,
@@ -36,6 +25,17 @@ from tracecal.calibrator.schema import (
     ValueErrors,
 )
 from tracecal.errors import InputError, require_threads
+from tracecal.fits.fit_settings import RiskControl, Unit
+from tracecal.guarantees.error_rate import (
+    ErrorRateTest,
+    RankedAnswers,
+    confidence_at_once,
+    overall_rows,
+)
+from tracecal.guarantees.forecast import MOST, LabelledPopulation, labels_needed, normal_scores
+from tracecal.guarantees.line import find_places, significance_level
+from tracecal.guarantees.part_tests import PARTS_NEED, RankedParts
+from tracecal.guarantees.recall import recall_threshold, right_answers_needed
 
 MAX_VALUES = 200  # of a column that errors are counted by
 NO_VALUE = "none"  # the value of answers whose rows lack the column

@@ -4,9 +4,6 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from tracecal.calibration.guarantees.line import significance_level
-from tracecal.calibration.guarantees.parts import PARTS_NEED
-from tracecal.calibration.percentages import confidence_text, percent, rate_text
 from tracecal.calibrator.catalogue import FIXED_SCORE, LABELS
 from tracecal.calibrator.decision import WIDTH
 from tracecal.calibrator.predictor import Target
@@ -16,6 +13,9 @@ from tracecal.calibrator.schema import (
     ErrorRateThreshold,
     OverallThreshold,
 )
+from tracecal.guarantees.line import significance_level
+from tracecal.guarantees.part_tests import PARTS_NEED
+from tracecal.statistics.percentages import confidence_text, percent, rate_text
 
 USUAL_RATE, USUAL_OVERALL = 0.2, 0.1  # the rates of the decision by default
 WITHOUT = "not with these labels"

@@ -16,12 +16,8 @@ import numpy as np
 
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import ALSO
-from tracecal.calibration.fits import Fit, probability_bounds
-from tracecal.calibration.guarantees.error_rate import NOT_OF_PARTS
-from tracecal.calibration.pooled import PART_FEATURE
-from tracecal.calibration.settings import require_shares
+from tracecal.calibrator.answer_ranking import AMOUNTS
 from tracecal.calibrator.catalogue import FIXED_SCORE, LOG_RIDGE, inputs_with_columns
-from tracecal.calibrator.ranking import AMOUNTS
 from tracecal.calibrator.schema import (
     CalibratedEstimator,
     CalibrationData,
@@ -36,6 +32,10 @@ from tracecal.calibrator.trace_kinds import reading_for
 from tracecal.errors import InputError
 from tracecal.estimators.registry import INPUTS, LOG_RIDGE_ALSO
 from tracecal.estimators.trace_inputs import NO_CUSTOM, Custom
+from tracecal.fits.fit_settings import require_shares
+from tracecal.fits.fits import Fit, probability_bounds
+from tracecal.fits.pooled import PART_FEATURE
+from tracecal.guarantees.error_rate import NOT_OF_PARTS
 from tracecal.io.log import LOGGER
 
 WITHOUT = "it has no {}, which the calibrator takes beside the trace (--also)"

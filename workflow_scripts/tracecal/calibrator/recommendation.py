@@ -13,16 +13,16 @@ import numpy as np
 import polars as pl
 import scipy
 
-from tracecal.calibration.fits import EstimatorFits
-from tracecal.calibration.percentages import percent
-from tracecal.calibration.probability_metrics import bin_index, weighted_brier
-from tracecal.calibration.ranking import auroc_within
-from tracecal.calibration.resampling import draw_counts, interval
-from tracecal.calibration.settings import FitSettings
 from tracecal.calibrator.catalogue import LABELS, LOG_RIDGE, MEAN_OF_THREE, SURPRISAL_RIDGE
 from tracecal.calibrator.training_set import MIN_CHOOSING, TrainingFits, TrainingSet
+from tracecal.estimators.features import ENTROPY_INPUTS
 from tracecal.estimators.registry import LOG_RIDGE_ALSO
-from tracecal.features.features import ENTROPY_INPUTS
+from tracecal.fits.fit_settings import FitSettings
+from tracecal.fits.fits import EstimatorFits
+from tracecal.statistics.percentages import percent
+from tracecal.statistics.probability_metrics import bin_index, weighted_brier
+from tracecal.statistics.ranking_metrics import auroc_within
+from tracecal.statistics.resampling import draw_counts, interval
 
 # Fewest labelled answers with entropies for the mean of three as the default.
 MIN_LABELS_OF_MEAN = 50

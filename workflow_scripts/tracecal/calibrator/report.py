@@ -13,9 +13,7 @@ from typing import Any, Self
 import polars as pl
 
 from tracecal.answers.reading import Reading
-from tracecal.calibration.forecast import labels_to_ask
-from tracecal.calibration.percentages import percent, rate_text
-from tracecal.calibration.settings import FitSettings
+from tracecal.calibrator.answer_ranking import count_reordered
 from tracecal.calibrator.catalogue import LABELS, describe_dependence
 from tracecal.calibrator.decision import (
     decision_text,
@@ -40,7 +38,7 @@ from tracecal.calibrator.guarantee_text import (
     other_rates,
 )
 from tracecal.calibrator.next_commands import SCORED_FILE, next_commands
-from tracecal.calibrator.ranking import count_reordered
+from tracecal.calibrator.page_frame import render_page
 from tracecal.calibrator.recommendation import (
     choose_default,
     describe_labels,
@@ -62,8 +60,10 @@ from tracecal.calibrator.schema import (
 )
 from tracecal.calibrator.training_set import TrainingSet
 from tracecal.estimators.registry import LOG_RIDGE_ALSO
+from tracecal.fits.fit_settings import FitSettings
+from tracecal.guarantees.forecast import labels_to_ask
 from tracecal.io.files import write_text
-from tracecal.pages.page import render_page
+from tracecal.statistics.percentages import percent, rate_text
 
 ABOUT_KEEPING = (
     "A guarantee is about the share of wrong answers among all that are kept, not about each of "

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tracecal.calibration.percentages import percent, rate_text
-from tracecal.calibration.probability_metrics import bin_index
 from tracecal.calibrator.guarantee import error_interval
 from tracecal.calibrator.schema import ErrorRateControl, OverallThreshold
 from tracecal.calibrator.training_set import TrainingSet
+from tracecal.statistics.percentages import percent, rate_text
+from tracecal.statistics.probability_metrics import bin_index
 
 BINS, MIN_IN_BIN, MAX_BINS = 20, 12, 10
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 340, 236, 40, 10, 12, 38

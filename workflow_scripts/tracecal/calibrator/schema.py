@@ -28,11 +28,11 @@ from pydantic import (
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.raw_answer import Known, Reasoning
 from tracecal.answers.tokens import StopToken
-from tracecal.calibration.fits import Coefficients, EstimatorFits, Number, require_width
-from tracecal.calibration.settings import Unit
 from tracecal.errors import InputError
+from tracecal.estimators.features import ENTROPY_INPUTS
 from tracecal.estimators.registry import INPUTS, LOG_RIDGE_ALSO
-from tracecal.features.features import ENTROPY_INPUTS
+from tracecal.fits.fit_settings import Unit
+from tracecal.fits.fits import Coefficients, EstimatorFits, Number, require_width
 from tracecal.io.files import write_text
 from tracecal.io.input_files import parsed_json
 from tracecal.io.log import LOGGER

@@ -30,8 +30,8 @@ from tracecal.calibrator.trace_kinds import (
     undecided_record,
 )
 from tracecal.errors import InputError, WrongRow, require_threads, some_of
+from tracecal.estimators.features import INPUTS, bounded_inputs
 from tracecal.estimators.trace_inputs import TRACE_INPUTS, compute_bounded_inputs
-from tracecal.features.features import INPUTS, bounded_inputs
 from tracecal.io.log import LOGGER
 
 SCORED = {

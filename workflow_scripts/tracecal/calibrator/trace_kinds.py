@@ -12,7 +12,7 @@ from tracecal.answers.record import ALSO, ENTROPY_KIND, KNOWN_ANSWER, Record, ar
 from tracecal.answers.tokens import StopToken
 from tracecal.calibrator.schema import CalibrationData
 from tracecal.errors import InputError
-from tracecal.features.features import ENTROPY_INPUTS, INPUTS
+from tracecal.estimators.features import ENTROPY_INPUTS, INPUTS
 from tracecal.io.log import LOGGER
 
 QUESTIONS = {

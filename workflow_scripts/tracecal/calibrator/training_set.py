@@ -13,22 +13,22 @@ from typing import NamedTuple
 
 import polars as pl
 
+from tracecal.answers.groups import MIN_FITTED, group_answers, in_order
 from tracecal.answers.labels import random_labels
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.record import ALSO, are_among, fingerprints, own_column_paths
-from tracecal.calibration.fits import EstimatorFits
-from tracecal.calibration.groups import MIN_FITTED, group_answers, in_order
-from tracecal.calibration.pooled import by_part, part_codes
-from tracecal.calibration.predictions import calibrate_all
-from tracecal.calibration.regression import Method
-from tracecal.calibration.settings import FitSettings, Unit
 from tracecal.calibrator.catalogue import LOG_RIDGE, inputs_with_columns
 from tracecal.calibrator.trace_kinds import has_usual_entropies, usual_entropies
 from tracecal.errors import InputError
 from tracecal.estimators.estimator import OwnFit
+from tracecal.estimators.features import FEATURES
 from tracecal.estimators.registry import ESTIMATORS, INPUTS, LOG_RIDGE_ALSO, OF_FILES
 from tracecal.estimators.trace_inputs import NO_CUSTOM, TRACE_INPUTS, Custom, compute_inputs
-from tracecal.features.features import FEATURES
+from tracecal.fits.fit_settings import FitSettings, Unit
+from tracecal.fits.fits import EstimatorFits
+from tracecal.fits.pooled import by_part, part_codes
+from tracecal.fits.predictions import calibrate_all
+from tracecal.fits.regression import Method
 from tracecal.io.log import LOGGER
 
 MIN_LABELS = 20  # complete answers that an estimator is fitted on

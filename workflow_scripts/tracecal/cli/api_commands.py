@@ -13,7 +13,7 @@ from tracecal.answers.reading import Reading
 from tracecal.cli.command import command, require_installed
 from tracecal.cli.options import reading_options
 from tracecal.io.log import LOGGER, printable
-from tracecal.serving.monitoring.settings import MonitorSettings
+from tracecal.monitoring.monitor_settings import MonitorSettings
 
 ALARM = 3  # status after an alarm
 

@@ -23,7 +23,7 @@ from tracecal.io.settings import Strict
 # `label` names its record after its output.
 NOT_OPTIONS = {"self", "record_file"}
 # Modules of the models whose fields are options.
-LIGHT = ("tracecal.answers.reading", "tracecal.calibration.settings")
+LIGHT = ("tracecal.answers.reading", "tracecal.fits.fit_settings")
 HEADING = re.compile(r"^(\w+)\n-{3,}$", re.MULTILINE)
 ENTRY = re.compile(r"^\*{0,2}(\w+(?:, \*{0,2}\w+)*)(?: :.*)?$")
 

@@ -55,7 +55,7 @@ def label(
     require_installed("'tracecal label'", "serve", "aiohttp")
     from tracecal.answers.labels import read_labels
     from tracecal.explorer.page_answers import load_page_answers
-    from tracecal.labelling.page import (
+    from tracecal.labelling.label_page import (
         LabelPage,
         ask_by_search,
         ask_in_order,

@@ -13,11 +13,11 @@ import typer
 
 import tracecal
 from tracecal.answers.reading import Reading
-from tracecal.calibration.percentages import percent
 from tracecal.cli.command import command
 from tracecal.cli.options import reading_options
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
+from tracecal.statistics.percentages import percent
 
 if TYPE_CHECKING:
     import polars as pl
@@ -149,7 +149,7 @@ def question_keys(answers: "pl.DataFrame") -> "pl.DataFrame":
     """Hashes of what answers to one question share, None where unknown."""
     import polars as pl
 
-    from tracecal.calibration.groups import with_group_keys
+    from tracecal.answers.groups import with_group_keys
 
     keys = (pl.col("question"), pl.col("trace"))
     return with_group_keys(answers).select(
@@ -159,7 +159,7 @@ def question_keys(answers: "pl.DataFrame") -> "pl.DataFrame":
 
 def count_questions(kinds: "pl.DataFrame", scores: "pl.DataFrame") -> tuple[int, int] | None:
     """To how many questions answers are kept, and how many there are; None where none repeats."""
-    from tracecal.calibration.groups import connected_groups
+    from tracecal.answers.groups import connected_groups
 
     keys = kinds.select("group_id", "question", "trace")
     if not any(key.drop_nulls().is_duplicated().any() for key in keys):

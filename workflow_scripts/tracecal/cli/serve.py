@@ -3,8 +3,8 @@
 from tracecal.answers.reading import Reading
 from tracecal.cli.command import command, require_installed
 from tracecal.cli.options import USUALLY, ModelOptions, reading_options
-from tracecal.serving.monitoring.settings import MonitorSettings
-from tracecal.serving.proxy.settings import ProxySettings
+from tracecal.monitoring.monitor_settings import MonitorSettings
+from tracecal.serving.proxy_settings import ProxySettings
 
 PANELS = {
     USUALLY: ("upstream", "host", "port"),
@@ -57,7 +57,7 @@ def serve(
     """
     require_installed("'tracecal serve'", "serve", "aiohttp", "prometheus_client")
     from tracecal.calibrator.predictor import target_of
-    from tracecal.serving.proxy.server import run
+    from tracecal.serving.server import run
 
     target = target_of(error_rate, overall_error, recall)
     run(settings, calibrator, target, reading)

@@ -1,1 +1,1 @@
-"""The estimators: which there are, what each needs, one module of formulas a family."""
+"""The estimators: the features of a trace, which estimators there are, and their formulas."""

@@ -7,13 +7,13 @@ import polars as pl
 from tracecal.errors import InputError
 from tracecal.estimators.custom import custom_scores
 from tracecal.estimators.families import ComputedScores
+from tracecal.estimators.features import FEATURES, answer_features
 from tracecal.estimators.trace_inputs import (
     FAILURES,
     TRACE_COLUMNS,
     compute_custom_scores,
     uncomputable,
 )
-from tracecal.features.features import FEATURES, answer_features
 from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_parquet
 from tracecal.io.traces import read_traces

@@ -78,7 +78,7 @@ ESTIMATORS = (
     variant("likelihood_and_length", "Log-likelihood and length", "log_likelihood", "log_length"),
     variant("entropy_local_only", "Entropy-local only", *LOCAL_ENTROPY),
     variant("likelihood_local_only", "Likelihood-local only", *LOCAL_SURPRISAL),
-    # Beyond the paper, on logarithms; `tracecal.calibration` has `ridge` and `mixture` of their own.
+    # Beyond the paper, on logarithms; `tracecal.fits` has `ridge` and `mixture` of their own.
     variant("log_trace_plus", "Log TRACE+", *TRACE_PLUS_ON_LOGARITHMS),
     variant("log_ridge", "Log ridge", *LOG_RIDGE, fit="ridge"),
     variant("stack_of_six", "Stack of six", *STACK_OF_SIX, fit="mixture"),
@@ -124,7 +124,7 @@ def column_estimators(names: Sequence[str]) -> list[Estimator]:
     """
     if not names:
         return []
-    from tracecal.features.features import FEATURES  # slow to load, and seldom needed
+    from tracecal.estimators.features import FEATURES  # slow to load, and seldom needed
 
     built_in = {*FEATURES, *(estimator.id for estimator in OF_FILES)}
     if clashes := [name for name in names if name in built_in]:

@@ -11,7 +11,7 @@ import polars as pl
 
 from tracecal.answers.record import ALSO, own_column
 from tracecal.errors import InputError
-from tracecal.features.features import (
+from tracecal.estimators.features import (
     FEATURES,
     INPUTS,
     answer_features,

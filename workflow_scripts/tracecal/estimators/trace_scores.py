@@ -18,10 +18,10 @@ Heman10x-NGU/hallucination-sentinel.
 
 import polars as pl
 
+from tracecal.estimators import operators as op
 from tracecal.estimators.families import FAMILIES
-from tracecal.features import operators as op
-from tracecal.features.features import SCORES as TRACE_SCORES
-from tracecal.features.features import input_matrix
+from tracecal.estimators.features import SCORES as TRACE_SCORES
+from tracecal.estimators.features import input_matrix
 from tracecal.io.evaluated import evaluated
 from tracecal.io.traces import read_traces
 

@@ -9,10 +9,10 @@ from tracecal.answers.record import fingerprints
 from tracecal.calibrator.predictor import Predictor, make_predictor
 from tracecal.calibrator.schema import CalibratorFile
 from tracecal.calibrator.trace_kinds import compare_answers
+from tracecal.estimators.features import SCORES
 from tracecal.estimators.registry import ESTIMATORS, LOG_RIDGE_ALSO
 from tracecal.estimators.trace_inputs import TRACE_INPUTS, compute_inputs
-from tracecal.explorer.contents import HELD_OUT, PROBABILITY, SCORE
-from tracecal.features.features import SCORES
+from tracecal.explorer.explorer_contents import HELD_OUT, PROBABILITY, SCORE
 from tracecal.io.log import LOGGER
 
 

@@ -12,8 +12,8 @@ from tracecal.answers.reading import Reading
 from tracecal.calibrator.calibrator import Calibrator
 from tracecal.errors import InputError
 from tracecal.explorer.confidences import with_held_out
-from tracecal.explorer.contents import EXPLORED
-from tracecal.explorer.page import page
+from tracecal.explorer.explorer_contents import EXPLORED
+from tracecal.explorer.explorer_page import page
 from tracecal.explorer.page_answers import load_page_answers
 from tracecal.io.files import write_text
 

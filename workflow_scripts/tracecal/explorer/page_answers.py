@@ -14,11 +14,9 @@ from typing import Any
 import polars as pl
 
 from tracecal.answers.answers import Answers, Source, answers_in, name_of
+from tracecal.answers.parts.part_answers import part_answers
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.reading import Reading
-from tracecal.calibration.part_answers import part_answers
-from tracecal.calibration.percentages import rate_text
-from tracecal.calibration.settings import SEED
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in, parts_in
 from tracecal.calibrator.guarantee_text import USUAL_RATE
 from tracecal.calibrator.predictor import Predictor
@@ -28,7 +26,7 @@ from tracecal.errors import InputError
 from tracecal.estimators.estimator import entries
 from tracecal.estimators.registry import OF_FILES
 from tracecal.explorer.confidences import confidence_columns, trace_predictors
-from tracecal.explorer.contents import (
+from tracecal.explorer.explorer_contents import (
     ANSWER,
     OF_PARENT,
     PEAK,
@@ -40,6 +38,8 @@ from tracecal.explorer.contents import (
     contents,
 )
 from tracecal.explorer.questions import find_questions
+from tracecal.fits.fit_settings import SEED
+from tracecal.statistics.percentages import rate_text
 
 UNKNOWN_MODEL = "unknown model"
 

@@ -10,10 +10,10 @@ import polars as pl
 from tracecal.answers.answers import Source, answers_in
 from tracecal.answers.reading import USUAL_READING, Reading
 from tracecal.answers.votes import read_votes
-from tracecal.calibration import resampling
-from tracecal.calibration.percentages import percent
-from tracecal.calibration.settings import SEED
 from tracecal.errors import InputError
+from tracecal.fits.fit_settings import SEED
+from tracecal.statistics import resampling
+from tracecal.statistics.percentages import percent
 
 RESAMPLES, CONFIDENCE_LEVEL = 1000, 0.95
 # Pseudo-questions for each pair of verdicts. Without them an interval of two people who agree on

@@ -14,10 +14,10 @@ import numpy as np
 import polars as pl
 
 from tracecal.answers.answers import TRACES_READING, Source, answers_in, frame_of
+from tracecal.answers.groups import group_answers
 from tracecal.answers.reading import Reading
-from tracecal.calibration.groups import group_answers
-from tracecal.calibration.settings import SEED, Unit
 from tracecal.errors import InputError
+from tracecal.fits.fit_settings import SEED, Unit
 from tracecal.io.files import write_text
 from tracecal.io.log import LOGGER
 from tracecal.io.randomness import seeded

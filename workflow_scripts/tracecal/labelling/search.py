@@ -15,23 +15,23 @@ import numpy as np
 import polars as pl
 
 from tracecal.answers.answers import Source
+from tracecal.answers.groups import group_answers
 from tracecal.answers.reading import Reading
-from tracecal.calibration.groups import group_answers
-from tracecal.calibration.guarantees.line import significance_level
-from tracecal.calibration.guarantees.sequential import (
+from tracecal.calibrator.calibrator import Calibrator
+from tracecal.errors import InputError
+from tracecal.explorer.page_answers import PageAnswers, load_page_answers
+from tracecal.fits.fit_settings import SEED, require_shares
+from tracecal.guarantees.line import significance_level
+from tracecal.guarantees.sequential import (
     NoMoreLabels,
     PopulationKind,
     draw_test_order,
     search_threshold,
 )
-from tracecal.calibration.percentages import confidence_text, percent, rate_text
-from tracecal.calibration.settings import SEED, require_shares
-from tracecal.calibrator.calibrator import Calibrator
-from tracecal.errors import InputError
-from tracecal.explorer.page_answers import PageAnswers, load_page_answers
 from tracecal.io.digests import hash_of
 from tracecal.io.files import read_json, write_json
 from tracecal.io.randomness import seeded
+from tracecal.statistics.percentages import confidence_text, percent, rate_text
 
 # Where no estimator is named or recommended, the first of these that the answers have decides.
 PREFERRED = ("trace_plus", "trace", "len_norm_logp")

@@ -1,1 +1,1 @@
-"""Confidence of live answers: the proxy, monitors of its traffic, and plugins of evaluators."""
+"""The proxy: it passes requests on to a server, and adds the confidence of each answer."""

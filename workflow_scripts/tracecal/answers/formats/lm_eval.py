@@ -11,7 +11,7 @@ from tracecal.answers.formats.layout import Layout, Row, by_ending
 from tracecal.answers.raw_answer import RawAnswer
 from tracecal.errors import WrongRow
 
-# The argument under which `tracecal.serving.lm_eval_models` keeps the response of a server.
+# The argument under which `tracecal.integrations.lm_eval_models` keeps the response of a server.
 RESPONSE_ARGUMENT = "response"
 
 

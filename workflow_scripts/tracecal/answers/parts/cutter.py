@@ -1,6 +1,6 @@
 """The one cutter of parts: it cuts the traces of answers into the traces of their parts.
 
-`cut_parts(traces, parts)` serves files of answers (`calibration.part_answers`) and runs (the rule
+`cut_parts(traces, parts)` serves files of answers (`answers.parts.part_answers`) and runs (the rule
 `cut_parts`). `_token_characters` places all tokens of many answers, and `_covering_tokens` finds
 those of spans.
 """

@@ -1,1 +1,0 @@
-"""Thresholds with a guarantee, on a score that no tested label has touched."""

@@ -1,1 +1,0 @@
-"""The operators on a trace, and the features that are computed with them."""

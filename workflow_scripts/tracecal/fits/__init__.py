@@ -1,0 +1,1 @@
+"""The fits from scores to probabilities: regressions, mixtures, pooled fits, and their settings."""

@@ -1,0 +1,1 @@
+"""Thresholds with a guarantee: error rates, recall, the overall error rate, and forecasts."""

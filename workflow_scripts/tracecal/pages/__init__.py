@@ -1,1 +1,0 @@
-"""What pages and pictures share: their frame, style and drawing."""

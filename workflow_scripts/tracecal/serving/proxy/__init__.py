@@ -1,1 +1,0 @@
-"""The proxy that adds confidence to a server's answers: `tracecal serve`."""

@@ -1,0 +1,1 @@
+"""Statistics that know no answer: metrics, ranking metrics, resampling, splits, rates."""
