@@ -21,9 +21,15 @@ from tracecal.answers.facts import (
     with_facts,
 )
 from tracecal.answers.formats import columns
-from tracecal.answers.formats.layout import STATED_IDS, Layout, Row, recogniser, with_value
+from tracecal.answers.formats.layout import (
+    STATED_IDS,
+    Layout,
+    Row,
+    recogniser,
+    stated_error,
+    with_value,
+)
 from tracecal.answers.formats.layouts import FORMATS, is_recognised, recognise
-from tracecal.answers.formats.stream import stated_error
 from tracecal.answers.log_file import parsed_text, read_stream, require_json
 from tracecal.answers.raw_answer import NoAnswer, RawAnswer
 from tracecal.answers.reading import Reading

@@ -10,7 +10,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from tracecal.answers.formats.layout import STATED_IDS, Row, recogniser, value_below
+from tracecal.answers.formats.layout import (
+    STATED_IDS,
+    Row,
+    recogniser,
+    stated_error,
+    value_below,
+)
 from tracecal.answers.raw_answer import finish
 
 IDS = ("id", "responseId", "response_id")  # that servers give
@@ -21,20 +27,6 @@ EMPTY: tuple[Any, ...] = (None, "", [], {})
 def has_no_id(row: Row) -> bool:
     """Whether a row has no id that users write: one with an id is a whole answer."""
     return not any(name in row for name in STATED_IDS)
-
-
-def stated_error(row: Any) -> Any:
-    """What a program writes where there is no answer, or where a stream has failed; else nothing.
-
-    LiteLLM writes `error_str`, vLLM an object 'error', and Langfuse its level.
-
-    >>> stated_error({"object": "error", "message": "too long"})
-    'too long'
-    """
-    if not isinstance(row, dict):
-        return None
-    is_error = "error" in (row.get("object"), row.get("type")) or row.get("level") == "ERROR"
-    return row.get("error") or row.get("error_str") or (is_error and row.get("message", True))
 
 
 @dataclass(frozen=True, kw_only=True)
