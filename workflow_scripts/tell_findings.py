@@ -8,7 +8,7 @@ from trace_workflow.tables.findings import find_all
 from trace_workflow.tables.study_results import StudyResults
 from tracecal.estimators.estimator import Entry
 from tracecal.io.files import read_parquet, write_checked, write_text
-from tracecal.io.plain_values import escape_formula
+from tracecal.io.spreadsheet_cells import escape_formula
 
 with job(snakemake):
     params = snakemake.params

@@ -26,8 +26,7 @@ from tracecal.answers.reading import Reading
 from tracecal.estimators.custom import custom_estimators
 from tracecal.estimators.registry import ESTIMATORS, IDS, column_estimators
 from tracecal.fits.fit_settings import Bootstrap, Calibration, RiskControl, Splits
-from tracecal.io.plain_values import require_visible
-from tracecal.io.settings import Slug, Strict, parse, unknown
+from tracecal.io.settings import Slug, Strict, parse, require_visible, unknown
 
 
 class TaskEntry(Strict):

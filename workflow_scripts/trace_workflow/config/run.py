@@ -15,8 +15,7 @@ from trace_workflow.config.study import Headline, require_parts
 from trace_workflow.config.tasks import TaskSpec, local_source, task_file
 from tracecal.errors import InputError, here
 from tracecal.io.input_files import read_yaml
-from tracecal.io.plain_values import require_visible
-from tracecal.io.settings import parse
+from tracecal.io.settings import parse, require_visible
 
 USUAL_RATE = 0.2  # a target error rate that a run may fix beforehand
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from trace_workflow.tables.table import Table
 from tracecal.io.files import read_checked
-from tracecal.io.plain_values import escape_formula
+from tracecal.io.spreadsheet_cells import escape_formula
 
 
 def render_csv(table: Table) -> str:

@@ -208,7 +208,7 @@ def scores_file(output: str | None) -> "Iterator[Callable[[pl.DataFrame], object
 
     from tracecal.calibrator.scoring import with_digits
     from tracecal.io.files import atomic_write, write_parquet
-    from tracecal.io.plain_values import escape_formula
+    from tracecal.io.spreadsheet_cells import escape_formula
 
     suffix = Path(output).suffix if output else ".jsonl"
     if suffix not in (".jsonl", ".csv", ".parquet"):

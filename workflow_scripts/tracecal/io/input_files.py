@@ -11,8 +11,8 @@ from typing import Any
 import yaml
 
 from tracecal.errors import InputError
-from tracecal.io.plain_values import MOST_VALUES, require_small
 from tracecal.io.regular_files import read_regular, require_regular
+from tracecal.io.settings import MOST_VALUES, require_small
 
 MOST_BYTES = 8 * 2**30  # of a file of rows
 _BLANK = re.compile(r"\s*")
