@@ -11,10 +11,10 @@ import pytest
 
 from support.log_rows import token, write
 from tracecal.answers.answers import read_file
+from tracecal.answers.facts import find_question
 from tracecal.answers.formats.layouts import recognise
 from tracecal.answers.reading import Reading
 from tracecal.errors import InputError
-from tracecal.explorer.questions import find_questions
 
 REAL = Path(__file__).with_name("real") / "oslo.jsonl"
 OSLO = [("Oslo", -0.2), ("Bergen", -2.5)]
@@ -82,7 +82,7 @@ def test_a_spend_log_has_its_request_and_its_question(tmp_path):
     path = write(tmp_path / "a.jsonl", [row | {"response": json.dumps(chat(LISTS))}])
     found = read_file(path, keep_rows=True)
     assert found.frame["decoding"].to_list() == ["temperature 0.7"]
-    assert find_questions(found.rows, [None])["question"].to_list() == ["Capital?"]
+    assert [find_question(row, None)["question"] for row in found.rows] == ["Capital?"]
     with pytest.raises(InputError, match="LiteLLM kept no response .store_prompts_in_spend_logs"):
         read_file(write(tmp_path / "a.jsonl", [row | {"response": "{}"}]))
 
@@ -352,5 +352,5 @@ def test_every_eval_ever_gives_text_and_verdict(read):
     assert (single["example_id"], single["answer"], single["model"]) == ("s1", "Oslo.", "org/m")
     assert (single["prompt"], single["correct"]) == ("Q: Capital?\nA:", True)
     assert (agentic["answer"], agentic["lacks"]) == ("A", "no log-probabilities are given")
-    (question,) = find_questions([eee()], [None]).to_dicts()
+    question = find_question(eee(), None)
     assert (question["question"], question["references"]) == ("Capital?", ["Oslo"])

@@ -12,6 +12,7 @@ import pytest
 from support.labelled_answers import answers, predictor_of
 from tests.tracecal.calibrator.test_parts import CALIBRATE, rows, write
 from tracecal.answers.answers import read_file
+from tracecal.answers.facts import find_question
 from tracecal.answers.record import fingerprints
 from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
 from tracecal.calibrator.part_confidences import score_parts
@@ -22,7 +23,6 @@ from tracecal.calibrator.training_set import make_training_set
 from tracecal.cli.main import main
 from tracecal.explorer.confidences import trace_predictors
 from tracecal.explorer.page_answers import PageAnswers
-from tracecal.explorer.questions import find_questions
 from tracecal.fits.fit_settings import FitSettings
 
 BOTH = "json: [capital, currency]"
@@ -134,7 +134,7 @@ def test_many_answers_are_chosen_at_random(tmp_path):
     ],
 )
 def test_a_question_is_found_where_tools_put_it(row, expected):
-    found = find_questions([row], ["the prompt"]).row(0, named=True)
+    found = find_question(row, "the prompt")
     assert (found["question"], found["context"], found["references"]) == expected
 
 

@@ -341,11 +341,6 @@ def _labels_of_row(row: Mapping[str, Any]) -> PartLabels:
     return PartLabels(correct, spans and [tuple(span) for span in spans])
 
 
-def name_of(answers: Answers) -> str:
-    """The name of the file of answers."""
-    return Path(answers.source).name
-
-
 def read_file(
     path: str | Path,
     reading: Reading | None = None,

@@ -4,20 +4,21 @@
    each in a row and its answer.
 2. `verdicts` gives what a row says of its answer, which must agree.
 3. `request_settings` finds those of the request, `stated_decoding` which change probabilities.
+4. `find_question` finds the question as people read it, with its passage and references.
 """
 
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from pydantic.alias_generators import to_camel
 
-from tracecal.answers.formats.layout import STATED_IDS, Row
+from tracecal.answers.formats.layout import STATED_IDS, Row, value_below
 from tracecal.answers.raw_answer import Known, RawAnswer
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import without_blanks
@@ -30,6 +31,10 @@ INDICES = frozenset(map(str, range(1000)))  # of lists, in a path
 LARGEST_EXACT = 2.0**53  # from here on, neighbouring whole numbers are one float
 # A row's own columns of the question; rows of benchmarks have its text in another.
 QUESTIONS = ("messages", "prompt", "question", "query", "instruction", "context", "passage")
+# Where rows of any file keep a question that people read, its passage, and right answers to it.
+SHOWN_QUESTIONS = ("question", "input", "query", "instruction", "prompt", "messages")
+CONTEXTS = ("context", "passage")
+REFERENCES = ("references", "reference", "target", "answers", "gold", "solution", "solutions")
 TASKS = ("task", "task_name")
 # Ids that programs give: Every Eval Ever, LiteLLM and vLLM, dspy, Gemini.
 OTHER_IDS = (
@@ -187,6 +192,67 @@ def _without_blanks(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _without_blanks(each) for name, each in value.items()}
     return [_without_blanks(each) for each in value] if isinstance(value, list) else value
+
+
+def find_question(row: Mapping[str, Any], prompt: str | None) -> dict[str, Any]:
+    """The question of a row, with its language, context, references and distractors.
+
+    Where no field holds it, it is the last message of the user that was sent, or the prompt, else
+    an empty text. The question of a part ends with the part's name. References are empty where
+    there are none.
+    """
+    responses = value_below(row, ["response", "body"]), row.get("response")
+    objects = [row, *filter(_is_object, (*responses, row.get("doc"), row.get("metadata")))]
+    request = value_below(row, ["request", "body"]) or row.get("request")
+    questions = _values([*objects, *filter(_is_object, [request])], SHOWN_QUESTIONS)
+    question = next(filter(None, map(_words, questions)), None) or prompt or ""
+    if _is_text(row.get("part")):
+        question += f"\nPart: {row['part']}"
+    inputs = filter(_is_object, [row.get("input")])
+    references, distractors = (
+        next(filter(None, map(_texts, _values([*objects, *inputs], names))), [])
+        for names in (REFERENCES, ["distractors"])
+    )
+    return {
+        "language": next(filter(_is_text, _values(objects, ["language"])), None),
+        "question": question,
+        "context": next(filter(_is_text, _values(objects, CONTEXTS)), None),
+        "references": references,
+        "distractors": distractors,
+    }
+
+
+def _values(objects: Iterable[Mapping[str, Any]], names: Sequence[str]) -> list[Any]:
+    return [each[name] for each in objects for name in names if each.get(name) is not None]
+
+
+def _words(value: Any) -> str | None:
+    """A text, the raw text of an input, or the text of the user's last message in a list."""
+    if isinstance(value, str):
+        return value
+    if _is_object(value):  # as Every Eval Ever has it
+        return value["raw"] if _is_text(value.get("raw")) else None
+    for message in reversed(value) if isinstance(value, list) else ():
+        if _is_object(message) and message.get("role") == "user":
+            content = message.get("content")
+            parts = content if isinstance(content, list) else [content]
+            texts = [part.get("text") if _is_object(part) else part for part in parts]
+            return "\n".join(filter(_is_text, texts)) or None
+    return None
+
+
+def _texts(value: Any) -> list[str]:
+    """The texts of a reference, or of a list of references; numbers as they are written."""
+    values = value if isinstance(value, list) else [value]
+    return [str(text) for text in values if isinstance(text, str | int | float)]
+
+
+def _is_text(value: Any) -> TypeGuard[str]:
+    return isinstance(value, str) and value != ""
+
+
+def _is_object(value: Any) -> TypeGuard[Mapping[str, Any]]:
+    return isinstance(value, Mapping)
 
 
 def is_asked_for(row: Row) -> bool:

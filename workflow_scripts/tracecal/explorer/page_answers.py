@@ -13,7 +13,8 @@ from typing import Any
 
 import polars as pl
 
-from tracecal.answers.answers import Answers, Source, answers_in, name_of
+from tracecal.answers.answers import Answers, Source, answers_in
+from tracecal.answers.facts import find_question
 from tracecal.answers.parts.part_answers import part_answers
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.reading import Reading
@@ -37,11 +38,17 @@ from tracecal.explorer.explorer_contents import (
     choose_answers,
     contents,
 )
-from tracecal.explorer.questions import find_questions
 from tracecal.fits.fit_settings import SEED
 from tracecal.statistics.percentages import rate_text
 
 UNKNOWN_MODEL = "unknown model"
+QUESTIONS: dict[str, pl.DataType | type[pl.DataType]] = {
+    "language": pl.String,
+    "question": pl.String,
+    "context": pl.String,
+    "references": pl.List(pl.String),
+    "distractors": pl.List(pl.String),
+}
 
 
 @dataclass(frozen=True)
@@ -121,7 +128,7 @@ class PageAnswers:
     @property
     def name(self) -> str:
         """The name of the answers' file."""
-        return name_of(self.answers)
+        return Path(self.answers.source).name
 
     @property
     def texts(self) -> pl.DataFrame:
@@ -135,8 +142,9 @@ class PageAnswers:
             .then(pl.col("surprisal").list.eval(pl.element().cast(pl.String).str.head(0)))
             .otherwise(pl.concat_list(pl.col("answer").fill_null("")))
         )
-        questions = find_questions(self.answers.rows, frame["prompt"])
-        texts = frame.hstack(questions).with_columns(
+        pairs = zip(self.answers.rows, frame["prompt"], strict=True)
+        questions = [find_question(row, prompt) for row, prompt in pairs]
+        texts = frame.hstack(pl.DataFrame(questions, schema=QUESTIONS)).with_columns(
             pl.col("group_id").fill_null(pl.col("example_id")),
             pl.col("model").fill_null(UNKNOWN_MODEL),
             pl.col("prompt").fill_null(""),

@@ -19,7 +19,15 @@ from tracecal.answers.answers import (
     opened,
     with_failed_labels,
 )
-from tracecal.answers.facts import LABELS, OTHER_IDS, TIMES
+from tracecal.answers.facts import (
+    CONTEXTS,
+    LABELS,
+    OTHER_IDS,
+    REFERENCES,
+    SHOWN_QUESTIONS,
+    TIMES,
+    find_question,
+)
 from tracecal.answers.formats.layout import STATED_IDS, Tree
 from tracecal.answers.labels import read_labels, with_labels
 from tracecal.answers.reading import USUAL_READING, Reading
@@ -27,14 +35,13 @@ from tracecal.answers.record import Record, as_frame
 from tracecal.answers.row import OneAnswer
 from tracecal.answers.tokens import Step, is_same_token
 from tracecal.errors import InputError, Unanswered, WrongRow, describe_wrong_rows, some_of
-from tracecal.explorer.questions import CONTEXT, QUESTION, REFERENCES, find_question
 
 WIDTH = 80  # of the text
 SHOWN_TOKENS, SHOWN_ALTERNATIVES, SHOWN_FIELDS = 6, 3, 12
 MOST_ROWS_OF_FIELDS = 1000  # rows to search for unread fields
 # Fields of a row that are read whatever its format is.
 ENVELOPE = {
-    *(*STATED_IDS, *OTHER_IDS, *TIMES, *LABELS, *QUESTION, *CONTEXT, *REFERENCES),
+    *(*STATED_IDS, *OTHER_IDS, *TIMES, *LABELS, *SHOWN_QUESTIONS, *CONTEXTS, *REFERENCES),
     *("labelled", "wrong_spans", "response", "request", "group_id", "task", "error", "filter"),
     *("distractors", "language", "part", "doc", "metadata", "generation_settings", "epoch"),
 }
