@@ -2,9 +2,11 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from numbers import Real
 from pathlib import Path
 
+SMALLEST_RATE = 1e-6  # that an option may state
 N_EXAMPLES = 3  # places or names to quote in a message
 # What is typed as an option and is an argument of a function in Python, or a field of `Reading`,
 # which names its fields here. Snakemake's --config stays as it is typed.
@@ -96,6 +98,16 @@ def require_threads() -> None:
             "threads that this needs: start processes by 'spawn', as in "
             "multiprocessing.get_context('spawn')."
         )
+
+
+def require_shares(options: Mapping[str, float]) -> None:
+    """Raise `InputError` where an option, by its name, is not a share, such as an error rate."""
+    for option, value in options.items():
+        if not (isinstance(value, Real) and SMALLEST_RATE <= value < 1):
+            text = f"{value:g}" if isinstance(value, Real) else repr(value)
+            raise InputError(
+                f"{option} {text}: expected a number from {SMALLEST_RATE:g} to below 1."
+            )
 
 
 def require_columns(present: Sequence[str], needed: Sequence[str], path: str | Path) -> None:

@@ -29,10 +29,9 @@ from tracecal.calibrator.schema import (
     Reference,
 )
 from tracecal.calibrator.trace_kinds import reading_for
-from tracecal.errors import InputError
+from tracecal.errors import InputError, require_shares
 from tracecal.estimators.registry import INPUTS, LOG_RIDGE_ALSO
 from tracecal.estimators.trace_inputs import NO_CUSTOM, Custom
-from tracecal.fits.fit_settings import require_shares
 from tracecal.fits.fits import Fit, probability_bounds
 from tracecal.fits.pooled import PART_FEATURE
 from tracecal.guarantees.error_rate import NOT_OF_PARTS

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PositiveInt, field_validator
 
-from tracecal.errors import InputError
+from tracecal.errors import SMALLEST_RATE, require_shares
 from tracecal.io.input_files import read_yaml
 from tracecal.io.settings import Strict, parse
 
@@ -38,18 +38,7 @@ class Calibration(Strict):
     )
 
 
-SMALLEST_RATE = 1e-6
 Share = Annotated[float, Field(ge=SMALLEST_RATE, lt=1)]
-
-
-def require_shares(options: Mapping[str, float]) -> None:
-    """Raise `InputError` where an option, by its name, is not a `Share`."""
-    for option, value in options.items():
-        if not (isinstance(value, Real) and SMALLEST_RATE <= value < 1):
-            text = f"{value:g}" if isinstance(value, Real) else repr(value)
-            raise InputError(
-                f"{option} {text}: expected a number from {SMALLEST_RATE:g} to below 1."
-            )
 
 
 def stated_shares(option: str, values: float | Sequence[float]) -> tuple[float, ...]:

@@ -18,8 +18,8 @@ import polars as pl
 import scipy
 
 from tracecal.answers.groups import FIT_SHARE, MIN_FITTED
-from tracecal.errors import InputError
-from tracecal.fits.fit_settings import SEED, require_shares, stated_shares
+from tracecal.errors import InputError, require_shares
+from tracecal.fits.fit_settings import SEED, stated_shares
 from tracecal.guarantees.error_rate import RankedAnswers, overall_threshold
 from tracecal.guarantees.line import significance_level
 from tracecal.guarantees.part_tests import PartScores, RankedParts, most_parts

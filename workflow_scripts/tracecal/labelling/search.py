@@ -18,9 +18,9 @@ from tracecal.answers.answers import Source
 from tracecal.answers.groups import group_answers
 from tracecal.answers.reading import Reading
 from tracecal.calibrator.calibrator import Calibrator
-from tracecal.errors import InputError
+from tracecal.errors import InputError, require_shares
 from tracecal.explorer.page_answers import PageAnswers, load_page_answers
-from tracecal.fits.fit_settings import SEED, require_shares
+from tracecal.fits.fit_settings import SEED
 from tracecal.guarantees.line import significance_level
 from tracecal.guarantees.sequential import (
     NoMoreLabels,

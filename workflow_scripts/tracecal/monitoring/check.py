@@ -24,8 +24,7 @@ from tracecal.calibrator.guarantee_text import describe_target
 from tracecal.calibrator.predictor import target_of
 from tracecal.calibrator.schema import Reference
 from tracecal.calibrator.trace_kinds import require_parts
-from tracecal.errors import InputError
-from tracecal.fits.fit_settings import require_shares
+from tracecal.errors import InputError, require_shares
 from tracecal.guarantees.line import significance_level
 from tracecal.io.digests import hash_of
 from tracecal.io.files import write_text
