@@ -17,7 +17,7 @@ from tracecal.answers.answers import read_file
 from tracecal.answers.parts.part_answers import part_answers
 from tracecal.answers.parts.parts import Parts, read_parts, requested_parts, schema_leaves
 from tracecal.answers.reading import Reading
-from tracecal.answers.verdict import split_part_labels
+from tracecal.answers.row import split_part_labels
 from tracecal.calibrator.part_confidences import UNFITTED, score_parts, score_response_parts
 from tracecal.calibrator.predictor import load_predictor
 from tracecal.calibrator.scoring import score_answer

@@ -32,9 +32,8 @@ from tracecal.answers.record import (
     own_column,
 )
 from tracecal.answers.requests import Requests
-from tracecal.answers.row import FAILED, OneAnswer, answers_of, read_records
+from tracecal.answers.row import FAILED, OneAnswer, PartLabels, answers_of, read_records
 from tracecal.answers.trace import warn_of_assumed
-from tracecal.answers.verdict import PartLabels
 from tracecal.errors import (
     InputError,
     WrongRow,

@@ -58,7 +58,7 @@ def with_facts(raw: RawAnswer, row: Row, body: Row, reading: Reading, is_sample:
     listed = verdicts(row, body, reading, raw)
     values = {name: value for name, value in listed.items() if value is not None}
     stated: dict[str, Any] = {
-        "correct": agreed_verdict(reading, **values),
+        "correct": agreed_verdict(reading, **values) if values else None,
         "unsure": any(map(is_unsure, values.values())),
         "asked_for": is_asked_for(row) or None,
         "row_task": task_name(row, body),
@@ -273,8 +273,9 @@ def verdicts(row: Row, body: Row, reading: Reading, raw: RawAnswer) -> dict[str,
         return {"labelled": "unsure" if "correct" in labelled and verdict is None else verdict}
     of_format = {"answer": raw.correct, **raw.stated}
     if reading.label is not None:
-        at_path = {"row": value_at(row, reading.label), "answer": value_at(body, reading.label)}
-        return {name: alone(value) for name, value in at_path.items()}
+        sources = {"row": row, "answer": body}
+        stated = {name: value_at(source, reading.label) for name, source in sources.items()}
+        return {name: alone(value) for name, value in stated.items() if value is not None}
     if raw.verdicts:
         of_format |= _harness_verdict(raw.verdicts)
     # Columns that are named, and a harness's own metrics, are not second-guessed.
@@ -284,7 +285,8 @@ def verdicts(row: Row, body: Row, reading: Reading, raw: RawAnswer) -> dict[str,
         names = () if "metrics" in body else LABELS
     in_row = {name: row.get(name) for name in names}
     in_body = {f"response.{name}": body.get(name) for name in names if body is not row}
-    return {name: alone(value) for name, value in (of_format | in_row | in_body).items()}
+    stated = of_format | in_row | in_body
+    return {name: alone(value) for name, value in stated.items() if value is not None}
 
 
 def _harness_verdict(verdicts: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,9 +27,10 @@ import polars as pl
 import pyarrow as pa
 
 from tracecal.answers.column_paths import column_paths
-from tracecal.answers.formats.layout import Row, stated_error
+from tracecal.answers.formats.layout import Row
 from tracecal.answers.formats.layouts import LAYOUTS, is_recognised
 from tracecal.answers.formats.stream import IDS, Joined, Stream
+from tracecal.answers.raw_answer import stated_error
 from tracecal.errors import InputError, WrongRow, describe_wrong_rows
 from tracecal.io.files import read_sealed
 from tracecal.io.input_files import MOST_BYTES, parsed_json, parsed_json_sequence

@@ -443,6 +443,20 @@ def finish(reason: Any) -> str | None:
     return None if word in NO_FINISHES else FINISHES.get(word, word)
 
 
+def stated_error(row: Any) -> Any:
+    """What a program writes where there is no answer, or where a stream has failed; else nothing.
+
+    LiteLLM writes `error_str`, vLLM an object 'error', and Langfuse its level.
+
+    >>> stated_error({"object": "error", "message": "too long"})
+    'too long'
+    """
+    if not isinstance(row, dict):
+        return None
+    is_error = "error" in (row.get("object"), row.get("type")) or row.get("level") == "ERROR"
+    return row.get("error") or row.get("error_str") or (is_error and row.get("message", True))
+
+
 def with_no_answer(raw: RawAnswer) -> RawAnswer:
     """An answer that says how it ended, and why it is none where the model gave none.
 

@@ -3,13 +3,15 @@
 1. `answers_of(row, reading)` unwraps the answer, recognises its format, and splits it into choices.
 2. `read_records(answers, reading)` reads each into a record, with the facts that its row states.
 3. `read_row(row, reading)` does both for a row of one answer.
+
+`split_part_labels(row)` takes the verdicts or wrong spans of an answer's parts out of its row.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from tracecal.answers.column_paths import describe_unknown
 from tracecal.answers.facts import (
@@ -21,21 +23,14 @@ from tracecal.answers.facts import (
     with_facts,
 )
 from tracecal.answers.formats import columns
-from tracecal.answers.formats.layout import (
-    STATED_IDS,
-    Layout,
-    Row,
-    recogniser,
-    stated_error,
-    with_value,
-)
+from tracecal.answers.formats.layout import STATED_IDS, Layout, Row, recogniser, with_value
 from tracecal.answers.formats.layouts import FORMATS, is_recognised, recognise
 from tracecal.answers.log_file import parsed_text, read_stream, require_json
-from tracecal.answers.raw_answer import NoAnswer, RawAnswer
+from tracecal.answers.raw_answer import NoAnswer, RawAnswer, stated_error
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record
 from tracecal.answers.trace import Draft, each_right, make_records
-from tracecal.answers.verdict import PartLabels, split_part_labels
+from tracecal.answers.verdict import parse_verdict
 from tracecal.errors import Unanswered, WrongRow, WrongVerdict
 from tracecal.io.input_files import parsed_json
 
@@ -46,6 +41,31 @@ _are_choices, _has_choice = map(
     recogniser, (["0.message{} 0.finish_reason"], ["message{} logprobs{}"])
 )
 OUTPUTS, INPUTS = ("output", "outputs", "result"), ("inputs", "input")  # of calls that are traced
+
+
+class PartLabels(NamedTuple):
+    """Labels of the parts of an answer; None where its row has none of the kind.
+
+    Attributes
+    ----------
+    correct
+        Verdicts, by the name of the part.
+    wrong_spans
+        Characters [start, end) of the answer that are wrong; a part that overlaps any is wrong.
+    single
+        Whether the row is a line of `tracecal label` on one part; the other parts of its answer
+        have lines of their own.
+    """
+
+    correct: Mapping[str, bool] | None = None
+    wrong_spans: list[tuple[int, int]] | None = None
+    single: bool = False
+
+    def merge(self, labels: "PartLabels") -> "PartLabels | None":
+        """Both labels of one answer together; None unless each is of a single part."""
+        if not (self.single and labels.single):
+            return None
+        return self._replace(correct={**(self.correct or {}), **(labels.correct or {})})
 
 
 @dataclass(frozen=True)
@@ -184,6 +204,46 @@ def _without_part_labels(answer: OneAnswer) -> OneAnswer:
         return answer
     body = row if answer.body is answer.row else answer.body
     return replace(answer, row=row, body=body, part_labels=labels)
+
+
+def split_part_labels(row: Any) -> tuple[Any, PartLabels | None]:
+    """A row without its labels of parts, and the labels; None where it has none.
+
+    Raises `WrongVerdict` where they are not verdicts or spans.
+
+    >>> row, labels = split_part_labels({"id": "q", "correct": {"capital": 1, "currency": "I"}})
+    >>> row, labels.correct
+    ({'id': 'q'}, {'capital': True, 'currency': False})
+    """
+    if not isinstance(row, dict):
+        return row, None
+    values, spans, labelled = row.get("correct"), row.get("wrong_spans"), row.get("labelled")
+    if single := isinstance(labelled, dict) and isinstance(labelled.get("part"), str):
+        row = {name: row[name] for name in row if name != "labelled"}
+        verdict = labelled.get("correct")
+        values, spans = {labelled["part"]: "unsure" if verdict is None else verdict}, None
+    correct = None
+    if isinstance(values, dict):
+        verdicts = {str(name): parse_verdict(value) for name, value in values.items()}
+        correct = {name: value for name, value in verdicts.items() if value is not None}
+    if spans is not None:
+        spans = _parse_spans(spans)
+    if correct is None and spans is None:
+        return row, None
+    removed = {"wrong_spans", *(["correct"] if correct is not None else [])}
+    labels = PartLabels(correct, spans, single)
+    return {name: row[name] for name in row if name not in removed}, labels
+
+
+def _parse_spans(spans: Any) -> list[tuple[int, int]]:
+    pairs = spans if isinstance(spans, list) else [None]
+    for pair in pairs:
+        is_pair = isinstance(pair, list | tuple) and len(pair) == 2
+        if not is_pair or not all(type(end) is int for end in pair) or not 0 <= pair[0] < pair[1]:
+            raise WrongVerdict(
+                f"its wrong_spans {spans!r} are not a list of pairs [start, end) of characters"
+            )
+    return [(start, end) for start, end in pairs]
 
 
 def _with_response(row: Row, reading: Reading) -> Row:

@@ -1,16 +1,15 @@
-"""Whether an answer, or a part of it, is correct, in the words, marks and numbers that files use.
+"""Whether an answer is correct, in the words, marks and numbers that files use.
 
 1. `parse_verdict(value, reading)` reads a verdict: all readers share its words. *Unsure* counts as
    wrong, as an answer that nobody can confirm must not help a guarantee.
 2. `agreed_verdict(reading, **values)` reads several of one answer, which must agree.
-3. `split_part_labels(row)` takes the verdicts or wrong spans of an answer's parts out of its row.
 """
 
 import math
 import re
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -155,68 +154,3 @@ def _number(word: str | None) -> tuple[float | None, str]:
     digits, per_cent, meaning, more = match.groups()
     number = float(digits.replace(",", ".")) / (100 if per_cent else 1)
     return (number if math.isfinite(number) else None), (meaning or more or "").strip("()[] ")
-
-
-class PartLabels(NamedTuple):
-    """Labels of the parts of an answer; None where its row has none of the kind.
-
-    Attributes
-    ----------
-    correct
-        Verdicts, by the name of the part.
-    wrong_spans
-        Characters [start, end) of the answer that are wrong; a part that overlaps any is wrong.
-    single
-        Whether the row is a line of `tracecal label` on one part; the other parts of its answer
-        have lines of their own.
-    """
-
-    correct: Mapping[str, bool] | None = None
-    wrong_spans: list[tuple[int, int]] | None = None
-    single: bool = False
-
-    def merge(self, labels: "PartLabels") -> "PartLabels | None":
-        """Both labels of one answer together; None unless each is of a single part."""
-        if not (self.single and labels.single):
-            return None
-        return self._replace(correct={**(self.correct or {}), **(labels.correct or {})})
-
-
-def split_part_labels(row: Any) -> tuple[Any, PartLabels | None]:
-    """A row without its labels of parts, and the labels; None where it has none.
-
-    Raises `WrongVerdict` where they are not verdicts or spans.
-
-    >>> row, labels = split_part_labels({"id": "q", "correct": {"capital": 1, "currency": "I"}})
-    >>> row, labels.correct
-    ({'id': 'q'}, {'capital': True, 'currency': False})
-    """
-    if not isinstance(row, dict):
-        return row, None
-    values, spans, labelled = row.get("correct"), row.get("wrong_spans"), row.get("labelled")
-    if single := isinstance(labelled, dict) and isinstance(labelled.get("part"), str):
-        row = {name: row[name] for name in row if name != "labelled"}
-        verdict = labelled.get("correct")
-        values, spans = {labelled["part"]: "unsure" if verdict is None else verdict}, None
-    correct = None
-    if isinstance(values, dict):
-        verdicts = {str(name): parse_verdict(value) for name, value in values.items()}
-        correct = {name: value for name, value in verdicts.items() if value is not None}
-    if spans is not None:
-        spans = _parse_spans(spans)
-    if correct is None and spans is None:
-        return row, None
-    removed = {"wrong_spans", *(["correct"] if correct is not None else [])}
-    labels = PartLabels(correct, spans, single)
-    return {name: row[name] for name in row if name not in removed}, labels
-
-
-def _parse_spans(spans: Any) -> list[tuple[int, int]]:
-    pairs = spans if isinstance(spans, list) else [None]
-    for pair in pairs:
-        is_pair = isinstance(pair, list | tuple) and len(pair) == 2
-        if not is_pair or not all(type(end) is int for end in pair) or not 0 <= pair[0] < pair[1]:
-            raise WrongVerdict(
-                f"its wrong_spans {spans!r} are not a list of pairs [start, end) of characters"
-            )
-    return [(start, end) for start, end in pairs]

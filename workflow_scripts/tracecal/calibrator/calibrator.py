@@ -37,12 +37,7 @@ from tracecal.calibrator.training_set import TrainingSet, make_training_set
 from tracecal.errors import InputError, require_shares
 from tracecal.estimators.custom import CustomSource, custom_scores
 from tracecal.estimators.trace_inputs import NO_CUSTOM, Custom
-from tracecal.fits.fit_settings import (
-    FitSettings,
-    Unit,
-    read_fit_settings,
-    stated_shares,
-)
+from tracecal.fits.fit_settings import FitSettings, Unit, read_fit_settings, stated_shares
 from tracecal.guarantees.error_rate import NOT_OF_PARTS
 from tracecal.io.log import LOGGER
 from tracecal.io.reminder import reminder

@@ -284,20 +284,6 @@ def with_value(row: Row, path: str, value: Any) -> Row:
     return row | {name: with_value(inner, below, value)} if isinstance(inner, dict) else row
 
 
-def stated_error(row: Any) -> Any:
-    """What a program writes where there is no answer, or where a stream has failed; else nothing.
-
-    LiteLLM writes `error_str`, vLLM an object 'error', and Langfuse its level.
-
-    >>> stated_error({"object": "error", "message": "too long"})
-    'too long'
-    """
-    if not isinstance(row, dict):
-        return None
-    is_error = "error" in (row.get("object"), row.get("type")) or row.get("level") == "ERROR"
-    return row.get("error") or row.get("error_str") or (is_error and row.get("message", True))
-
-
 def by_ending(rows: Iterable[Row]) -> dict[str, Row]:
     """The rows of several choices, by the endings of their ids.
 

@@ -10,14 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from tracecal.answers.formats.layout import (
-    STATED_IDS,
-    Row,
-    recogniser,
-    stated_error,
-    value_below,
-)
-from tracecal.answers.raw_answer import finish
+from tracecal.answers.formats.layout import STATED_IDS, Row, recogniser, value_below
+from tracecal.answers.raw_answer import finish, stated_error
 
 IDS = ("id", "responseId", "response_id")  # that servers give
 ENDINGS = ("finish_reason", "finishReason")

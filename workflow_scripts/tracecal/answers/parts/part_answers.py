@@ -9,7 +9,7 @@ from tracecal.answers.groups import group_answers
 from tracecal.answers.parts.cutter import CUT, cut_parts
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.record import PARTIAL_TRACE, RECORDS, TRACE
-from tracecal.answers.verdict import PartLabels
+from tracecal.answers.row import PartLabels
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import unknown
