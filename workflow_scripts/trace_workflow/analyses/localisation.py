@@ -23,12 +23,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from trace_workflow.analyses.part_metrics import (
-    BOUNDS,
-    bounds_of,
-    read_parts,
-    sample_and_resamples,
-)
+from trace_workflow.analyses import part_metrics
 from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.estimators.features import WINDOW
 from tracecal.estimators.operators import window_start
@@ -42,7 +37,7 @@ CHANCE = ("random_window", "random_token", "random_part", "failing_name")
 COUNTS = ("answers", "without_parts", "mixed", "parts", "missing", "wrong")
 LOCALISATION = {
     **dict.fromkeys(("model", "task", "pointer"), pl.String),
-    **BOUNDS,
+    **part_metrics.BOUNDS,
     **dict.fromkeys(("pointed", *COUNTS), pl.Int64),
 }
 
@@ -58,7 +53,7 @@ def analysis(files: StudyFiles, bootstrap: Sequence[float]) -> pl.DataFrame:
     frames = []
     kinds = ("traces", "wholes", "labels", "splits", "questions")
     for model, task, paths in files.by_pair(*kinds):
-        parts = read_parts(paths["questions"], paths["labels"])
+        parts = part_metrics.read_parts(paths["questions"], paths["labels"])
         places = read_traces(paths["traces"], ["example_id", "surprisal", "start", "end"])
         placed = parts.join(places.drop("surprisal"), on="example_id", validate="1:1")
         traces = read_traces(paths["wholes"], ["example_id", "surprisal", "entropy"])
@@ -119,14 +114,14 @@ def localisation(
     hits: Mapping[str, np.ndarray], groups: Sequence[str], bootstrap: Resampling
 ) -> pl.DataFrame:
     """`pointer`, the mean hit with its interval by a bootstrap over groups, and `pointed`."""
-    counts = sample_and_resamples(groups, bootstrap)
+    counts = part_metrics.sample_and_resamples(groups, bootstrap)
     rows = []
     for pointer, values in hits.items():
         defined = ~np.isnan(values)
         weights = counts[:, defined]
         means = ratio(weights @ values[defined], weights.sum(1))
-        rows.append((pointer, *bounds_of(means, bootstrap.level), int(defined.sum())))
-    schema = {name: LOCALISATION[name] for name in ("pointer", *BOUNDS, "pointed")}
+        rows.append((pointer, *part_metrics.bounds_of(means, bootstrap.level), int(defined.sum())))
+    schema = {name: LOCALISATION[name] for name in ("pointer", *part_metrics.BOUNDS, "pointed")}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 

@@ -5,17 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import polars as pl
 
-from trace_workflow.analyses.part_metrics import (
-    BOUNDS,
-    auroc,
-    auroc_within_answers,
-    auroc_within_strata,
-    bounds_of,
-    found_in_review,
-    lowest_wrong,
-    read_parts,
-    sample_and_resamples,
-)
+from trace_workflow.analyses import part_metrics
 from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.fits.predictions import mean_probabilities
 from tracecal.io.files import read_parquet
@@ -31,7 +21,7 @@ METRICS = (
 )
 PART, WHOLE = "part", "whole"
 KEYS = ("model", "task", "estimator", "scored", "metric")
-PART_SCORES = dict.fromkeys(KEYS, pl.String) | BOUNDS | {"n": pl.Int64}
+PART_SCORES = dict.fromkeys(KEYS, pl.String) | part_metrics.BOUNDS | {"n": pl.Int64}
 
 
 def analysis(
@@ -49,8 +39,10 @@ def analysis(
     rows = []
     kinds = ("labels", "questions", "scores", "predictions", "whole_scores")
     for model, task, paths in files.by_pair(*kinds):
-        parts = read_parts(paths["questions"], paths["labels"])
-        weights = sample_and_resamples(parts["group_id"].to_list(), Resampling(*bootstrap))
+        parts = part_metrics.read_parts(paths["questions"], paths["labels"])
+        weights = part_metrics.sample_and_resamples(
+            parts["group_id"].to_list(), Resampling(*bootstrap)
+        )
         for estimator, kind, scores in _read_scores(parts, paths, scored, learned):
             for metric, *bounds in measure_ranking(parts, scores, weights, bootstrap[2]):
                 rows.append((model, task, estimator, kind, metric, *bounds))
@@ -101,11 +93,11 @@ def measure_ranking(
         for column in ("part", "parent_id")
     )
     values = {
-        "auroc": auroc(*ranking),
-        "auroc_same_name": auroc_within_strata(*ranking, names),
-        "auroc_same_answer": auroc_within_answers(*ranking, answers),
-        "lowest_wrong": lowest_wrong(*ranking, answers),
-        **{f"found_{k}": found_in_review(*ranking, k / 100) for k in REVIEWED},
+        "auroc": part_metrics.auroc(*ranking),
+        "auroc_same_name": part_metrics.auroc_within_strata(*ranking, names),
+        "auroc_same_answer": part_metrics.auroc_within_answers(*ranking, answers),
+        "lowest_wrong": part_metrics.lowest_wrong(*ranking, answers),
+        **{f"found_{k}": part_metrics.found_in_review(*ranking, k / 100) for k in REVIEWED},
     }
     for metric in METRICS:
-        yield metric, *bounds_of(values[metric], level), rows.height
+        yield metric, *part_metrics.bounds_of(values[metric], level), rows.height

@@ -8,16 +8,9 @@ from trace_workflow.config.config import Config
 from trace_workflow.config.estimator_list import EstimatorList, beyond_traces, costly
 from trace_workflow.config.tasks import TaskSpec
 from tracecal.errors import InputError
+from tracecal.estimators import registry
 from tracecal.estimators.custom import custom_estimators
 from tracecal.estimators.estimator import Estimator
-from tracecal.estimators.registry import (
-    COLUMNS,
-    ESTIMATORS,
-    LOG_RIDGE_ALSO,
-    ON_LOGARITHMS,
-    REPRESENTATIVE,
-    column_estimators,
-)
 
 
 @dataclass(frozen=True)
@@ -61,9 +54,10 @@ class Selection:
         varied = (sampling.equivalence, sampling.same_meaning) == ("nli", "no_contradiction")
         variant = " (no contradiction)" if varied else ""
         registered = [
-            replace(e, label=e.label + variant) if "meanings" in e.needs else e for e in ESTIMATORS
+            replace(e, label=e.label + variant) if "meanings" in e.needs else e
+            for e in registry.ESTIMATORS
         ]
-        columns = column_estimators([*self.config.study.columns])
+        columns = registry.column_estimators([*self.config.study.columns])
         custom = custom_estimators(self.config.custom_estimators)
         if twice := [e.id for e in custom if e.id in self.config.study.columns]:
             raise InputError(
@@ -102,7 +96,7 @@ class Selection:
             if need := beyond_traces(e):
                 ids_by_need.setdefault(need, []).append(e.id)
         missing = "; ".join(f"{', '.join(ids)} (need {need})" for need, ids in ids_by_need.items())
-        columns = ", ".join(self.chosen.where(lambda e: COLUMNS in e.needs).ids)
+        columns = ", ".join(self.chosen.where(lambda e: registry.COLUMNS in e.needs).ids)
         models = sorted({model for model, _ in self.pairs})
         tasks = self.config.study.parts.tasks if self.config.study.parts else ()
         parts = [f"{task} is made of parts of answers" for task in tasks]
@@ -164,7 +158,7 @@ class Selection:
     @cached_property
     def beyond_paper(self) -> EstimatorList:
         """The fits on logarithms, which `few_labels` compares with TRACE+."""
-        return self.chosen.with_ids([*ON_LOGARITHMS, LOG_RIDGE_ALSO.id])
+        return self.chosen.with_ids([*registry.ON_LOGARITHMS, registry.LOG_RIDGE_ALSO.id])
 
     @cached_property
     def custom(self) -> EstimatorList:
@@ -174,13 +168,13 @@ class Selection:
     @cached_property
     def representative(self) -> EstimatorList:
         """The representative estimators of the main study's analyses, with the user's own."""
-        return self.main.with_ids([*REPRESENTATIVE, *self.custom.ids])
+        return self.main.with_ids([*registry.REPRESENTATIVE, *self.custom.ids])
 
     @cached_property
     def of_parts(self) -> EstimatorList:
         """The estimators for parts of answers, which have traces and labels alone."""
         estimators = self.chosen.with_ids([*self.compared.ids, *self.beyond_paper.ids])
-        return estimators.where(lambda e: not beyond_traces(e) and COLUMNS not in e.needs)
+        return estimators.where(lambda e: not beyond_traces(e) and registry.COLUMNS not in e.needs)
 
     def _allowed(self, model: str, task: str | None = None) -> EstimatorList:
         """The estimators that a model's answers to a task allow, at any cost."""
@@ -192,7 +186,7 @@ class Selection:
                 (e.role != "broader" or broader)
                 and (costs or not (costly(e) or e.supervised))
                 and not (traces and beyond_traces(e))
-                and (columns or COLUMNS not in e.needs)
+                and (columns or registry.COLUMNS not in e.needs)
             )
         )
 

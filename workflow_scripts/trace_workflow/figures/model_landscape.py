@@ -11,12 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from trace_workflow.figures import figure_style as style
-from trace_workflow.figures.study_averages import (
-    Means,
-    describe_averages,
-    means_of,
-    select_models,
-)
+from trace_workflow.figures import study_averages
 from trace_workflow.tables.study_results import Labels
 from tracecal.estimators.estimator import TRACE_PLUS, Entry
 
@@ -43,15 +38,15 @@ def draw(
     study: Mapping,
 ) -> Figure:
     """The figure; `study` names the models and the tasks."""
-    rows = select_models(means, entries, "cross", study)
-    by_model, measured = means_of(rows), set(rows["model"])
+    rows = study_averages.select_models(means, entries, "cross", study)
+    by_model, measured = study_averages.means_of(rows), set(rows["model"])
     panels = {model: _points(by_model, model, entries) for model in models if model in measured}
     n_columns = 1 if len(panels) == 1 else 2
     n_rows = math.ceil(len(panels) / n_columns)
     with style.applied():
         width = style.COLUMN_WIDTH if n_columns == 1 else style.TEXT_WIDTH
         figure = Figure(figsize=(width, 1.7 + 2.6 * n_rows))
-        below = describe_averages(means, entries, "cross", study, tasks, width=90)
+        below = study_averages.describe_averages(means, entries, "cross", study, tasks, width=90)
         grid = figure.subplots(n_rows, n_columns, squeeze=False)
         are_beyond = [
             _draw_panel(axes, models[model], points)
@@ -123,7 +118,9 @@ def limits(values: Sequence[float], included: Sequence[float]) -> tuple[float, f
     return min(inside) - margin, max(inside) + margin
 
 
-def _points(means: Means, model: str, entries: Sequence[Entry]) -> list[LandscapePoint]:
+def _points(
+    means: study_averages.Means, model: str, entries: Sequence[Entry]
+) -> list[LandscapePoint]:
     """The estimators whose two averages are defined."""
     points = []
     for entry in entries:

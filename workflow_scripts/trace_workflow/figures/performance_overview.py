@@ -9,12 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 
 from trace_workflow.figures import figure_style as style
-from trace_workflow.figures.study_averages import (
-    Means,
-    describe_averages,
-    means_of,
-    select_models,
-)
+from trace_workflow.figures import study_averages
 from trace_workflow.tables.metric_names import METRIC_NAMES, METRICS
 from trace_workflow.tables.study_results import Labels
 from trace_workflow.tables.wording import join_names
@@ -47,7 +42,7 @@ def draw(
     each baseline. Splits share the same answers, so their standard deviation would be none.
     """
     main, cross = study["main"], study["cross"]
-    by_model = means_of(select_models(means, entries, "main", main))
+    by_model = study_averages.means_of(study_averages.select_models(means, entries, "main", main))
     ranking = _rank_by_brier(by_model, main["model"], entries)
     across = model_points(means, entries, cross) if cross else {}
     # Means over the main study's tasks.
@@ -60,7 +55,7 @@ def draw(
         grid = _grid(figure, n_rows, len(across))
         brier = figure.add_subplot(grid[:, 0])
         auroc = figure.add_subplot(grid[:, 1])
-        below = describe_averages(means, entries, "main", main, tasks, width=26)
+        below = study_averages.describe_averages(means, entries, "main", main, tasks, width=26)
         _draw_ranking(brier, ranking, "brier", below)
         _draw_ranking(auroc, ranking, "auroc", "")
         _draw_intervals(brier, ranking, "brier", differences)
@@ -70,7 +65,9 @@ def draw(
         style.panel_title(auroc, "b", "AUROC ↑")
         keys = style.family_keys(entry for entry in entries if entry in dict(ranking))
         if across:
-            below = describe_averages(means, entries, "cross", cross, tasks, width=26)
+            below = study_averages.describe_averages(
+                means, entries, "cross", cross, tasks, width=26
+            )
             points = {models[model]: across[model] for model in models if model in across}
             panel = figure.add_subplot(grid[0, 2])
             _draw_models(panel, points, below)
@@ -112,8 +109,8 @@ def model_points(
     means: pl.DataFrame, entries: Sequence[Entry], study: Mapping
 ) -> dict[str, list[ModelPoint]]:
     """By model: the defined AUROCs of the best baseline (an oracle), TRACE and TRACE+."""
-    rows = select_models(means, entries, "cross", study)
-    by_model = means_of(rows)
+    rows = study_averages.select_models(means, entries, "cross", study)
+    by_model = study_averages.means_of(rows)
     points = {}
     for model in sorted(set(rows["model"])):
         aurocs = {entry: by_model.get((model, entry.id, "auroc")) for entry in entries}
@@ -127,7 +124,7 @@ def model_points(
     return points
 
 
-def _rank_by_brier(means: Means, model: str, entries: Sequence[Entry]) -> Ranking:
+def _rank_by_brier(means: study_averages.Means, model: str, entries: Sequence[Entry]) -> Ranking:
     """The estimators that have a Brier score, the best first."""
     rows = []
     for entry in entries:

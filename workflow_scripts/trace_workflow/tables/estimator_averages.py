@@ -5,13 +5,8 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from trace_workflow.tables import marks
 from trace_workflow.tables.estimator_rows import ADDED_ROWS, ESTIMATOR_ROWS, estimators_of
-from trace_workflow.tables.marks import (
-    estimator_column,
-    explain_partly_undefined,
-    explain_unscored,
-    mark_partly_undefined,
-)
 from trace_workflow.tables.metric_names import BETTER, DEBIASED_ECE, DEBIASED_NOTE, METRIC_NAMES
 from trace_workflow.tables.ranking_table import BEST_OF_COLUMN, rank_columns
 from trace_workflow.tables.standing_notes import beam_notes, count_notes
@@ -105,7 +100,7 @@ def table(study: StudyResults) -> Table:
     return Table(
         frame=frame_of(frame_rows),
         columns=(
-            estimator_column(name, entries, study.scored_shares, layout.heading),
+            marks.estimator_column(name, entries, study.scored_shares, layout.heading),
             *layout.extra_columns.values(),
             *rank_columns([_column(key, *keys[key], layout, several_tasks) for key in keys]),
         ),
@@ -114,8 +109,8 @@ def table(study: StudyResults) -> Table:
         added=pl.col("estimator").is_in(sorted(ADDED_ROWS.get(name, ()))),
         footnotes=(
             *([f"Not in this run: {join_names(absent)}."] if absent else []),
-            *explain_partly_undefined(pairs, study.tasks, layout.metrics),
-            *explain_unscored(study),
+            *marks.explain_partly_undefined(pairs, study.tasks, layout.metrics),
+            *marks.explain_unscored(study),
         ),
         notes=(
             CALIBRATED_NOTE,
@@ -137,7 +132,7 @@ def _column(
         STUDY_HEADINGS[part] if layout.by_study else "",
         better=BETTER.get(metric),
         decimals=layout.decimals,
-        mark=mark_partly_undefined(key),
+        mark=marks.mark_partly_undefined(key),
         added=metric == DEBIASED_ECE,
     )
 

@@ -9,16 +9,7 @@ from itertools import product
 
 import polars as pl
 
-from trace_workflow.tables.marks import (
-    UNSUPPORTED,
-    explain_partly_undefined,
-    explain_unscored,
-    is_unscored,
-    mark_partly_undefined,
-    mark_unscored,
-    mark_where,
-    name_in_paper,
-)
+from trace_workflow.tables import marks
 from trace_workflow.tables.metric_names import BETTER, CLAIMED, METRIC_NAMES, METRICS
 from trace_workflow.tables.ranking_table import mark_best_of_row
 from trace_workflow.tables.study_results import StudyResults
@@ -103,7 +94,7 @@ def own_columns(study: StudyResults, metrics: Sequence[str] = METRICS) -> list[C
 def _bounded_gain_column(key: str, label: str, group: str) -> Column:
     """An improvement with its interval, marked where it is a win and that is not above zero."""
     won, above = pl.col(key) > 0, pl.col(f"{key}_low") > 0
-    mark = mark_where((won.fill_null(False) & ~above.fill_null(False), UNSUPPORTED))
+    mark = marks.mark_where((won.fill_null(False) & ~above.fill_null(False), marks.UNSUPPORTED))
     return Column((key,), label, group, better="higher", signed=True, added=True, added_mark=mark)
 
 
@@ -139,8 +130,8 @@ def best_column(
         heading,
         group,
         align="left",
-        printed=name_in_paper(table, f"{key}_id", f"{key}_label"),
-        mark=mark_unscored(study.scored_shares, f"{key}_id", *scope),
+        printed=marks.name_in_paper(table, f"{key}_id", f"{key}_label"),
+        mark=marks.mark_unscored(study.scored_shares, f"{key}_id", *scope),
     )
 
 
@@ -156,9 +147,9 @@ def side_columns(
     AUROC of calibrated probabilities.
     """
     shares = study.scored_shares if study else None
-    unscored = mark_unscored(shares, f"{metric}_{BEST}_id", *scope)
-    partly = mark_partly_undefined(metric)
-    marks = {BEST: partly + unscored, TRACE_PLUS: partly}
+    unscored = marks.mark_unscored(shares, f"{metric}_{BEST}_id", *scope)
+    partly = marks.mark_partly_undefined(metric)
+    side_marks = {BEST: partly + unscored, TRACE_PLUS: partly}
     return mark_best_of_row(
         [
             Column(
@@ -169,7 +160,7 @@ def side_columns(
                 mark=mark,
                 added=metric not in METRICS,
             )
-            for (side, mark), (label, group) in zip(marks.items(), headings, strict=True)
+            for (side, mark), (label, group) in zip(side_marks.items(), headings, strict=True)
         ]
     )
 
@@ -260,7 +251,7 @@ def explain_improvements(improvements: Iterable[Improvement], study: StudyResult
         "comparisons.",
     ]
     mark = (
-        f"{UNSUPPORTED} Better, but the interval does not lie above zero: this win is "
+        f"{marks.UNSUPPORTED} Better, but the interval does not lie above zero: this win is "
         "not supported."
     )
     return notes + [mark] * any(map(is_unsupported, chosen))
@@ -270,17 +261,17 @@ def explain_unscored_best(frame: pl.DataFrame, study: StudyResults, *scope: str)
     """The note on the best baselines in `frame` that leave out answers."""
     shares = {}
     for pair, share in study.scored_shares.items():
-        is_best = [is_unscored([pair], f"{metric}_{BEST}_id", *scope) for metric in METRICS]
+        is_best = [marks.is_unscored([pair], f"{metric}_{BEST}_id", *scope) for metric in METRICS]
         if not frame.filter(pl.any_horizontal(is_best)).is_empty():
             shares[pair] = share
-    return explain_unscored(study, shares)
+    return marks.explain_unscored(study, shares)
 
 
 def explain_undefined(pairs: pl.DataFrame, study: StudyResults) -> list[str]:
     """The note on each model's metrics that are undefined in some splits of some task."""
     rows = pairs.filter(against="oracle", estimator=TRACE_PLUS)
     parts = {f" of {label}": rows.filter(model=model) for model, label in study.models.items()}
-    return explain_partly_undefined(parts, study.tasks)
+    return marks.explain_partly_undefined(parts, study.tasks)
 
 
 def nothing_to_compare(study: StudyResults) -> list[str]:

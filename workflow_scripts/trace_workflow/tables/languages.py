@@ -4,13 +4,8 @@ from itertools import product
 
 import polars as pl
 
+from trace_workflow.tables import marks
 from trace_workflow.tables.improvement_columns import BEST
-from trace_workflow.tables.marks import (
-    explain_partly_undefined,
-    explain_unscored,
-    mark_partly_undefined,
-    mark_unscored,
-)
 from trace_workflow.tables.metric_names import BETTER, METRIC_NAMES, METRICS
 from trace_workflow.tables.study_results import StudyResults, tasks_of
 from trace_workflow.tables.table import Column, Table
@@ -41,9 +36,9 @@ def table(study: StudyResults) -> Table:
     shares = {pair: share for pair, share in study.scored_shares.items() if pair[1] in tasks}
     columns = []
     for (estimator, label), metric in product(LABELS.items(), METRICS):
-        key, mark = f"{estimator}_{metric}", mark_partly_undefined(metric)
+        key, mark = f"{estimator}_{metric}", marks.mark_partly_undefined(metric)
         if estimator == BEST:
-            mark += mark_unscored(study.scored_shares, f"{key}_id", "task")
+            mark += marks.mark_unscored(study.scored_shares, f"{key}_id", "task")
         columns.append(Column((key,), METRIC_NAMES[metric], label, BETTER[metric], mark=mark))
     return Table(
         frame=_frame(averages, accuracies, [entry.id for entry in study.with_role("baseline")]),
@@ -58,8 +53,8 @@ def table(study: StudyResults) -> Table:
         titles={task: study.tasks[task] for task in tasks},
         footnotes=(
             *([] if tasks else [ALONE]),
-            *explain_partly_undefined(parts, study.tasks),
-            *explain_unscored(study, shares),
+            *marks.explain_partly_undefined(parts, study.tasks),
+            *marks.explain_unscored(study, shares),
         ),
         notes=tuple(_warn_of_few_answers(accuracies)),
     )

@@ -11,15 +11,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from trace_workflow.tables import improvement_columns as improved
-from trace_workflow.tables.marks import (
-    UNSCORED,
-    UNSUPPORTED,
-    estimator_column,
-    explain_partly_undefined,
-    explain_unscored,
-    mark_partly_undefined,
-    mark_where,
-)
+from trace_workflow.tables import marks
 from trace_workflow.tables.metric_names import (
     BETTER,
     CLAIMED,
@@ -100,7 +92,7 @@ def table(study: StudyResults) -> Table:
     return Table(
         frame=frame,
         columns=(
-            estimator_column("main_comparison", entries),
+            marks.estimator_column("main_comparison", entries),
             *rank_columns(columns, compared_rows=is_estimator),
         ),
         section=pl.col("estimator").replace_strict(sections),
@@ -109,8 +101,10 @@ def table(study: StudyResults) -> Table:
         added=~is_estimator | pl.col("estimator").is_in([e.id for e in study.with_role("own")]),
         footnotes=(
             *study.missing_tasks("main", tasks),
-            *explain_partly_undefined({"": averages.filter(is_estimator)}, study.tasks, metrics),
-            *explain_unscored(study),
+            *marks.explain_partly_undefined(
+                {"": averages.filter(is_estimator)}, study.tasks, metrics
+            ),
+            *marks.explain_unscored(study),
         ),
         notes=(
             *count_notes(study),
@@ -204,9 +198,9 @@ def _column(key: Key, comparison: Comparison) -> Column:
         task_label if of_task else METRIC_NAMES[metric],
         BETTER[metric],
         signed=~estimator.is_in([*comparison.ids, PICKED]),
-        mark=mark_partly_undefined(_name(*key))
-        + mark_where((estimator.is_in(partly_scored), UNSCORED)),
-        added_mark=mark_where((estimator.is_in(unsupported), UNSUPPORTED)),
+        mark=marks.mark_partly_undefined(_name(*key))
+        + marks.mark_where((estimator.is_in(partly_scored), marks.UNSCORED)),
+        added_mark=marks.mark_where((estimator.is_in(unsupported), marks.UNSUPPORTED)),
         added=not in_paper,
         too_wide=estimator.is_in(too_wide),
     )

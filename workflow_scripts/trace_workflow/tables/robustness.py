@@ -9,15 +9,8 @@ import polars as pl
 
 from trace_workflow.analyses.length_stratified import STRATA
 from trace_workflow.analyses.reliability_selective import COVERAGES
+from trace_workflow.tables import marks
 from trace_workflow.tables.estimator_rows import PAPER_NAMES
-from trace_workflow.tables.marks import (
-    LEFT_OUT,
-    UNSCORED,
-    estimator_column,
-    explain_partly_undefined,
-    explain_unscored,
-    mark_partly_undefined,
-)
 from trace_workflow.tables.metric_names import BETTER, METRIC_NAMES, METRICS
 from trace_workflow.tables.ranking_table import BEST_OF_COLUMN, mark_best_of_row, rank_columns
 from trace_workflow.tables.standing_notes import refer_to_counts
@@ -57,8 +50,8 @@ def calibration_size(study: StudyResults) -> Table:
         Column(
             (entry.id,),
             names.get(entry.id, entry.label),
-            heading_mark=UNSCORED if entry.id in unscored else "",
-            mark=mark_partly_undefined(entry.id),
+            heading_mark=marks.UNSCORED if entry.id in unscored else "",
+            mark=marks.mark_partly_undefined(entry.id),
         )
         for entry in entries
     ]
@@ -79,8 +72,8 @@ def calibration_size(study: StudyResults) -> Table:
         emphasis="Bold: best of the row; ties, as printed, share the mark.",
         footnotes=(
             *study.missing_tasks("main", tasks),
-            *explain_partly_undefined(parts, study.tasks),
-            *explain_unscored(study),
+            *marks.explain_partly_undefined(parts, study.tasks),
+            *marks.explain_unscored(study),
         ),
         notes=(
             "Brier: lower is better; AUROC: higher is better.",
@@ -104,7 +97,7 @@ def reliability_selective(study: StudyResults) -> Table:
             (metric,),
             label,
             better=BETTER.get(metric, "lower"),
-            mark=mark_partly_undefined(metric) if metric == "auroc" else None,
+            mark=marks.mark_partly_undefined(metric) if metric == "auroc" else None,
         )
         for metric, label in POOLED_METRICS.items()
     ]
@@ -114,14 +107,14 @@ def reliability_selective(study: StudyResults) -> Table:
     return Table(
         frame=frame_of(rows).drop(undefined_splits).with_columns(**study.scope(tasks)),
         columns=(
-            estimator_column("reliability_selective", shares=study.scored_shares),
+            marks.estimator_column("reliability_selective", shares=study.scored_shares),
             *rank_columns(columns),
         ),
         emphasis=BEST_OF_COLUMN,
         footnotes=(
             *study.missing_tasks("main", tasks),
-            *note(LEFT_OUT, [f"{undefined} of {splits} splits"] if undefined else []),
-            *explain_unscored(study),
+            *note(marks.LEFT_OUT, [f"{undefined} of {splits} splits"] if undefined else []),
+            *marks.explain_unscored(study),
         ),
         notes=tuple(refer_to_counts(study)),
     )
@@ -137,18 +130,18 @@ def length_stratified(study: StudyResults) -> Table:
         Column(
             tuple(f"{stratum}_{metric}" for metric in METRICS),
             stratum.capitalize(),
-            mark=mark_partly_undefined(f"{stratum}_auroc"),
+            mark=marks.mark_partly_undefined(f"{stratum}_auroc"),
         )
         for stratum in STRATA
     ]
     strata = {f" of {stratum} answers": averages.filter(stratum=stratum) for stratum in STRATA}
     return Table(
         frame=frame_of(rows).with_columns(**study.scope(tasks)),
-        columns=(estimator_column("length_stratified", shares=study.scored_shares), *columns),
+        columns=(marks.estimator_column("length_stratified", shares=study.scored_shares), *columns),
         footnotes=(
             *study.missing_tasks("main", tasks),
-            *explain_partly_undefined(strata, study.tasks),
-            *explain_unscored(study),
+            *marks.explain_partly_undefined(strata, study.tasks),
+            *marks.explain_unscored(study),
         ),
         notes=tuple(refer_to_counts(study)),
     )

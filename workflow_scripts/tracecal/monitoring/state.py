@@ -15,16 +15,8 @@ from pydantic import ConfigDict, Field, PlainValidator, TypeAdapter
 
 from tracecal.calibrator.schema import Reference
 from tracecal.fits.fit_settings import Unit
+from tracecal.monitoring import betting
 from tracecal.monitoring.batch import MONITORS, Batch
-from tracecal.monitoring.betting import (
-    DEPENDENCE_STAKES,
-    EXCESS_RATES,
-    STAKES,
-    WINDOW,
-    bet_on_change,
-    bet_on_dependence,
-    bet_on_errors,
-)
 from tracecal.monitoring.monitor_settings import ANSWERS_PER_ALARM, ERROR_ALARM_CHANCE
 from tracecal.monitoring.ranks import BINS, smoothed_ranks, tie_breakers
 
@@ -98,8 +90,8 @@ class DependenceMonitor:
 
     __pydantic_config__ = Monitor.__pydantic_config__
 
-    wealth: Numbers = field(default_factory=lambda: np.ones(len(DEPENDENCE_STAKES)))
-    recent_ranks: Ranks = field(default_factory=lambda: np.full(WINDOW + 1, 0.5))
+    wealth: Numbers = field(default_factory=lambda: np.ones(len(betting.DEPENDENCE_STAKES)))
+    recent_ranks: Ranks = field(default_factory=lambda: np.full(betting.WINDOW + 1, 0.5))
     alarm: Count | None = None
 
 
@@ -160,8 +152,8 @@ def initial_state(
     for signal, (to_bins, n_bins) in BINS.items():
         bins = to_bins(np.asarray(values.get(signal, ()), dtype=float))
         counts = np.bincount(bins, minlength=n_bins)
-        monitors[signal] = Monitor(counts, np.zeros(len(STAKES)))
-    errors = Monitor(np.zeros(0, dtype=int), np.zeros(len(EXCESS_RATES)), evidence=1.0)
+        monitors[signal] = Monitor(counts, np.zeros(len(betting.STAKES)))
+    errors = Monitor(np.zeros(0, dtype=int), np.zeros(len(betting.EXCESS_RATES)), evidence=1.0)
     return State(settings, secrets.randbits(63) if seed is None else seed, monitors, errors)
 
 
@@ -199,10 +191,10 @@ def _watch_signal(name: str, values: np.ndarray, state: State) -> tuple[Monitor,
     counted = replace(monitor, counts=counts, n_values=monitor.n_values + len(bins))
     if monitor.alarm is not None:
         return counted, ranks
-    wealth, evidence = bet_on_change(monitor.wealth[None], ranks[None, rows])
+    wealth, evidence = betting.bet_on_change(monitor.wealth[None], ranks[None, rows])
     end, is_alarm = _first_at(evidence[0], state.settings.limit)
     if is_alarm:
-        wealth, _ = bet_on_change(monitor.wealth[None], ranks[None, rows[:end]])
+        wealth, _ = betting.bet_on_change(monitor.wealth[None], ranks[None, rows[:end]])
     alarm = state.n_watched + int(rows[end - 1]) + 1 if is_alarm else None
     bet = replace(counted, wealth=wealth[0], evidence=float(evidence[0, end - 1]), alarm=alarm)
     return bet, ranks
@@ -219,9 +211,11 @@ def _watch_dependence(
     if monitor.alarm is not None or not len(rows):
         return monitor
     defined = ranks[rows]
-    wealth = bet_on_dependence(monitor.wealth[None], monitor.recent_ranks[None], defined[None])[0]
+    wealth = betting.bet_on_dependence(
+        monitor.wealth[None], monitor.recent_ranks[None], defined[None]
+    )[0]
     end, is_alarm = _first_at(wealth.mean(1), DEPENDENCE_LIMIT)
-    recent = np.concatenate([monitor.recent_ranks, defined[:end]])[-WINDOW - 1 :]
+    recent = np.concatenate([monitor.recent_ranks, defined[:end]])[-betting.WINDOW - 1 :]
     alarm = n_before + int(rows[end - 1]) + 1 if is_alarm else None
     return DependenceMonitor(wealth[end - 1], recent, alarm)
 
@@ -235,10 +229,12 @@ def judge(state: State, is_wrong: np.ndarray) -> State:
     if error_rate is None or monitor.alarm is not None or not len(is_wrong):
         return state
     errors, n_before = is_wrong[None].astype(float), monitor.n_values
-    wealth, evidence = bet_on_errors(monitor.wealth[None], errors, error_rate, n_before)
+    wealth, evidence = betting.bet_on_errors(monitor.wealth[None], errors, error_rate, n_before)
     end, is_alarm = _first_at(evidence[0], state.limit_of(ERROR_MONITOR))
     if is_alarm:
-        wealth, _ = bet_on_errors(monitor.wealth[None], errors[:, :end], error_rate, n_before)
+        wealth, _ = betting.bet_on_errors(
+            monitor.wealth[None], errors[:, :end], error_rate, n_before
+        )
     alarm = n_before + end if is_alarm else None
     total = float(evidence[0, end - 1])
     return replace(state, errors=Monitor(monitor.counts, wealth[0], n_before + end, total, alarm))
