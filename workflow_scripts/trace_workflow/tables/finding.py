@@ -1,7 +1,8 @@
 """A finding: a sentence, with the table that has its details; a comparison has its numbers, too."""
 
+from collections import namedtuple
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import polars as pl
 
@@ -13,35 +14,18 @@ METRIC_WORDS = {"auroc": ("AUROC", "higher"), "brier": ("Brier score", "lower")}
 OPPOSITES = {"higher": "lower", "lower": "higher"}
 
 
-class Finding(NamedTuple):
+TEXTS = ("topic", "sentence", "table", "outcome", "estimator", "estimator_label")
+TEXTS += ("model", "task", "task_label", "metric", "against", "baseline")
+NUMBERS = ("value", "reference", "difference", "low", "high", "level")
+SCHEMA = dict.fromkeys(TEXTS, pl.String) | dict.fromkeys(NUMBERS, pl.Float64)
+
+
+class Finding(namedtuple("Finding", SCHEMA, defaults=[None] * (len(SCHEMA) - 3))):
     """A sentence on a `topic`, and the table that has its details.
 
     A comparison of an `estimator` has an `outcome`, None without an interval, and its numbers: a
     positive `difference` is in favour of the estimator.
     """
-
-    topic: str
-    sentence: str
-    table: str
-    outcome: Outcome | None = None
-    estimator: str | None = None
-    estimator_label: str | None = None
-    model: str | None = None
-    task: str | None = None
-    task_label: str | None = None
-    metric: str | None = None
-    against: str | None = None
-    baseline: str | None = None
-    value: float | None = None
-    reference: float | None = None
-    difference: float | None = None
-    low: float | None = None
-    high: float | None = None
-    level: float | None = None
-
-
-NUMBERS = ("value", "reference", "difference", "low", "high", "level")
-SCHEMA = {name: pl.Float64 if name in NUMBERS else pl.String for name in Finding._fields}
 
 
 def findings_frame(findings: Sequence[Finding]) -> pl.DataFrame:

@@ -35,6 +35,8 @@ from tracecal.statistics.percentages import confidence_text, percent, rate_text
 
 # Where no estimator is named or recommended, the first of these that the answers have decides.
 PREFERRED = ("trace_plus", "trace", "len_norm_logp")
+# The record before the first search.
+NO_SEARCH = {"labels": 0, "joint_confidence": 1.0, "tried": ()}
 
 
 class LabelSearch:
@@ -126,7 +128,8 @@ class LabelSearch:
             "seed": seed,
             "scores": hash_of(json.dumps([ids, score.tolist()])),
         }
-        self._file = None if record_file is None else RecordFile(record_file, self.settings)
+        self._file = None if record_file is None else Path(record_file)
+        self._history = earlier_searches(self._file, self.settings) if self._file else {}
 
     def state(self, labels: Mapping[str, bool | None]) -> dict[str, Any]:
         """Say how the search stands.
@@ -171,8 +174,11 @@ class LabelSearch:
             "ended": result.ended,
             "labels": len(used_ids),
             "next": missing[0] if missing else None,
+            **self._history,
         }
-        return state if self._file is None else self._file.save(state)
+        if self._file is not None:
+            write_json(state, self._file)
+        return state
 
 
 def deciding_scores(
@@ -197,46 +203,28 @@ def deciding_scores(
     )
 
 
-class RecordFile:
-    """The JSON file of a search with its settings, and of earlier searches on the same labels.
+def earlier_searches(path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The earlier searches in a record that have used labels (`tried`) with other `settings`.
 
-    The best of several guarantees is less certain than each. The file therefore keeps the earlier
-    searches that have used labels (`tried`), and the confidence that all guarantees hold at once
-    (`joint_confidence`).
+    The best of several guarantees is less certain than each, so `joint_confidence` is that with
+    which all of them hold at once. Raises `InputError` where `path` is another file.
     """
-
-    def __init__(self, path: str | Path, settings: Mapping[str, Any]) -> None:
-        """Open a record, if there is one. Raises `InputError` where `path` is another file."""
-        self.path = Path(path)
-        try:
-            earlier = [
-                search
-                for search in _searches(self.path)
-                if search["labels"] and any(search[name] != settings[name] for name in settings)
-            ]
-            doubt = 1 - settings["confidence"] + sum(1 - search["confidence"] for search in earlier)
-        except (AttributeError, KeyError, TypeError) as error:
-            raise InputError(
-                f"{path} is not a record as this 'tracecal label' writes it: move it away, or name "
-                "another --output."
-            ) from error
-        self._history = {"joint_confidence": round(max(0.0, 1 - doubt), 12), "tried": earlier}
-
-    def save(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """Write the state of the search with the earlier ones, and return both."""
-        record = {**state, **self._history}
-        write_json(record, self.path)
-        return record
-
-
-def _searches(path: Path) -> list[dict[str, Any]]:
-    """All searches in the file, in the order of their start."""
-    if not path.exists():
-        return []
-    last = read_json(path)
-    earlier = last.pop("tried")
-    del last["joint_confidence"]
-    return [*earlier, last]
+    try:
+        last = read_json(path) if path.exists() else {**NO_SEARCH}
+        searches = [*last.pop("tried"), last]
+        del last["joint_confidence"]
+        earlier = [
+            search
+            for search in searches
+            if search["labels"] and any(search[name] != settings[name] for name in settings)
+        ]
+        doubt = 1 - settings["confidence"] + sum(1 - search["confidence"] for search in earlier)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{path} is not a record as this 'tracecal label' writes it: move it away, or name "
+            "another --output."
+        ) from error
+    return {"joint_confidence": round(max(0.0, 1 - doubt), 12), "tried": earlier}
 
 
 def describe_record(record: Mapping[str, Any]) -> str:
