@@ -14,16 +14,6 @@ with job(snakemake):
     tokenizer = load_tokenizer(paths.model)
     prompts = ask_evaluated(tokenizer, paths.task, asking, params.chat)
     policy = f"{params.answers} samples at temperature {params.temperature:g}"
-    record(
-        step,
-        prompts,
-        SAMPLES,
-        policy,
-        sample_task,
-        tokenizer,
-        asking,
-        resources.batch_size,
-        params.answers,
-        params.temperature,
-        params.seed,
-    )
+    draws = params.answers, params.temperature, params.seed
+    arguments = tokenizer, asking, resources.batch_size, *draws
+    record(step, prompts, SAMPLES, policy, sample_task, *arguments)

@@ -19,14 +19,5 @@ with job(snakemake):
     prompts = ask(tokenizer, task, asking, chat)
     prompting = {"prompting": PLAIN} if lacks_template(tokenizer, chat) else {}
     policy = f"greedy, at most {asking.max_new_tokens} tokens, stop strings {list(asking.stop)}"
-    record(
-        step,
-        prompts,
-        TRACES,
-        policy,
-        answer_task,
-        tokenizer,
-        asking,
-        resources.batch_size,
-        notes=lambda traces: prompting,
-    )
+    arguments = tokenizer, asking, resources.batch_size
+    record(step, prompts, TRACES, policy, answer_task, *arguments, notes=lambda traces: prompting)

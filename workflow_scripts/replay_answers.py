@@ -24,14 +24,8 @@ with job(snakemake):
     metadata = kind_metadata(pl.DataFrame(prompts, schema=RECORDS))
     metadata |= {"entropy": "exact", "tokenisation": tokenisation(answers, params.end_token)}
     policy = f"replay of {paths.answers}"
+    arguments = tokenizer, resources.batch_size
     record(
-        step,
-        prompts,
-        IMPORTED,
-        policy,
-        replay_traces,
-        tokenizer,
-        resources.batch_size,
-        notes=lambda traces: metadata,
+        step, prompts, IMPORTED, policy, replay_traces, *arguments, notes=lambda traces: metadata
     )
     write_parquet(questions.drop("lacks"), snakemake.output.questions)

@@ -15,14 +15,5 @@ with job(snakemake):
     tokenizer = load_tokenizer(paths.model)
     prompts = ask_evaluated(tokenizer, paths.task, asking, params.chat)
     policy = f"beam search, {params.width} beams, at most {asking.max_new_tokens} tokens"
-    record(
-        step,
-        prompts,
-        BEAMS,
-        policy,
-        beam_task,
-        tokenizer,
-        asking,
-        resources.batch_size,
-        params.width,
-    )
+    arguments = tokenizer, asking, resources.batch_size, params.width
+    record(step, prompts, BEAMS, policy, beam_task, *arguments)

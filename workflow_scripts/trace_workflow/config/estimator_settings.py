@@ -1,6 +1,6 @@
 """Settings of estimators that need more than a trace: beams, samples, questions or models."""
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import (
     Field,
@@ -13,6 +13,7 @@ from pydantic import (
 
 from trace_workflow.config.job_resources import JobResources
 from trace_workflow.config.model_source import ModelSource
+from trace_workflow.config.prompting import template_fields
 from tracecal.io.settings import Strict, require_fields
 
 ANSWER_FIELDS = ("question", "context", "answer")
@@ -25,7 +26,7 @@ class Beams(Strict):
 class SelfEvaluation(Strict):
     """The prompts of P(True) and verbalised confidence."""
 
-    p_true_prompt: str = Field(
+    p_true_prompt: Annotated[str, template_fields(ANSWER_FIELDS, "question", "answer")] = Field(
         "{context}\n\nQuestion: {question}\nProposed answer: {answer}\n\n"
         "Is the proposed answer (A) true or (B) false?",
         description="the user's message; may hold {context}",
@@ -39,11 +40,6 @@ class SelfEvaluation(Strict):
         "wrong) and 1.0 (surely correct), and with nothing else.",
         description="the user's second message; may hold {question}, {context}, {answer}",
     )
-
-    @field_validator("p_true_prompt")
-    @classmethod
-    def _shows_question_and_answer(cls, value: str) -> str:
-        return require_fields(value, ANSWER_FIELDS, ("question", "answer"))
 
     @field_validator("p_true_start")
     @classmethod

@@ -2,13 +2,15 @@
 
 from typing import Annotated, ClassVar
 
-from pydantic import Field, StringConstraints, field_validator, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
+from trace_workflow.config.prompting import template_fields
 from tracecal.answers.reading import FormatName, Reading
-from tracecal.io.settings import Repository, Revision, Strict, require_fields
+from tracecal.io.settings import Repository, Revision, Strict
 
 Distribution = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Checksums = Annotated[dict[str, Sha256], AfterValidator(lambda sums: dict(sorted(sums.items())))]
 
 
 class ModelSource(Strict):
@@ -24,7 +26,7 @@ class ModelSource(Strict):
         None, description="local folder as Transformers saves it (safetensors)"
     )
     package: Distribution | None = Field(None, description="installed Python package")
-    files: dict[str, Sha256] = Field(
+    files: Checksums = Field(
         {},
         description="path in the package and SHA-256 of one .gguf file, or of each file in a "
         "model folder",
@@ -33,11 +35,6 @@ class ModelSource(Strict):
     revision: Revision | None = Field(
         None, description="revision on the hub: a commit hash, or a ref that staging resolves"
     )
-
-    @field_validator("files")
-    @classmethod
-    def _in_order(cls, files: dict[str, str]) -> dict[str, str]:
-        return dict(sorted(files.items()))
 
     @property
     def weights(self) -> bool:
@@ -69,7 +66,7 @@ class AnsweringSource(ModelSource):
     Their traces are read from the files or, where a model is given too, computed by its replay.
     """
 
-    answers: str | None = Field(
+    answers: Annotated[str, template_fields(["task"])] | None = Field(
         None,
         description="files with answers made elsewhere, one per {task}; docs/reference/formats.md",
     )
@@ -86,11 +83,6 @@ class AnsweringSource(ModelSource):
         """`reading` with the `format`, if one is set."""
         chosen = {} if self.format == "auto" else {"format": self.format}
         return self.reading.model_copy(update=chosen)
-
-    @field_validator("answers")
-    @classmethod
-    def _of_tasks(cls, value: str | None) -> str | None:
-        return value if value is None else require_fields(value, ["task"], [])
 
     @model_validator(mode="after")
     def _reads_answers(self) -> "AnsweringSource":

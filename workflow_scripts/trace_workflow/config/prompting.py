@@ -1,8 +1,9 @@
 """How a task's examples become prompts, and where answers end."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Annotated
 
-from pydantic import Field, PositiveInt, field_validator
+from pydantic import AfterValidator, Field, PositiveInt, field_validator
 
 from tracecal.io.settings import Strict, require_fields
 
@@ -11,6 +12,11 @@ NO_TEMPLATE = (
     "{} has no chat template, so it is asked in plain text, in which a model that was trained on "
     "chats answers worse; set the model's 'chat: false' if you mean that."
 )
+
+
+def template_fields(allowed: Sequence[str], *needed: str) -> AfterValidator:
+    """The check of a template's fields: they are `allowed` and include all `needed`."""
+    return AfterValidator(lambda template: require_fields(template, allowed, needed))
 
 
 class Shot(Strict):
@@ -38,16 +44,11 @@ class PromptSettings(Ending):
     """How a task's examples become prompts."""
 
     system: str | None = Field(None, description="system text before the conversation")
-    prompt: str = Field(
+    prompt: Annotated[str, template_fields(PROMPT_FIELDS, "question")] = Field(
         "{question}", description="the user's message; may hold {question}, {context}"
     )
     few_shot: tuple[Shot, ...] = Field((), description="worked examples before the question")
     max_new_tokens: PositiveInt = Field(64, description="largest number of tokens in an answer")
-
-    @field_validator("prompt")
-    @classmethod
-    def _known_prompt_fields(cls, value: str) -> str:
-        return require_fields(value, PROMPT_FIELDS, ("question",))
 
 
 def until_stop(answer: str, stop: Iterable[str]) -> str:

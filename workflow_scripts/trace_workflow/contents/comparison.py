@@ -18,47 +18,35 @@ from tracecal.estimators.estimator import Estimator, entries
 from tracecal.estimators.feature_sets import LIKELIHOOD, TRACE_PLUS_FEATURES
 from tracecal.estimators.registry import IDS
 
+# Settings of a table that are fields of its entry.
+FIELDS = {"studies", "made_by", "function", "short_models", "of_subset", "model"}
+
 
 def comparison_table(
     run: Run,
     name: str,
     *analyses: str,
     estimators: Sequence[Estimator] | None = None,
-    studies: Sequence[str] = ("main",),
-    short_models: bool = False,
-    made_by: str = "",
-    function: str = "table",
-    of_subset: bool = False,
-    model: str = "",
-    **more: Any,
+    **settings: Any,
 ) -> PlannedTable:
     """The table `name` of `estimators`, by default those that the main study compares.
 
     Its notes also give the number of correct answers, estimators without a score for some answers,
     and a warning where a calibration part is too small for a fit's weights.
     """
+    fields = {key: settings.pop(key) for key in FIELDS & settings.keys()}
     if estimators is None:
-        estimators = run.selection.compared_of(model or run.config.study.main.model)
-    settings = {
+        estimators = run.selection.compared_of(fields.get("model") or run.config.study.main.model)
+    more = {
         "weights": max([len(e.inputs) for e in estimators], default=0),
         "calibration_share": run.config.splits.calibration_share,
     }
     if any("beams" in estimator.needs for estimator in estimators):
-        settings["beams"] = run.config.beams.width
-    if of_subset:
-        settings["subset"] = run.config.study.broader.answers
-    return PlannedTable(
-        name,
-        analyses=tuple(dict.fromkeys([*analyses, "averages", "accuracy"])),
-        studies=studies,
-        estimators=estimators,
-        more=settings | more,
-        made_by=made_by,
-        function=function,
-        short_models=short_models,
-        of_subset=of_subset,
-        model=model,
-    )
+        more["beams"] = run.config.beams.width
+    if fields.get("of_subset"):
+        more["subset"] = run.config.study.broader.answers
+    analyses = tuple(dict.fromkeys([*analyses, "averages", "accuracy"]))
+    return PlannedTable(name, analyses, estimators=estimators, more=more | settings, **fields)
 
 
 AVERAGES = analysed("averages")

@@ -53,16 +53,13 @@ def draw(
     with style.applied():
         figure = Figure(figsize=(style.TEXT_WIDTH, 1.75 + ROW_HEIGHT * max(n_rows, 8)))
         grid = _grid(figure, n_rows, len(across))
-        brier = figure.add_subplot(grid[:, 0])
-        auroc = figure.add_subplot(grid[:, 1])
         below = study_averages.describe_averages(means, entries, "main", main, tasks, width=26)
-        _draw_ranking(brier, ranking, "brier", below)
-        _draw_ranking(auroc, ranking, "auroc", "")
-        _draw_intervals(brier, ranking, "brier", differences)
-        _draw_intervals(auroc, ranking, "auroc", differences)
-        auroc.tick_params(labelleft=False)
-        style.panel_title(brier, "a", "Brier ↓")
-        style.panel_title(auroc, "b", "AUROC ↑")
+        for column, (metric, title) in enumerate({"brier": "Brier ↓", "auroc": "AUROC ↑"}.items()):
+            axes = figure.add_subplot(grid[:, column])
+            _draw_ranking(axes, ranking, metric, "" if column else below)
+            _draw_intervals(axes, ranking, metric, differences)
+            style.panel_title(axes, "ab"[column], title)
+        axes.tick_params(labelleft=False)
         keys = style.family_keys(entry for entry in entries if entry in dict(ranking))
         if across:
             below = study_averages.describe_averages(

@@ -209,10 +209,7 @@ def _counted(node: ast.AST, name: str) -> object:
         if name == "keywords" and _called(node) == DESCRIBED:
             return [keyword for keyword in value if keyword.arg != "description"]
     elif isinstance(value, list) and name in ("body", "orelse", "finalbody"):
-        kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-        may_have = name == "body" and isinstance(node, kinds)
-        documented = may_have and ast.get_docstring(node) is not None
-        return [line for line in value[documented:] if not _is_logging(line)]
+        return [line for line in value if not _is_without_effect(line)]
     return value
 
 
@@ -221,10 +218,10 @@ def _called(node: ast.Call) -> str | None:
     return getattr(node.func, "attr", getattr(node.func, "id", None))
 
 
-def _is_logging(node: ast.AST) -> bool:
-    """Whether a statement calls a method of LOGGER and does nothing else."""
+def _is_without_effect(node: ast.AST) -> bool:
+    """Whether a statement is a text, such as a docstring, or calls a method of LOGGER alone."""
     match node:
-        case ast.Expr(ast.Call(ast.Attribute(ast.Name("LOGGER")))):
+        case ast.Expr(ast.Constant(str()) | ast.Call(ast.Attribute(ast.Name("LOGGER")))):
             return True
     return False
 
