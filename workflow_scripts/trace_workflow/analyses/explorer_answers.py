@@ -4,20 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from tracecal.explorer.explorer_contents import (
-    HELD_OUT,
-    LABEL,
-    NO_PLACE,
-    OF_PARENT,
-    PEAK,
-    PLACE,
-    PREDICTION,
-    PROBABILITY,
-    SCORE,
-    SPLIT,
-    TASK,
-    TRACE,
-)
+from tracecal.explorer import explorer_contents as contents
 from tracecal.fits.predictions import mean_probabilities
 from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_parquet
@@ -34,12 +21,12 @@ def read_parents(
     frames = []
     for (model, task), path in traces.items():
         ids = answers.filter(model=model, parent_task=task)["parent_id"].unique()
-        parents = read_traces(path, ["example_id", *OF_PARENT])
+        parents = read_traces(path, ["example_id", *contents.OF_PARENT])
         parents = parents.filter(pl.col("example_id").is_in(ids.implode()))
         frames.append(
             parents.select(pl.lit(model).alias("model"), pl.lit(task).alias("task"), pl.all())
         )
-    return pl.concat(frames).with_columns(peak=PEAK) if frames else None
+    return pl.concat(frames).with_columns(peak=contents.PEAK) if frames else None
 
 
 def read_explorer_answers(
@@ -56,26 +43,32 @@ def read_explorer_answers(
     Raises `InputError` where a file is unreadable, lacks a column or has other examples.
     """
     scores = evaluated(read_parquet(files["scores"], needed=["example_id"]), files["tasks"])
-    place_columns = [name for name in PLACE if parent and name != "parent_task"]
-    location = NO_PLACE | {name: pl.col(name) for name in place_columns}
+    place_columns = [name for name in contents.PLACE if parent and name != "parent_task"]
+    location = contents.NO_PLACE | {name: pl.col(name) for name in place_columns}
     location["parent_task"] = pl.lit(parent, pl.String)
     answers = scores.select("example_id")
     for frame in (
-        read_traces(files["traces"], [*TRACE, *place_columns]).select(*TRACE, **location),
-        read_parquet(files["tasks"], TASK),
-        read_parquet(files["labels"], LABEL),
+        read_traces(files["traces"], [*contents.TRACE, *place_columns]).select(
+            *contents.TRACE, **location
+        ),
+        read_parquet(files["tasks"], contents.TASK),
+        read_parquet(files["labels"], contents.LABEL),
     ):
         answers = answers.join(evaluated(frame, files["tasks"]), on="example_id", validate="1:1")
-    answers = answers.with_columns(peak=PEAK)
-    predictions = read_parquet(files["predictions"], PREDICTION)
+    answers = answers.with_columns(peak=contents.PEAK)
+    predictions = read_parquet(files["predictions"], contents.PREDICTION)
     means, held_out = (
         mean_probabilities(rows, "estimator", "example_id").pivot(
             "estimator", index="example_id", values="probability"
         )
-        for rows in (predictions, predictions.filter(split=SPLIT))
+        for rows in (predictions, predictions.filter(split=contents.SPLIT))
     )
     missing = pl.lit(None, pl.Float64)
-    for prefix, frame in ((PROBABILITY, means), (HELD_OUT, held_out), (SCORE, scores)):
+    for prefix, frame in (
+        (contents.PROBABILITY, means),
+        (contents.HELD_OUT, held_out),
+        (contents.SCORE, scores),
+    ):
         columns = {
             prefix + name: pl.col(name) if name in frame.columns else missing for name in estimators
         }

@@ -12,14 +12,7 @@ from pydantic import (
     model_validator,
 )
 
-from trace_workflow.config.estimator_settings import (
-    Beams,
-    Encoders,
-    Lars,
-    Probe,
-    Sampling,
-    SelfEvaluation,
-)
+from trace_workflow.config import estimator_settings as settings
 from trace_workflow.config.models import Dtype, Model
 from trace_workflow.config.study import Study
 from tracecal.answers.reading import Reading
@@ -83,12 +76,12 @@ class Config(Strict):
     estimators: tuple[str, ...] | None = Field(
         None, description="estimators to compute, by id; null: all that the other settings allow"
     )
-    beams: Beams = Beams()
-    probe: Probe = Probe()
-    lars: Lars = Lars()
-    self_evaluation: SelfEvaluation = SelfEvaluation()
-    sampling: Sampling = Sampling()
-    encoders: Encoders = Encoders()
+    beams: settings.Beams = settings.Beams()
+    probe: settings.Probe = settings.Probe()
+    lars: settings.Lars = settings.Lars()
+    self_evaluation: settings.SelfEvaluation = settings.SelfEvaluation()
+    sampling: settings.Sampling = settings.Sampling()
+    encoders: settings.Encoders = settings.Encoders()
     audit: Audit = Audit()
     splits: Splits = Splits()
     calibration: Calibration = Calibration()

@@ -11,7 +11,7 @@ from matplotlib.gridspec import GridSpec
 from trace_workflow.figures import figure_style as style
 from trace_workflow.figures import study_averages
 from trace_workflow.tables.metric_names import METRIC_NAMES, METRICS
-from trace_workflow.tables.study_results import Labels
+from trace_workflow.tables.study_results import Labels, rows_by
 from trace_workflow.tables.wording import join_names
 from tracecal.estimators.estimator import TRACE_PLUS, Entry
 
@@ -56,8 +56,8 @@ def draw(
         below = study_averages.describe_averages(means, entries, "main", main, tasks, width=26)
         for column, (metric, title) in enumerate({"brier": "Brier ↓", "auroc": "AUROC ↑"}.items()):
             axes = figure.add_subplot(grid[:, column])
-            _draw_ranking(axes, ranking, metric, "" if column else below)
-            _draw_intervals(axes, ranking, metric, differences)
+            _draw_ranking(axes, ranking, metric, differences.filter(metric=metric))
+            _set_rows(axes, len(ranking), "" if column else below)
             style.panel_title(axes, "ab"[column], title)
         axes.tick_params(labelleft=False)
         keys = style.family_keys(entry for entry in entries if entry in dict(ranking))
@@ -131,29 +131,24 @@ def _rank_by_brier(means: study_averages.Means, model: str, entries: Sequence[En
     return sorted(rows, key=lambda row: row[1]["brier"])
 
 
-def _draw_ranking(axes: Axes, ranking: Ranking, metric: str, below: str) -> None:
+def _draw_ranking(axes: Axes, ranking: Ranking, metric: str, differences: pl.DataFrame) -> None:
+    """A point for each estimator, a line at TRACE+'s, and intervals of the differences to it."""
+    by_baseline = rows_by(differences, "baseline")
+    sign = 1 if metric == "brier" else -1  # differences are positive where TRACE+ is better
     for height, (entry, means) in enumerate(ranking):
-        if means[metric] is not None:
-            _draw_point(axes, height, means[metric], style.style_of(entry))
-    _set_rows(axes, len(ranking), below)
+        look, value = style.style_of(entry), means[metric]
+        if value is None:
+            continue
+        _draw_point(axes, height, value, look)
+        if entry.id == TRACE_PLUS:
+            axes.axvline(value, color=style.TRACE_PLUS.color, lw=0.8, ls=":", zorder=1)
+        if row := by_baseline.get((entry.id,)):
+            ends = sorted(value + sign * (row[end] - row["difference"]) for end in ("low", "high"))
+            axes.hlines(height, *ends, color=look.color, lw=1.0, zorder=2)
     axes.set_yticks(range(len(ranking)), [entry.label for entry, _ in ranking])
     for tick, (entry, _) in zip(axes.get_yticklabels(), ranking, strict=True):
         if entry.role == "trace":
             tick.set(color=style.style_of(entry).text, fontweight="bold")
-
-
-def _draw_intervals(axes: Axes, ranking: Ranking, metric: str, differences: pl.DataFrame) -> None:
-    """Around each baseline the interval of its difference to TRACE+, whose value is a line."""
-    for height, (entry, means) in enumerate(ranking):
-        value = means[metric]
-        if entry.id == TRACE_PLUS and value is not None:
-            axes.axvline(value, color=style.TRACE_PLUS.color, lw=0.8, ls=":", zorder=1)
-        row = next(differences.filter(baseline=entry.id, metric=metric).iter_rows(named=True), None)
-        if row is None or value is None:
-            continue
-        sign = 1 if metric == "brier" else -1  # differences are positive where TRACE+ is better
-        ends = sorted(value + sign * (row[end] - row["difference"]) for end in ("low", "high"))
-        axes.hlines(height, *ends, color=style.style_of(entry).color, lw=1.0, zorder=2)
 
 
 def _draw_models(axes: Axes, models: Mapping[str, Sequence[ModelPoint]], below: str) -> None:

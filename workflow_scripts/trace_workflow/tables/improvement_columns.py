@@ -13,7 +13,7 @@ from trace_workflow.tables import marks
 from trace_workflow.tables.metric_names import BETTER, CLAIMED, METRIC_NAMES, METRICS
 from trace_workflow.tables.ranking_table import mark_best_of_row
 from trace_workflow.tables.study_results import StudyResults
-from trace_workflow.tables.table import Column
+from trace_workflow.tables.table import ENDS, Column
 from tracecal.estimators.estimator import TRACE_PLUS
 
 BEST, IMPROVEMENT = "best_baseline", "improvement"
@@ -71,12 +71,8 @@ def improvement_frame(
 
 def own_names(study: StudyResults, metrics: Sequence[str] = METRICS) -> list[str]:
     """The frame's columns of own scores, score by score."""
-    return [
-        f"{metric}_{entry.id}{end}"
-        for entry in study.with_role("own")
-        for metric in metrics
-        for end in ("", *(f"_{a}_{name}" for a in OWN_AGAINST for name in OWN_VALUES.values()))
-    ]
+    keys = {column.keys[0]: column.signed for column in own_columns(study, metrics)}
+    return [key + end for key, is_gain in keys.items() for end in ("", *ENDS * is_gain)]
 
 
 def own_columns(study: StudyResults, metrics: Sequence[str] = METRICS) -> list[Column]:
