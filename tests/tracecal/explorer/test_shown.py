@@ -13,12 +13,12 @@ from support.labelled_answers import answers, predictor_of
 from tests.tracecal.calibrator.test_parts import CALIBRATE, rows, write
 from tracecal.answers.answers import read_file
 from tracecal.answers.facts import find_question
-from tracecal.answers.record import fingerprints
 from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
 from tracecal.calibrator.part_confidences import score_parts
 from tracecal.calibrator.predictor import load_predictor
 from tracecal.calibrator.schema import CalibratorFile
 from tracecal.calibrator.scoring import score_answers
+from tracecal.calibrator.trace_kinds import fingerprints
 from tracecal.calibrator.training_set import make_training_set
 from tracecal.cli.main import main
 from tracecal.explorer.confidences import trace_predictors

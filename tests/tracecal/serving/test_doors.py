@@ -11,10 +11,9 @@ from support.log_rows import write
 from support.recorded_rows import FOLDER, recorded
 from tracecal.answers.answers import answers_in
 from tracecal.answers.reading import Reading
-from tracecal.answers.record import KNOWN_ANSWER
 from tracecal.answers.row import answers_of, read_row
 from tracecal.calibrator.scoring import score_answer
-from tracecal.calibrator.trace_kinds import reading_for
+from tracecal.calibrator.trace_kinds import KNOWN_ANSWER, reading_for
 from tracecal.errors import InputError
 from tracecal.serving.scorer import Scorer
 

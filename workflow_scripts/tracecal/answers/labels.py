@@ -92,23 +92,6 @@ def _settled(votes: Sequence[Vote], reading: Reading) -> tuple[bool | None, str 
     return False, "contested: counted as wrong"
 
 
-def random_labels(answers: pl.DataFrame) -> pl.DataFrame:
-    """Take back the verdicts that 'tracecal label --error-rate' asked for, and say how many.
-
-    Answers whose verdicts decide most are no random sample: they neither fit nor test.
-    """
-    is_asked_for = pl.col("correct").is_not_null() & pl.col("asked_for").fill_null(False)
-    n_asked = answers.filter(is_asked_for).height
-    if not n_asked:
-        return answers
-    LOGGER.warning(
-        "%d of the %d labels are not used: 'tracecal label --error-rate' asked for them, since "
-        "these decide, so that they are no random sample",
-        *(n_asked, answers["correct"].count()),
-    )
-    return answers.with_columns(correct=pl.when(~is_asked_for).then("correct"))
-
-
 def with_labels(
     answers: pl.DataFrame, labels: Labels, rows: Iterable[Any] = ()
 ) -> tuple[pl.DataFrame, str]:

@@ -3,16 +3,12 @@
 `trace.make_records` makes a `Record` of each answer, and `as_frame` a frame of them, with the
 columns `RECORDS`.
 The column `also` holds the user's own columns, which a calibrator calls `also.<name>`.
-`fingerprints` are short digests of question, answer and trace, which show no text and tell whether
-an answer is the same.
 """
 
-import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import polars as pl
 import pyarrow as pa
 
@@ -21,7 +17,6 @@ from tracecal.answers.raw_answer import Details
 FLOATS = pl.List(pl.Float32)  # as in the traces
 TRACE = ("surprisal", "entropy", "entropy_lower", "entropy_upper")
 ALSO = "also."  # before the name of an own column
-KNOWN_ANSWER = "the calibrator was fitted on this very answer: its probability is not out-of-sample"
 # A trace with fewer distinct numbers may equal another question's by chance. Numbers of one or two
 # digits do not count: of sure tokens logs with four decimals hold few others.
 MIN_DISTINCT_VALUES, MAX_CHANCE_DIGITS = 3, 2
@@ -151,44 +146,6 @@ BLANKS = re.compile(r"[^\S\n]+(?=\n)")  # before the ends of lines
 def without_blanks(text: str) -> str:
     """A text without blanks at its ends and before the ends of its lines."""
     return BLANKS.sub("", text.strip())
-
-
-def fingerprints(answers: pl.DataFrame) -> pl.Series:
-    """Compute a short digest of each answer's question, text and trace; None without a trace.
-
-    Ids do not count: different files use the same numbers for different answers.
-    """
-    rows = answers.select(QUESTION, "answer", "surprisal").iter_rows()
-    digests = [None if row[-1] is None else _digest(*row) for row in rows]
-    return pl.Series(digests, dtype=pl.String)
-
-
-def _digest(question: str | None, answer: str | None, surprisal: Sequence[float]) -> str:
-    trace = np.asarray(surprisal, dtype=np.float32).tobytes()
-    content = b"\0".join([(question or "").encode(), (answer or "").encode(), trace])
-    return hashlib.blake2b(content, digest_size=6).hexdigest()
-
-
-def are_among(answers: pl.DataFrame, labelled: Iterable[str]) -> pl.Series:
-    """Find the answers with one of the fingerprints `labelled`, bool [n].
-
-    An answer to an unknown question counts only if its trace is too long for a match by chance.
-    """
-    is_alike = fingerprints(answers).is_in(list(labelled)).fill_null(False)
-    places = is_alike.arg_true()
-    alike = answers[places]
-    is_certain = alike.select(QUESTION.is_not_null()).to_series() | has_distinctive_trace(alike)
-    return is_alike.scatter(places, is_certain)
-
-
-def is_among(record: Record, labelled: Set[str]) -> bool:
-    """`are_among` of one answer."""
-    if record.surprisal is None:
-        return False
-    question = record.prompt if record.asked is None else record.asked
-    if _digest(question, record.answer, record.surprisal) not in labelled:
-        return False
-    return are_among(as_frame([record]), labelled).item()
 
 
 def has_distinctive_trace(answers: pl.DataFrame) -> pl.Series:

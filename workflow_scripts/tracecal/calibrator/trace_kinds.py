@@ -1,14 +1,27 @@
-"""Whether answers match the model, task and kind of traces that a calibrator was fitted on."""
+"""Whether answers match the model, task and kind of traces that a calibrator was fitted on.
 
+`fingerprints` are short digests of question, answer and trace, which show no text and tell whether
+a calibrator was fitted on an answer.
+"""
+
+import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from functools import lru_cache
 
+import numpy as np
 import polars as pl
 
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.raw_answer import Known, Reasoning
 from tracecal.answers.reading import USUAL_READING, Reading
-from tracecal.answers.record import ALSO, ENTROPY_KIND, KNOWN_ANSWER, Record, are_among, is_among
+from tracecal.answers.record import (
+    ALSO,
+    ENTROPY_KIND,
+    QUESTION,
+    Record,
+    as_frame,
+    has_distinctive_trace,
+)
 from tracecal.answers.tokens import StopToken
 from tracecal.calibrator.schema import CalibrationData
 from tracecal.errors import InputError
@@ -39,6 +52,7 @@ QUESTIONS = {
 }
 # Kinds that match every other.
 OPEN = {"reasoning": ()} | dict.fromkeys(("stop_token", "processed"), ("unknown", "none"))
+KNOWN_ANSWER = "the calibrator was fitted on this very answer: its probability is not out-of-sample"
 # Servers may list the chosen token besides the k likeliest.
 TOP_K_MARGIN = 1
 METADATA = ("revision", "stop_token", "processed", "reasoning", "entropy", "top_k", "vocabulary")
@@ -145,6 +159,44 @@ def _undecided(
         or other_task
         or (KNOWN_ANSWER if is_labelled else None)
     )
+
+
+def fingerprints(answers: pl.DataFrame) -> pl.Series:
+    """Compute a short digest of each answer's question, text and trace; None without a trace.
+
+    Ids do not count: different files use the same numbers for different answers.
+    """
+    rows = answers.select(QUESTION, "answer", "surprisal").iter_rows()
+    digests = [None if row[-1] is None else _digest(*row) for row in rows]
+    return pl.Series(digests, dtype=pl.String)
+
+
+def _digest(question: str | None, answer: str | None, surprisal: Sequence[float]) -> str:
+    trace = np.asarray(surprisal, dtype=np.float32).tobytes()
+    content = b"\0".join([(question or "").encode(), (answer or "").encode(), trace])
+    return hashlib.blake2b(content, digest_size=6).hexdigest()
+
+
+def are_among(answers: pl.DataFrame, labelled: Iterable[str]) -> pl.Series:
+    """Find the answers with one of the fingerprints `labelled`, bool [n].
+
+    An answer to an unknown question counts only if its trace is too long for a match by chance.
+    """
+    is_alike = fingerprints(answers).is_in(list(labelled)).fill_null(False)
+    places = is_alike.arg_true()
+    alike = answers[places]
+    is_certain = alike.select(QUESTION.is_not_null()).to_series() | has_distinctive_trace(alike)
+    return is_alike.scatter(places, is_certain)
+
+
+def is_among(record: Record, labelled: Set[str]) -> bool:
+    """`are_among` of one answer."""
+    if record.surprisal is None:
+        return False
+    question = record.prompt if record.asked is None else record.asked
+    if _digest(question, record.answer, record.surprisal) not in labelled:
+        return False
+    return are_among(as_frame([record]), labelled).item()
 
 
 def require_parts(fitted_on: CalibrationData, scores_parts: bool) -> None:

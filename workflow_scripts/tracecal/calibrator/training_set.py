@@ -14,11 +14,15 @@ from typing import NamedTuple
 import polars as pl
 
 from tracecal.answers.groups import MIN_FITTED, group_answers, in_order
-from tracecal.answers.labels import random_labels
 from tracecal.answers.parts.parts import Parts
-from tracecal.answers.record import ALSO, are_among, fingerprints, own_column_paths
+from tracecal.answers.record import ALSO, own_column_paths
 from tracecal.calibrator.catalogue import LOG_RIDGE, inputs_with_columns
-from tracecal.calibrator.trace_kinds import has_usual_entropies, usual_entropies
+from tracecal.calibrator.trace_kinds import (
+    are_among,
+    fingerprints,
+    has_usual_entropies,
+    usual_entropies,
+)
 from tracecal.errors import InputError
 from tracecal.estimators.estimator import OwnFit
 from tracecal.estimators.features import FEATURES
@@ -405,6 +409,23 @@ def _with_columns(frame: pl.DataFrame, own_columns: Iterable[str]) -> list[str]:
 
 def _count_complete(frame: pl.DataFrame, columns: Sequence[str]) -> int:
     return frame.select(pl.all_horizontal(pl.col(columns).is_not_null()).sum()).item()
+
+
+def random_labels(answers: pl.DataFrame) -> pl.DataFrame:
+    """Take back the verdicts that 'tracecal label --error-rate' asked for, and say how many.
+
+    Answers whose verdicts decide most are no random sample: they neither fit nor test.
+    """
+    is_asked_for = pl.col("correct").is_not_null() & pl.col("asked_for").fill_null(False)
+    n_asked = answers.filter(is_asked_for).height
+    if not n_asked:
+        return answers
+    LOGGER.warning(
+        "%d of the %d labels are not used: 'tracecal label --error-rate' asked for them, since "
+        "these decide, so that they are no random sample",
+        *(n_asked, answers["correct"].count()),
+    )
+    return answers.with_columns(correct=pl.when(~is_asked_for).then("correct"))
 
 
 def _choose_answers(answers: pl.DataFrame, task: str) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -5,10 +5,9 @@ from dataclasses import replace
 
 import polars as pl
 
-from tracecal.answers.record import fingerprints
 from tracecal.calibrator.predictor import Predictor, make_predictor
 from tracecal.calibrator.schema import CalibratorFile
-from tracecal.calibrator.trace_kinds import compare_answers
+from tracecal.calibrator.trace_kinds import compare_answers, fingerprints
 from tracecal.estimators.features import SCORES
 from tracecal.estimators.registry import ESTIMATORS, LOG_RIDGE_ALSO
 from tracecal.estimators.trace_inputs import TRACE_INPUTS, compute_inputs

@@ -16,12 +16,11 @@ from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value,
 from inspect_ai.solver import TaskState
 
 from tracecal.answers.reading import Reading
-from tracecal.answers.record import is_among
 from tracecal.answers.row import read_row
 from tracecal.answers.verdict import parse_verdict
 from tracecal.calibrator.predictor import Predictor, load_predictor
 from tracecal.calibrator.scoring import Confidence, require_kind, score_record
-from tracecal.calibrator.trace_kinds import vocabulary_for
+from tracecal.calibrator.trace_kinds import is_among, vocabulary_for
 from tracecal.errors import InputError, WrongRow
 from tracecal.fits.fit_settings import Calibration
 from tracecal.io.settings import parse

@@ -16,14 +16,13 @@ import polars as pl
 
 from tracecal.answers.answers import Source, answers_in
 from tracecal.answers.groups import group_answers, place_answers
-from tracecal.answers.labels import random_labels
 from tracecal.answers.reading import Reading
-from tracecal.answers.record import KNOWN_ANSWER
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in
 from tracecal.calibrator.guarantee_text import describe_target
 from tracecal.calibrator.predictor import target_of
 from tracecal.calibrator.schema import Reference
-from tracecal.calibrator.trace_kinds import require_parts
+from tracecal.calibrator.trace_kinds import KNOWN_ANSWER, require_parts
+from tracecal.calibrator.training_set import random_labels
 from tracecal.errors import InputError, require_shares
 from tracecal.guarantees.line import significance_level
 from tracecal.io.digests import hash_of

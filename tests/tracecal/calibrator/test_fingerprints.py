@@ -6,10 +6,11 @@ from scipy.stats import binom
 
 from support.labelled_answers import answers, fitted_file
 from tracecal.answers.reading import Reading
-from tracecal.answers.record import QUESTION, Record, are_among, as_frame, fingerprints
+from tracecal.answers.record import QUESTION, Record, as_frame
 from tracecal.answers.row import read_row
 from tracecal.calibrator.predictor import make_predictor
 from tracecal.calibrator.scoring import score_answers
+from tracecal.calibrator.trace_kinds import are_among, fingerprints
 from tracecal.estimators.registry import ESTIMATORS
 
 SURE, DOUBTFUL = [0.0, 0.0001, 0.0002, 0.0003], [0.1234, 0.5678, 1.2345]
