@@ -16,7 +16,7 @@ from tracecal.answers import answers
 from tracecal.answers.answers import answers_in, read_file
 from tracecal.answers.reading import Reading
 from tracecal.cli.main import main
-from tracecal.io import reminder
+from tracecal.io import log
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 PAGE = (EXAMPLES / "README.md").read_text(encoding="utf-8")
@@ -223,7 +223,7 @@ def test_an_error_is_one_sentence_and_status_1(tmp_path, caplog):
 
 
 def test_what_takes_long_says_so_every_ten_seconds(monkeypatch, caplog):
-    monkeypatch.setattr(reminder, "EVERY", 0.001)
+    monkeypatch.setattr(log, "EVERY", 0.001)
     with caplog.at_level("INFO"):
         tracecal.calibrate(LABELLED, task="cities")
     assert re.search(r"Reading labelled.jsonl: \d+ rows so far", caplog.text)

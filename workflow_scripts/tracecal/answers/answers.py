@@ -42,8 +42,7 @@ from tracecal.errors import (
     require_threads,
 )
 from tracecal.io.input_files import MOST_BYTES, require_regular
-from tracecal.io.log import LOGGER
-from tracecal.io.reminder import reminder
+from tracecal.io.log import LOGGER, reminder
 
 Source = str | Path | pl.DataFrame | Iterable[Mapping[str, Any]] | Any
 SCHEMA = pl.Schema(RECORDS)  # type: ignore[arg-type]

@@ -39,8 +39,7 @@ from tracecal.estimators.custom import CustomSource, custom_scores
 from tracecal.estimators.trace_inputs import NO_CUSTOM, Custom
 from tracecal.fits.fit_settings import FitSettings, Unit, read_fit_settings, stated_shares
 from tracecal.guarantees.error_rate import NOT_OF_PARTS
-from tracecal.io.log import LOGGER
-from tracecal.io.reminder import reminder
+from tracecal.io.log import LOGGER, reminder
 
 
 class Training(NamedTuple):

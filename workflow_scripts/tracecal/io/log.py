@@ -1,6 +1,12 @@
-"""Log lines that are readable and harmless, in a terminal and in a file."""
+"""Log lines that are readable and harmless, in a terminal and in a file.
+
+`reminder` logs one every ten seconds while something takes longer than that.
+"""
 
 import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
 
 from tracecal.errors import in_python
 
@@ -23,8 +29,7 @@ _UNSEEN = [
     *range(0x2066, 0x206A),
 ]
 _SHOWN = {code: chr(code).encode("unicode_escape").decode() for code in _UNSEEN}
-
-
+EVERY = 10.0  # seconds between lines of a `reminder`
 MOST_SHOWN = 4_000  # characters of a record: a name in it may be as long as a file
 
 
@@ -43,3 +48,23 @@ class Printable(logging.Formatter):
 def printable(text: str) -> str:
     """Text in which characters that control a terminal are written out, as Python would."""
     return text.translate(_SHOWN)
+
+
+@contextmanager
+def reminder(describe: Callable[[], str]) -> Iterator[None]:
+    """Log every ten seconds what is being done, until it is.
+
+    >>> with reminder(lambda: "fitting on 100,000 labels"):
+    ...     pass
+    """
+    has_ended = Event()
+
+    def remind() -> None:
+        while not has_ended.wait(EVERY):
+            LOGGER.info("%s", describe())
+
+    Thread(target=remind, daemon=True).start()
+    try:
+        yield
+    finally:
+        has_ended.set()
