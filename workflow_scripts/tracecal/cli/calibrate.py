@@ -53,7 +53,6 @@ def calibrate(
         Print how well every estimator predicts, too.
     """
     from tracecal.answers.answers import answers_in
-    from tracecal.explorer.explore import explore_labelled
 
     explorer = str(Path(report).with_suffix(".answers.html")) if report else None
     require_apart({"answers": answers, "output": output, "report": report, "explorer": explorer})
@@ -76,6 +75,8 @@ def calibrate(
     for warning in summary.warnings:
         LOGGER.warning("%s", warning)
     if report and explorer:
+        from tracecal.explorer.explore import explore_labelled
+
         explore_labelled(labelled, explorer, calibrator, summary.predictions)
         summary.save(report, Path(explorer).name)
         LOGGER.info("open %s in a browser; %s shows the answers", report, explorer)
