@@ -88,25 +88,26 @@ def error_line(n: int, error_rate: float, level: float) -> Line | None:
     if n > MAX_LABELS:
         raise ValueError(f"{n} labels, more than {MAX_LABELS}")
     first = min(math.ceil(max(START * enough, START_SHARE * n)), n)
+    rank = np.arange(first, n + 1)
     # Bisect between a level at which ranks pass rarely enough, and the level of a single test.
     low, high = level / 50, level
-    while _crossing(_allowed(n, first, error_rate, low), first, error_rate, level) > level:
+    most = _allowed(rank, error_rate, high, n)
+    while _crossing(least := _allowed(rank, error_rate, low, n), first, error_rate, level) > level:
         low /= 2
     for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        allowed = _allowed(n, first, error_rate, middle)
+        middle, allowed = (low + high) / 2, least.copy()
+        differs = least < most
+        allowed[differs] = _allowed(rank[differs], error_rate, middle, n)
         if _crossing(allowed, first, error_rate, level) <= level:
-            low = middle
+            low, least = middle, allowed
         else:
-            high = middle
-    allowed = _allowed(n, first, error_rate, low)
-    allowed.flags.writeable = False
-    return Line(first, allowed, low)
+            high, most = middle, allowed
+    least.flags.writeable = False
+    return Line(first, least, low)
 
 
-def _allowed(n: int, first: int, error_rate: float, level: float) -> np.ndarray:
+def _allowed(rank: np.ndarray, error_rate: float, level: float, n: int) -> np.ndarray:
     """The largest w with P(Bin(k, error_rate) <= w) <= level * (n / k) ** TILT, or -1, per rank."""
-    rank = np.arange(first, n + 1)
     levels = level * (n / rank) ** TILT
     # Begin above the limit, by the inverse (NaN where no number is allowed), and step down to it.
     above = np.floor(np.nan_to_num(scipy.special.bdtrik(levels, rank, error_rate), nan=0.0)) + 1
