@@ -24,6 +24,7 @@ from tracecal.answers.record import QUESTION, has_distinctive_trace, without_bla
 from tracecal.errors import InputError
 
 TRACE_COLUMNS = ("answer", "surprisal", "entropy")
+KEYS = ("group_id", "question", "trace")  # answers with one of them in common are of one group
 Side = Literal["fit", "test"]
 FIT_SHARE = 0.2
 MIN_FITTED = 100  # with fewer groups all labelled answers test, and no label fits a ranking
@@ -38,7 +39,9 @@ def group_answers(answers: pl.DataFrame) -> pl.DataFrame:
     answers = with_group_keys(answers)
     for key in (["question", "answer"], ["trace"]):
         _require_agreement(answers.drop_nulls(key), key)
-    return connected_groups(answers)
+    answers = answers.select("example_id", *KEYS).sort("example_id")
+    first = pl.Series(first_of_groups(answers))
+    return answers.select("example_id", group_id=pl.col("example_id").gather(first))
 
 
 def with_group_keys(answers: pl.DataFrame) -> pl.DataFrame:
@@ -49,24 +52,24 @@ def with_group_keys(answers: pl.DataFrame) -> pl.DataFrame:
     return answers.with_columns(question=QUESTION, trace=trace)
 
 
-def connected_groups(answers: pl.DataFrame) -> pl.DataFrame:
-    """The groups of answers with a common `group_id`, `question` or `trace`."""
-    keys = ("group_id", "question", "trace")
-    answers = answers.select("example_id", *keys).sort("example_id")
-    n = answers.height
-    edges = [np.empty((2, 0), dtype=np.int64)]
-    for column in keys:
-        members = answers.select(column, index=pl.int_range(n)).drop_nulls(column)
-        pairs = members.select(first=pl.col("index").min().over(column), second="index")
-        edges.append(pairs.filter(pl.col("first") < pl.col("second")).to_numpy().T)
-    first, second = np.concatenate(edges, axis=1)
-    # Slow to load, and not needed by all that import this module.
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    graph = coo_array((np.ones(len(first)), (first, second)), shape=(n, n))
-    component = pl.Series(connected_components(graph, directed=False)[1])
-    return answers.select("example_id", group_id=pl.col("example_id").min().over(component))
+def first_of_groups(answers: pl.DataFrame) -> np.ndarray:
+    """The first row of the group of each answer: of those with a common key of KEYS."""
+    first = np.arange(answers.height)
+    members = []
+    for key in answers.select(KEYS):
+        rows = (key.is_not_null() & key.is_duplicated()).arg_true()
+        rows = rows.gather(key.gather(rows).arg_sort())
+        sizes = key.gather(rows).rle().struct.field("len").cast(pl.Int64).to_numpy()
+        if len(rows):
+            members.append((rows.to_numpy(), sizes))
+    while True:
+        before = first.copy()
+        for rows, sizes in members:
+            least = np.minimum.reduceat(first[rows], np.cumsum(sizes) - sizes)
+            np.minimum.at(first, first[rows], np.repeat(least, sizes))
+        first = first[first]
+        if (first == before).all():
+            return first
 
 
 def _require_agreement(answers: pl.DataFrame, key: list[str]) -> None:

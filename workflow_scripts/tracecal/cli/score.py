@@ -159,17 +159,14 @@ def question_keys(answers: "pl.DataFrame") -> "pl.DataFrame":
 
 def count_questions(kinds: "pl.DataFrame", scores: "pl.DataFrame") -> tuple[int, int] | None:
     """To how many questions answers are kept, and how many there are; None where none repeats."""
-    from tracecal.answers.groups import connected_groups
+    import polars as pl
 
-    keys = kinds.select("group_id", "question", "trace")
-    if not any(key.drop_nulls().is_duplicated().any() for key in keys):
+    from tracecal.answers.groups import first_of_groups
+
+    group = pl.Series(first_of_groups(kinds))
+    if group.n_unique() == scores.height:
         return None
-    groups = connected_groups(kinds)
-    n_questions = groups["group_id"].n_unique()
-    if n_questions == scores.height:
-        return None
-    kept = groups.join(scores.filter("keep"), on="example_id", how="semi")
-    return kept["group_id"].n_unique(), n_questions
+    return group.filter(scores["keep"]).n_unique(), group.n_unique()
 
 
 def explain_keeping(scores: "pl.DataFrame", predictor: "Predictor") -> list[str]:
