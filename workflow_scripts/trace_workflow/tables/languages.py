@@ -7,7 +7,7 @@ import polars as pl
 from trace_workflow.tables import marks
 from trace_workflow.tables.improvement_columns import BEST
 from trace_workflow.tables.metric_names import BETTER, METRIC_NAMES, METRICS
-from trace_workflow.tables.study_results import StudyResults, tasks_of
+from trace_workflow.tables.study_results import StudyResults, rows_by, tasks_of
 from trace_workflow.tables.table import Column, Table
 from tracecal.estimators.estimator import PICKED, TRACE_PLUS
 
@@ -79,40 +79,28 @@ def _frame(averages: pl.DataFrame, accuracies: pl.DataFrame, baselines: list[str
     counts = accuracies.select(*KEYS, "accuracy", right="correct", answers="n")
     frame = sizes.join(counts, on=KEYS, how="left")
     frame = frame.sort("task", pl.col("language") != ALL_LANGUAGES, "language")
+    values = rows_by(averages, *KEYS, "metric", "estimator")
+    rows = []
+    for row in frame.to_dicts():
+        rows.append(row)
+        for metric in METRICS:
+            key = (row["task"], row["language"], metric)
+            means = {id: values.get((*key, id), {}).get("mean") for id in (*baselines, *ESTIMATORS)}
+            measured = [id for id in baselines if means[id] is not None]
+            # Of equal ones the first in the registry.
+            best_of = min if BETTER[metric] == "lower" else max
+            best = best_of(measured, key=means.__getitem__, default=None)
+            row |= {f"{BEST}_{metric}": means.get(best), f"{BEST}_{metric}_id": best}
+            row |= {f"{id}_{metric}": means[id] for id in ESTIMATORS}
+            row |= {f"{id}_{metric}_sd": values.get((*key, id), {}).get("sd") for id in ESTIMATORS}
+            undefined = [v["undefined"] for k, v in values.items() if k[:3] == key]
+            row |= {f"{metric}_undefined_splits": max(undefined, default=None)}
+    columns = [*KEYS, "n", "accuracy", "right", "answers"]
+    columns += [f"{estimator}_{metric}" for estimator in LABELS for metric in METRICS]
     for metric in METRICS:
-        measured = averages.filter(pl.col("estimator").is_in(baselines), metric=metric)
-        # Of equal ones the first in the registry.
-        ranked = measured.drop_nulls("mean").sort(
-            pl.col("mean") if BETTER[metric] == "lower" else -pl.col("mean"),
-            pl.col("estimator").cast(pl.Enum(baselines)),
-        )
-        best = ranked.unique(KEYS, keep="first", maintain_order=True).select(
-            *KEYS,
-            pl.col("mean").alias(f"{BEST}_{metric}"),
-            pl.col("estimator").alias(f"{BEST}_{metric}_id"),
-        )
-        means = [
-            averages.filter(metric=metric, estimator=estimator).select(
-                *KEYS,
-                pl.col("mean").alias(f"{estimator}_{metric}"),
-                pl.col("sd").alias(f"{estimator}_{metric}_sd"),
-            )
-            for estimator in ESTIMATORS
-        ]
-        undefined = pl.col("undefined").max().alias(f"{metric}_undefined_splits")
-        undefined_splits = averages.filter(metric=metric).group_by(KEYS).agg(undefined)
-        for part in (best, *means, undefined_splits):
-            frame = frame.join(part, on=KEYS, how="left", maintain_order="left")
-    return frame.select(
-        *(*KEYS, "n", "accuracy", "right", "answers"),
-        *(f"{estimator}_{metric}" for estimator in LABELS for metric in METRICS),
-        *(
-            name
-            for metric in METRICS
-            for name in (f"{BEST}_{metric}_id", *(f"{id}_{metric}_sd" for id in ESTIMATORS))
-        ),
-        *(f"{metric}_undefined_splits" for metric in METRICS),
-    )
+        columns += [f"{BEST}_{metric}_id", *(f"{id}_{metric}_sd" for id in ESTIMATORS)]
+    columns += [f"{metric}_undefined_splits" for metric in METRICS]
+    return pl.DataFrame(rows, columns, infer_schema_length=None)
 
 
 def _warn_of_few_answers(accuracies: pl.DataFrame) -> list[str]:

@@ -21,7 +21,7 @@ from trace_workflow.tables.metric_names import (
 )
 from trace_workflow.tables.ranking_table import BEST_OF_COLUMN, rank_columns
 from trace_workflow.tables.standing_notes import beam_notes, count_notes
-from trace_workflow.tables.study_results import StudyResults, rows_by, summary_columns, tasks_of
+from trace_workflow.tables.study_results import StudyResults, rows_by, tasks_of
 from trace_workflow.tables.table import ENDS, WIDEST, Column, Table
 from trace_workflow.tables.wording import join_names
 from tracecal.estimators.estimator import PICKED, TRACE_PLUS, Entry
@@ -36,17 +36,16 @@ Key = tuple[str | None, str]  # a task, None for the average, and a metric
 
 @dataclass(frozen=True)
 class Comparison:
-    """The rows and columns of the table, and the values behind them.
+    """The rows and columns of the table, and the improvements behind them.
 
-    `means` are averages by task, estimator and metric. `gains` are the improvements of TRACE+ and
-    of own scores by estimator, task, metric and what they are compared with; they are empty if the
-    run has no TRACE+ or no baseline. `compared` are the entries that have gains.
+    `gains` are the improvements of TRACE+ and of own scores by estimator, task, metric and what
+    they are compared with; they are empty if the run has no TRACE+ or no baseline. `compared` are
+    the entries that have gains.
     """
 
     study: StudyResults
     entries: Sequence[Entry]
     keys: Sequence[Key]
-    means: Mapping[tuple[str | None, str, str], Mapping]
     gains: Mapping[tuple[str, str | None, str, str], Mapping]
 
     @property
@@ -70,22 +69,18 @@ def table(study: StudyResults) -> Table:
         (task, metric) for part in (METRICS, added_metrics) for task in scopes for metric in part
     ]
     entries = [e for e in study.with_role("baseline", "trace", "own") if e.id in measured]
-    means = rows_by(averages, "task", "estimator", "metric")
     gains = {}
     if any(entry.role == "baseline" for entry in entries):
         gains = rows_by(study.select("improvements"), "estimator", "task", "metric", "against")
-    comparison = Comparison(study, entries, keys, means, gains)
+    comparison = Comparison(study, entries, keys, gains)
+    rows = study.pivot(averages, {_name(*key): key for key in keys}, ["task", "metric"], entries)
+    families = {entry.id: entry.family for entry in entries}
     ends = ("", "_sd", "_undefined_splits")
-    frame = pl.DataFrame(
-        [*_estimator_rows(comparison), *_gain_rows(comparison)],
-        schema=[
-            "estimator",
-            "family",
-            "label",
-            *(_name(*key) + end for key in keys for end in ends),
-        ],
-        infer_schema_length=None,
-    ).with_columns(**study.scope(tasks))
+    columns = ["estimator", "label", *(_name(*key) + end for key in keys for end in ends)]
+    rows += _gain_rows(comparison)
+    frame = pl.DataFrame(rows, columns, infer_schema_length=None).with_columns(**study.scope(tasks))
+    family = pl.col("estimator").replace_strict(families, default=None, return_dtype=pl.String)
+    frame.insert_column(1, frame.select(family=family).to_series())
     sections, titles = _sections(comparison)
     is_estimator = pl.col("estimator").is_in(comparison.ids)
     columns = [_column(key, comparison) for key in keys]
@@ -117,16 +112,6 @@ def table(study: StudyResults) -> Table:
 
 def _name(task: str | None, metric: str) -> str:
     return f"{task or AVERAGE}_{metric}"
-
-
-def _estimator_rows(comparison: Comparison) -> Iterator[dict]:
-    for entry in comparison.entries:
-        averages = {
-            _name(task, metric): comparison.means.get((task, entry.id, metric), {})
-            for task, metric in comparison.keys
-        }
-        row = {"estimator": entry.id, "family": entry.family, "label": entry.label}
-        yield row | summary_columns(averages)
 
 
 def _gain_rows(comparison: Comparison) -> Iterator[dict]:
