@@ -6,14 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import (
-    AutoConfig,
-    AutoModel,
-    AutoModelForSequenceClassification,
-    AutoModelForTokenClassification,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-)
+import transformers
 
 from trace_workflow.models.folders import POOLING
 from tracecal.capture.batches import in_batches
@@ -35,8 +28,8 @@ Text = str | tuple[str, str]
 class TextEncoder:
     """A model with its tokenizer; `window` is its input length in tokens, special ones included."""
 
-    model: PreTrainedModel
-    tokenizer: PreTrainedTokenizerBase
+    model: transformers.PreTrainedModel
+    tokenizer: transformers.PreTrainedTokenizerBase
     window: int
     pooling: str = "mean"
 
@@ -53,14 +46,14 @@ def load_encoder(folder: str | Path, task: str | None = None) -> TextEncoder:
     decide between a classifier of sequence pairs and an embedding model. Raises `InputError` where
     the folder holds no such model with safetensors weights.
     """
-    config = loaded(AutoConfig, folder)
+    config = loaded(transformers.AutoConfig, folder)
     declared = (config.architectures or [""])[0]
     if task is None and declared.endswith("ForSequenceClassification"):
         task = "sequence"
     auto_class = {
-        None: AutoModel,
-        "sequence": AutoModelForSequenceClassification,
-        "token": AutoModelForTokenClassification,
+        None: transformers.AutoModel,
+        "sequence": transformers.AutoModelForSequenceClassification,
+        "token": transformers.AutoModelForTokenClassification,
     }[task]
     device = "cuda" if torch.cuda.is_available() else "cpu"
     # An embedding model needs token states only; heads on top of them are not loaded.

@@ -17,19 +17,9 @@ from typing import Any
 import typer
 from typer.core import TyperArgument, TyperCommand
 
+from tracecal.cli import options
 from tracecal.cli.api_source import Parameter, api_parameters, api_source, read_docstring
 from tracecal.cli.files import flag, require_apart
-from tracecal.cli.options import (
-    MORE,
-    USUALLY,
-    ModelOptions,
-    as_option,
-    escaped,
-    help_option,
-    model_options,
-    reading_options,
-    with_mappings,
-)
 from tracecal.errors import InputError
 from tracecal.io.settings import parse
 
@@ -113,7 +103,7 @@ class Command:
     panels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of the help, by title
     # Which fields of a parameter's pydantic model are shown; those of a `Reading` are hidden but
     # the ones that `reading_options` names.
-    models: Mapping[str, ModelOptions] = field(default_factory=dict)
+    models: Mapping[str, options.ModelOptions] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -134,8 +124,8 @@ class Command:
         app.command(
             self.name,
             cls=ListTyperCommand,
-            help=escaped(self.help()),
-            epilog=escaped(f"Example: {self.example}"),
+            help=options.escaped(self.help()),
+            epilog=options.escaped(f"Example: {self.example}"),
         )(self.runner())
         built = typer.main.get_command(app)
         assert isinstance(built, ListTyperCommand)
@@ -171,28 +161,30 @@ class Command:
 
     def runner(self) -> Callable[..., None]:
         """Wrap the function for typer, which passes the fields of models as options."""
-        options: dict[str, list[inspect.Parameter]] = {}
+        by_parameter: dict[str, list[inspect.Parameter]] = {}
         models = {p.name: p.model for p in self.parameters() if p.model is not None}
         names = {p.name for p in self.parameters()}  # of the command's own, which go first
         for p in self.parameters():
             if p.model is not None:
-                fields = model_options(p.model, self.models.get(p.name, reading_options()))
-                options[p.name] = [field for field in fields if field.name not in names]
+                fields = options.model_options(
+                    p.model, self.models.get(p.name, options.reading_options())
+                )
+                by_parameter[p.name] = [field for field in fields if field.name not in names]
             else:
                 flags = () if p.name in self.arguments else (self.flags.get(p.name, flag(p.name)),)
                 endings = self.endings.get(p.name, ())
-                options[p.name] = [as_option(p, flags, self._panel(p), endings)]
+                by_parameter[p.name] = [options.as_option(p, flags, self._panel(p), endings)]
 
         def run(**values: Any) -> None:
             del values["help"]
             require_apart(values)
             for name, model in models.items():
-                fields = {option.name: values.pop(option.name) for option in options[name]}
-                values[name] = parse(model, with_mappings(fields, model), "options")
+                fields = {option.name: values.pop(option.name) for option in by_parameter[name]}
+                values[name] = parse(model, options.with_mappings(fields, model), "options")
             self.function(**values)
 
-        parameters = [option for several in options.values() for option in several]
-        parameters = sorted([*parameters, help_option()], key=_order)
+        parameters = [option for several in by_parameter.values() for option in several]
+        parameters = sorted([*parameters, options.help_option()], key=_order)
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         return run
 
@@ -200,13 +192,13 @@ class Command:
         """The group of an option in the help."""
         panels = (panel for panel, names in self.panels.items() if parameter.name in names)
         is_usual = parameter.default is inspect.Parameter.empty or parameter.name in self.usual
-        return next(panels, USUALLY if is_usual else MORE)
+        return next(panels, options.USUALLY if is_usual else options.MORE)
 
 
 def _order(parameter: inspect.Parameter) -> int:
     """Where an option's panel stands in the help: `USUALLY` first, `MORE` last."""
     (option,) = parameter.annotation.__metadata__
-    return {None: 0, USUALLY: 0, MORE: 2}.get(option.rich_help_panel, 1)
+    return {None: 0, options.USUALLY: 0, options.MORE: 2}.get(option.rich_help_panel, 1)
 
 
 def command(wish: str, example: str, **settings: Any) -> Callable[[Callable[..., None]], Command]:

@@ -15,16 +15,10 @@ import httpx2
 from huggingface_hub import (
     HfApi,
     constants,
+    errors,
     hf_hub_download,
     snapshot_download,
     try_to_load_from_cache,
-)
-from huggingface_hub.errors import (
-    GatedRepoError,
-    HfHubHTTPError,
-    OfflineModeIsEnabled,
-    RepositoryNotFoundError,
-    RevisionNotFoundError,
 )
 from huggingface_hub.utils import disable_progress_bars
 
@@ -199,15 +193,15 @@ def _is_temporary(error: BaseException) -> bool:
 def _sentence(error: BaseException, source: HubSource) -> str:
     """What is wrong and what to do."""
     kind, repository, revision = source
-    if _among(error, GatedRepoError):
+    if _among(error, errors.GatedRepoError):
         return gated(source)
-    if _among(error, RevisionNotFoundError):
+    if _among(error, errors.RevisionNotFoundError):
         return (
             f"{kind} {repository} has no revision {revision!r} on the hub; "
             f"{source.page}/commits/main lists its commits."
         )
     status = _status(error)
-    if _among(error, RepositoryNotFoundError) or status == 404:
+    if _among(error, errors.RepositoryNotFoundError) or status == 404:
         return (
             f"there is no {kind} {repository} at {constants.ENDPOINT}, or it is private; correct "
             "its name (owner/name), or set HF_TOKEN to the token of an account that may read it."
@@ -222,7 +216,7 @@ def _sentence(error: BaseException, source: HubSource) -> str:
             f"the hub failed to deliver {kind} {repository} (status {status}); try again later: "
             "files fetched so far are kept."
         )
-    if _among(error, httpx2.HTTPError, OfflineModeIsEnabled):
+    if _among(error, httpx2.HTTPError, errors.OfflineModeIsEnabled):
         return (
             f"the hub at {constants.ENDPOINT} cannot be reached for {kind} {repository} "
             f"({_reason(error)}); run `snakemake stage` where there is internet and HF_HUB_OFFLINE "
@@ -254,7 +248,7 @@ def _among(error: BaseException, *kinds: type[BaseException]) -> bool:
 
 def _status(error: BaseException) -> int | None:
     for cause in _chain(error):
-        if isinstance(cause, HfHubHTTPError | httpx2.HTTPStatusError):
+        if isinstance(cause, errors.HfHubHTTPError | httpx2.HTTPStatusError):
             return cause.response.status_code
     return None
 
