@@ -33,6 +33,10 @@ MATCHING_NOTE = (
     "with fewer correct answers than errors matches as many errors as it can. Error = positive. "
     "Each value is the mean over {matchings} matchings, which break ties of length at random."
 )
+UNSUPPORTED_NOTE = (
+    f"{UNSUPPORTED} TRACE+ is better than the prespecified baseline, but the interval of the "
+    "difference does not lie above zero."
+)
 KINDS = ("number", "entity", "claim", "localized")
 COUNTS = ("n", "errors", "length_gap")
 # With fewer matched errors a value depends on single answers, and is not printed.
@@ -77,14 +81,23 @@ def table(study: StudyResults) -> Table:
         ]
     model, tasks = analysis.select("model", "tasks").row(0)
     largest = {column.slice: largest_row(values, column.slice) for column in columns}
+    enough = {key: row for key, row in values.items() if has_enough_errors(*key[:2], values)}
+    # By how much TRACE+ exceeds the prespecified baseline, where it has enough errors.
+    gains = {c: values[GAIN, *c[:2]] for c in columns if (GAINER, *c[:2]) in enough}
+    unsupported = [column for column, gain in gains.items() if _is_unsupported(gain)]
     table_columns = []
     for column in columns:
-        unsupported = pl.col("estimator").is_in([GAINER] * _is_unsupported(column, values))
-        settings = {"better": "higher", "added_mark": mark_where((unsupported, UNSUPPORTED))}
+        marked = pl.col("estimator").is_in([GAINER] * (column in unsupported))
+        settings = {"better": "higher", "added_mark": mark_where((marked, UNSUPPORTED))}
         table_columns.append(Column((column.key,), column.label, column.group, **settings))
     rows = [
         {"estimator": entry.id, "label": entry.label}
-        | _row_values(entry.id, columns, values)
+        | _row_values(entry.id, columns, enough)
+        | {
+            f"{slice_name}_{count}": values[entry.id, slice_name, "auroc"][count]
+            for slice_name in largest
+            for count in COUNTS
+        }
         | {"sd_over": "matchings", "model": model, "tasks": tasks}
         for entry in sorted(study.measured(analysis), key=lambda entry: entry.role == "trace")
     ]
@@ -103,7 +116,8 @@ def table(study: StudyResults) -> Table:
         notes=(
             MATCHING_NOTE.format(matchings=analysis["matchings"][0]),
             *_explain_matching(largest),
-            *_explain_gains(columns, values, study),
+            *_explain_gains(gains, study),
+            *([UNSUPPORTED_NOTE] * bool(unsupported)),
             *refer_to_counts(study),
         ),
     )
@@ -121,34 +135,18 @@ def has_enough_errors(estimator: str, slice_name: str, values: SliceValues) -> b
 
 
 def _row_values(estimator: str, columns: Sequence[SliceColumn], values: SliceValues) -> dict:
-    cells = {
-        column: values[estimator, column.slice, column.metric]
-        if has_enough_errors(estimator, column.slice, values)
-        else {}
-        for column in columns
-    }
+    cells = {column: values.get((estimator, *column[:2]), {}) for column in columns}
     row = {column.key: cell.get("value") for column, cell in cells.items()}
     row |= {f"{column.key}_sd": cell.get("sd") for column, cell in cells.items()}
     for column, cell in cells.items():
         if column.metric == "auroc":
             row |= {f"{column.key}_{end}": cell.get(end) for end in ("low", "high")}
-    for slice_name in dict.fromkeys(column.slice for column in columns):
-        counts = values[estimator, slice_name, "auroc"]
-        row |= {f"{slice_name}_{name}": counts[name] for name in COUNTS}
     return row
 
 
-def _is_unsupported(column: SliceColumn, values: SliceValues) -> bool:
+def _is_unsupported(gain: Mapping) -> bool:
     """Whether TRACE+ is better than the prespecified baseline, and the interval contains zero."""
-    gain = values[GAIN, column.slice, column.metric]
-    if not _has_gain(column.slice, values):
-        return False
     return None not in (gain["value"], gain["low"]) and gain["low"] <= 0 < gain["value"]
-
-
-def _has_gain(slice_name: str, values: SliceValues) -> bool:
-    """Whether TRACE+ is measured on enough matched errors of a slice."""
-    return (GAINER, slice_name, "auroc") in values and has_enough_errors(GAINER, slice_name, values)
 
 
 def _explain_matching(largest: Mapping[str, Mapping]) -> Iterator[str]:
@@ -176,20 +174,13 @@ def _explain_small_slices(largest: Mapping[str, Mapping]) -> Iterator[str]:
         yield f"– Fewer than {FEWEST} matched errors, too few for a value: {join_names(small)}."
 
 
-def _explain_gains(
-    columns: Sequence[SliceColumn], values: SliceValues, study: StudyResults
-) -> Iterator[str]:
+def _explain_gains(gains: Mapping[SliceColumn, Mapping], study: StudyResults) -> Iterator[str]:
     """By how much TRACE+ exceeds the prespecified baseline, with a bootstrap interval."""
-    gains = {
-        column.slice: values[GAIN, column.slice, "auroc"]
-        for column in columns
-        if column.metric == "auroc"
-    }
     parts = [
-        f"{SLICE_NAMES[slice_name].lower()} {_signed(gain['value'])} "
+        f"{SLICE_NAMES[column.slice].lower()} {_signed(gain['value'])} "
         f"[{_signed(gain['low'])}, {_signed(gain['high'])}]"
-        for slice_name, gain in gains.items()
-        if gain["value"] is not None and _has_gain(slice_name, values)
+        for column, gain in gains.items()
+        if column.metric == "auroc" and gain["value"] is not None
     ]
     if parts:
         level = max(gain["level"] for gain in gains.values())
@@ -198,11 +189,6 @@ def _explain_gains(
             f"AUROC of TRACE+ minus AUROC of {baseline}, prespecified, with a {100 * level:g} % "
             "interval (bootstrap over groups of answers, each resample matched anew): "
             f"{'; '.join(parts)}."
-        )
-    if any(_is_unsupported(column, values) for column in columns):
-        yield (
-            f"{UNSUPPORTED} TRACE+ is better than the prespecified baseline, but the interval of "
-            "the difference does not lie above zero."
         )
 
 
