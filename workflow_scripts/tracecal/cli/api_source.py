@@ -103,6 +103,9 @@ class Names(dict[str, Any]):
     def value(self, node: ast.expr) -> Any:
         return eval(compile(ast.Expression(node), self.module, "eval"), {"__builtins__": {}}, self)
 
+    def __getattr__(self, name: str) -> Any:
+        return self[name]
+
     def __missing__(self, name: str) -> Any:
         if hasattr(builtins, name):
             return getattr(builtins, name)
@@ -116,6 +119,9 @@ class Names(dict[str, Any]):
                 if node.module in LIGHT:
                     return getattr(import_module(node.module), name)
                 if node.module.startswith("tracecal"):
+                    spec = find_spec(node.module)
+                    if spec is not None and spec.submodule_search_locations:  # of a package
+                        return Names(f"{node.module}.{name}")
                     return Names(node.module)[name]
         return Other
 

@@ -15,19 +15,7 @@ from tracecal.calibrator.guarantee import labelled_population
 from tracecal.calibrator.page_frame import render_page
 from tracecal.errors import InputError
 from tracecal.fits.fit_settings import SEED
-from tracecal.guarantees.forecast import (
-    DRAWS,
-    MOST,
-    POWER,
-    BinormalPopulation,
-    Population,
-    describe_few,
-    describe_forecast,
-    forecast_tables,
-    labels_to_ask,
-    questions_needed,
-    rounded_count,
-)
+from tracecal.guarantees import forecast
 from tracecal.statistics.percentages import confidence_text, percent, rate_text
 
 CONFIDENCE = 0.9  # of a plan by guesses
@@ -87,8 +75,8 @@ def plan(
     accuracy: float | None = None,
     auroc: float | None = None,
     confidence: float | None = None,
-    most: int = MOST,
-    draws: int = DRAWS,
+    most: int = forecast.MOST,
+    draws: int = forecast.DRAWS,
     seed: int = SEED,
 ) -> Plan:
     """Say how many labels a guaranteed error rate needs.
@@ -131,7 +119,7 @@ def plan(
     >>> tracecal.plan(0.3, accuracy=0.9, auroc=0.8, most=50, draws=5).table.height
     1
     """
-    population: Population
+    population: forecast.Population
     usual_confidence = CONFIDENCE
     if calibrator is not None and accuracy is None and auroc is None:
         loaded = calibrator_in(calibrator)
@@ -140,25 +128,25 @@ def plan(
         if estimator.risk_control is not None:
             usual_confidence = estimator.risk_control.confidence
     elif calibrator is None and accuracy is not None and auroc is not None:
-        population = BinormalPopulation(accuracy, auroc)
+        population = forecast.BinormalPopulation(accuracy, auroc)
     else:
         raise InputError("give either --calibrator, or --accuracy and --auroc as guesses.")
     confidence = usual_confidence if confidence is None else confidence
-    (table,) = forecast_tables(population, [error_rate], confidence, most, draws, seed)
-    n_to_ask = labels_to_ask(population, error_rate, confidence, draws, seed)
+    (table,) = forecast.forecast_tables(population, [error_rate], confidence, most, draws, seed)
+    n_to_ask = forecast.labels_to_ask(population, error_rate, confidence, draws, seed)
     text = format_plan(population, table, error_rate, confidence, n_to_ask)
     return Plan(table, error_rate, confidence, text, population.at_hand)
 
 
 def format_plan(
-    population: Population,
+    population: forecast.Population,
     table: pl.DataFrame,
     error_rate: float,
     confidence: float,
     n_to_ask: int | None,
 ) -> str:
     """Format the table and the number of labels needed for a terminal."""
-    few = describe_few(table, error_rate)
+    few = forecast.describe_few(table, error_rate)
     lines = [
         *([few, ""] if few else []),
         f"At most {rate_text(error_rate)} wrong {confidence_text(confidence)}:",
@@ -172,7 +160,9 @@ def format_plan(
             f"{row['questions']:>18,}{percent(row['guaranteed']):>15}"
             f"{percent(row['median']):>20}{draws:>16}{unchecked:>11}"
         )
-    return "\n".join([*lines, "", describe_forecast(population, table, error_rate, n_to_ask)])
+    return "\n".join(
+        [*lines, "", forecast.describe_forecast(population, table, error_rate, n_to_ask)]
+    )
 
 
 def draw_plan(table: pl.DataFrame, error_rate: float, confidence: float, at_hand: int = 0) -> str:
@@ -180,7 +170,7 @@ def draw_plan(table: pl.DataFrame, error_rate: float, confidence: float, at_hand
 
     A line for the median, a band for 80 % of the draws, and the number of questions needed.
     """
-    rows, needed = table.to_dicts(), questions_needed(POWER, table, at_hand)
+    rows, needed = table.to_dicts(), forecast.questions_needed(forecast.POWER, table, at_hand)
     first, last = math.log(rows[0]["questions"]), math.log(rows[-1]["questions"])
     highest: float = table.select(pl.max("high")).item()
     top = next(end for end in AXIS_ENDS if end >= highest)
@@ -197,12 +187,12 @@ def draw_plan(table: pl.DataFrame, error_rate: float, confidence: float, at_hand
     title = f"Answers kept with at most {rate_text(error_rate)} wrong {confidence_text(confidence)}"
     subject, label_x = f"not even {rows[-1]['questions']:,}", 257.0
     if needed is not None:
-        subject, label_x = f"{rounded_count(needed):,}", x(needed)
+        subject, label_x = f"{forecast.rounded_count(needed):,}", x(needed)
     quarters = [top * share for share in (0, 0.25, 0.5, 0.75, 1)]
     return render_page(
         TEMPLATE,
         title,
-        label=f"{subject} suffice in {percent(POWER)} of the draws",
+        label=f"{subject} suffice in {percent(forecast.POWER)} of the draws",
         label_x=label_x,
         anchor="start" if label_x < 170 else "end" if label_x > 350 else "middle",
         needed=needed,

@@ -21,13 +21,8 @@ from tracecal.calibrator.calibrator import Calibrator
 from tracecal.errors import InputError, require_shares
 from tracecal.explorer.page_answers import PageAnswers, load_page_answers
 from tracecal.fits.fit_settings import SEED
+from tracecal.guarantees import sequential
 from tracecal.guarantees.line import significance_level
-from tracecal.guarantees.sequential import (
-    NoMoreLabels,
-    PopulationKind,
-    draw_test_order,
-    search_threshold,
-)
 from tracecal.io.digests import hash_of
 from tracecal.io.files import read_json, write_json
 from tracecal.io.randomness import seeded
@@ -99,7 +94,7 @@ class LabelSearch:
         calibrator: str | Path | Calibrator | None = None,
         estimator: str | None = None,
         confidence: float = 0.9,
-        population: PopulationKind = "finite",
+        population: sequential.PopulationKind = "finite",
         seed: int = SEED,
         task: str | None = None,
         parts: str | Path | Mapping[str, Any] | None = None,
@@ -116,7 +111,7 @@ class LabelSearch:
         group = np.arange(len(ids))
         if population == "further":
             group = group_answers(page.judged)["group_id"].rank("dense").to_numpy().astype(int) - 1
-        order = draw_test_order(group, seeded(seed, "pick"))
+        order = sequential.draw_test_order(group, seeded(seed, "pick"))
         self._target = error_rate, significance_level(confidence), population
         self._score = score
         self._test_ids, self._test_scores = [ids[index] for index in order], score[order]
@@ -161,11 +156,11 @@ class LabelSearch:
             example_id = self._test_ids[index]
             if example_id not in labels:
                 missing.append(example_id)
-                raise NoMoreLabels
+                raise sequential.NoMoreLabels
             used_ids.add(example_id)
             return labels[example_id] is not True
 
-        result = search_threshold(self._test_scores, is_wrong, *self._target)
+        result = sequential.search_threshold(self._test_scores, is_wrong, *self._target)
         threshold = np.inf if result.threshold is None else result.threshold
         state = self.settings | {
             "threshold": result.threshold,

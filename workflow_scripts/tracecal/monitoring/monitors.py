@@ -21,15 +21,10 @@ from tracecal.calibrator.scoring import score_source
 from tracecal.errors import InputError, some_of
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import parse
-from tracecal.monitoring import messages, traffic
+from tracecal.monitoring import messages, monitor_settings, traffic
 from tracecal.monitoring.batch import Batch
 from tracecal.monitoring.changes import WatchedFile, change_lines
 from tracecal.monitoring.database import AddedCounts, StateDatabase
-from tracecal.monitoring.monitor_settings import (
-    ANSWERS_PER_ALARM,
-    ERROR_ALARM_CHANCE,
-    MonitorSettings,
-)
 
 
 class Monitors:
@@ -79,8 +74,8 @@ class Monitors:
         *,
         error_rate: float | None = None,
         estimator: str | None = None,
-        answers_per_alarm: int = ANSWERS_PER_ALARM,
-        chance: float = ERROR_ALARM_CHANCE,
+        answers_per_alarm: int = monitor_settings.ANSWERS_PER_ALARM,
+        chance: float = monitor_settings.ERROR_ALARM_CHANCE,
         one_per: str | None = None,
     ) -> None:
         options = {
@@ -88,7 +83,7 @@ class Monitors:
             "chance": chance,
             "one_per": one_per,
         }
-        self._settings = parse(MonitorSettings, options, "options")
+        self._settings = parse(monitor_settings.MonitorSettings, options, "options")
         self._calibrator = calibrator_in(calibrator)
         self._fitted = self._calibrator.predictor(estimator)
         self._state, self._error_rate = state, error_rate
