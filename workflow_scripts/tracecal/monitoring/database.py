@@ -21,16 +21,8 @@ from tracecal.calibrator.schema import Reference
 from tracecal.errors import InputError
 from tracecal.io.regular_files import open_regular
 from tracecal.io.sqlite_files import limit_steps, require_tables
+from tracecal.monitoring import state as states
 from tracecal.monitoring.batch import Batch
-from tracecal.monitoring.state import (
-    AlarmSettings,
-    State,
-    as_json,
-    from_json,
-    initial_state,
-    judge,
-    watch,
-)
 
 LOCK_TIMEOUT = 10.0  # seconds to wait for another writer
 SCHEMA = """
@@ -99,7 +91,7 @@ class StateDatabase:
         self,
         path: str | Path,
         identity: str,
-        settings: AlarmSettings,
+        settings: states.AlarmSettings,
         reference: Reference | None = None,
         seed: int | None = None,
     ) -> None:
@@ -119,7 +111,7 @@ class StateDatabase:
                 for statement in SCHEMA.split(";"):
                     self.connection.execute(statement)
                 if self._content() is None:
-                    self._save(initial_state(settings, reference, seed))
+                    self._save(states.initial_state(settings, reference, seed))
                 content = self._content()
                 n_odd, n_answers = self.connection.execute(ODD_ROWS).fetchone()
             self._inode = self.path.stat().st_ino
@@ -134,7 +126,7 @@ class StateDatabase:
                 )
 
     @property
-    def state(self) -> State:
+    def state(self) -> states.State:
         """The current state."""
         with self._explained():
             return self._load()
@@ -241,7 +233,7 @@ class StateDatabase:
 
     def _watch(
         self,
-        state: State,
+        state: states.State,
         new: Mapping[str, Values],
         keys: Sequence[str],
         choices: Sequence[int],
@@ -257,12 +249,12 @@ class StateDatabase:
         self.connection.executemany("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
         columns = np.array(watched, dtype=float).reshape(len(watched), 3).T
         n_answers = state.n_answers + len(new)
-        state = replace(watch(state, Batch(*columns)), n_answers=n_answers)
+        state = replace(states.watch(state, Batch(*columns)), n_answers=n_answers)
         labelled = [name for name in new if self._label_of(name) is not None]
         self._save(self._judge(state, labelled))
         return len(watched)
 
-    def _judge(self, state: State, ids: Sequence[str]) -> State:
+    def _judge(self, state: states.State, ids: Sequence[str]) -> states.State:
         """Return the state after the labels of those of these answers that have come."""
         query = "SELECT place, coalesce(key, id), kept, id FROM answers WHERE id = ?"
         rows = [row for name in ids for row in self.connection.execute(query, (name,))]
@@ -274,7 +266,7 @@ class StateDatabase:
             self.connection.execute("UPDATE labels SET used = ? WHERE id = ?", (use, example_id))
             if use == USED:
                 is_wrong.append(not self._label_of(example_id))
-        return judge(state, np.array(is_wrong, dtype=bool))
+        return states.judge(state, np.array(is_wrong, dtype=bool))
 
     def _values_of(self, example_id: str) -> Values | None:
         query = "SELECT probability, length, kept FROM answers WHERE id = ?"
@@ -290,8 +282,8 @@ class StateDatabase:
         insert = "INSERT OR IGNORE INTO taken VALUES (?, ?)"
         return self.connection.execute(insert, (key, what)).rowcount == 1
 
-    def _load(self) -> State:
-        return from_json(self._content()["state"])
+    def _load(self) -> states.State:
+        return states.from_json(self._content()["state"])
 
     def _content(self) -> Mapping[str, Any] | None:
         """The stored identity and state, checked; raises `InputError` where they are damaged."""
@@ -306,8 +298,8 @@ class StateDatabase:
             )
         return content
 
-    def _save(self, state: State) -> None:
-        content = {"identity": self.identity, "state": as_json(state)}
+    def _save(self, state: states.State) -> None:
+        content = {"identity": self.identity, "state": states.as_json(state)}
         text = json.dumps(content | {"checksum": _checksum(content)})
         self.connection.execute("INSERT OR REPLACE INTO state VALUES (1, ?)", (text,))
 
