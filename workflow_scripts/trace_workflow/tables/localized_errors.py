@@ -9,12 +9,7 @@ from typing import NamedTuple
 import polars as pl
 
 from trace_workflow.analyses.localized_errors import GAIN, GAINER
-from trace_workflow.tables.marks import (
-    UNSUPPORTED,
-    estimator_column,
-    explain_unscored,
-    mark_where,
-)
+from trace_workflow.tables.marks import UNSUPPORTED, estimator_column, explain_unscored, mark_where
 from trace_workflow.tables.ranking_table import BEST_OF_COLUMN, rank_columns
 from trace_workflow.tables.standing_notes import refer_to_counts
 from trace_workflow.tables.study_results import StudyResults, frame_of, rows_by

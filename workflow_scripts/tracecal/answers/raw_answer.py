@@ -14,13 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import JsonValue
 
-from tracecal.answers.tokens import (
-    ID_PREFIX,
-    UNDECODED,
-    Step,
-    StopToken,
-    infer_stop_token,
-)
+from tracecal.answers.tokens import ID_PREFIX, UNDECODED, Step, StopToken, infer_stop_token
 from tracecal.answers.tokens import MARKS as BLANKS
 from tracecal.errors import WrongRow
 

@@ -14,14 +14,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from tracecal.answers.column_paths import describe_unknown
-from tracecal.answers.facts import (
-    LABELS,
-    SENT,
-    example_id,
-    names_response,
-    value_at,
-    with_facts,
-)
+from tracecal.answers.facts import LABELS, SENT, example_id, names_response, value_at, with_facts
 from tracecal.answers.formats import columns
 from tracecal.answers.formats.layout import STATED_IDS, Layout, Row, recogniser, with_value
 from tracecal.answers.formats.layouts import FORMATS, is_recognised, recognise

@@ -33,13 +33,7 @@ from tracecal.answers.raw_answer import (
 )
 from tracecal.answers.reading import LARGEST_VOCABULARY, Reading
 from tracecal.answers.record import TRACE, Record
-from tracecal.answers.tokens import (
-    SLACK,
-    UNLISTED,
-    Step,
-    generated_entries,
-    is_same_logprob,
-)
+from tracecal.answers.tokens import SLACK, UNLISTED, Step, generated_entries, is_same_logprob
 from tracecal.errors import InputError, WrongRow
 from tracecal.io.input_files import parsed_json
 from tracecal.io.log import LOGGER

@@ -13,12 +13,7 @@ from tracecal.answers.parts.parts import Parts
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import RECORDS, TRACE, Record
 from tracecal.calibrator.predictor import Predictor, Target
-from tracecal.calibrator.scoring import (
-    Confidence,
-    read_response,
-    score_answers,
-    score_record,
-)
+from tracecal.calibrator.scoring import Confidence, read_response, score_answers, score_record
 from tracecal.calibrator.trace_kinds import require_parts
 
 UNFITTED = "the calibrator was not fitted on this part: calibrate with --parts that name it"

@@ -14,11 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from tracecal.answers.answers import (
-    describe_no_answers,
-    opened,
-    with_failed_labels,
-)
+from tracecal.answers.answers import describe_no_answers, opened, with_failed_labels
 from tracecal.answers.facts import (
     CONTEXTS,
     LABELS,

@@ -16,13 +16,7 @@ from tracecal.estimators.estimator import PICKED, OwnFit, input_columns
 from tracecal.estimators.feature_sets import LOG_RIDGE, STACK_OF_SIX, TRACE_PLUS_ON_LOGARITHMS
 from tracecal.fits.fits import EstimatorFits, Fit, LogOddsMean
 from tracecal.fits.pooled import fit_pooled
-from tracecal.fits.regression import (
-    Method,
-    fit_all,
-    fit_mixtures,
-    fit_prior_ridge,
-    fit_ridge,
-)
+from tracecal.fits.regression import Method, fit_all, fit_mixtures, fit_prior_ridge, fit_ridge
 from tracecal.statistics.probability_metrics import nll
 
 PREDICTIONS = {

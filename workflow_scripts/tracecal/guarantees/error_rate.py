@@ -27,12 +27,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from tracecal.guarantees.line import (
-    MAX_LABELS,
-    error_line,
-    find_places,
-    free_of_errors,
-)
+from tracecal.guarantees.line import MAX_LABELS, error_line, find_places, free_of_errors
 
 # Answers without labels that a choice of scores or thresholds takes, at least.
 MIN_UNLABELLED = 100

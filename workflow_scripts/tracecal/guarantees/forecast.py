@@ -23,11 +23,7 @@ from tracecal.fits.fit_settings import SEED, stated_shares
 from tracecal.guarantees.error_rate import RankedAnswers, overall_threshold
 from tracecal.guarantees.line import significance_level
 from tracecal.guarantees.part_tests import PartScores, RankedParts, most_parts
-from tracecal.guarantees.sequential import (
-    START_SHARE,
-    falling_thresholds,
-    passes_test,
-)
+from tracecal.guarantees.sequential import START_SHARE, falling_thresholds, passes_test
 from tracecal.io.randomness import seeded
 from tracecal.statistics.percentages import percent, rate_text
 

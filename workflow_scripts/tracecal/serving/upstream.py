@@ -6,14 +6,7 @@ import weakref
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
-from aiohttp import (
-    ClientResponse,
-    ClientSession,
-    ClientTimeout,
-    DummyCookieJar,
-    TCPConnector,
-    web,
-)
+from aiohttp import ClientResponse, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector, web
 from multidict import CIMultiDict
 from yarl import URL
 
