@@ -31,7 +31,7 @@ from tracecal.statistics.percentages import confidence_text, percent, rate_text
 # Where no estimator is named or recommended, the first of these that the answers have decides.
 PREFERRED = ("trace_plus", "trace", "len_norm_logp")
 # The record before the first search.
-NO_SEARCH = {"labels": 0, "joint_confidence": 1.0, "tried": ()}
+NO_SEARCH: Mapping[str, Any] = {"labels": 0, "joint_confidence": 1.0, "tried": ()}
 
 
 class LabelSearch:
