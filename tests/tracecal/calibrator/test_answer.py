@@ -14,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.labelled_answers import answers, fitted, predictor_of
+from tracecal.answers.answers import read_answers
+from tracecal.answers.reading import Reading
 from tracecal.answers.trace import entropy_bounds
 from tracecal.calibrator.predictor import Kinds
 from tracecal.calibrator.scoring import score_answer, score_answers
@@ -30,6 +32,7 @@ from tracecal.estimators.features import (
 )
 from tracecal.estimators.trace_inputs import compute_bounded_inputs, compute_inputs
 from tracecal.fits.fits import probability_bounds
+from tracecal.serving.scorer import Scorer
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 values = st.floats(0, 12, width=32)
@@ -232,6 +235,29 @@ def test_what_is_unknown_of_a_response_counts_as_equal_with_a_warning(calibrator
     for _ in range(2):
         assert score_response(calibrator, body | {"stop_token": "unknown"}, target=rate) == known
     assert caplog.text.count("the answers do not say whether traces include the stop token") == 1
+
+
+def test_text_that_runs_on_is_decided_about_alike_at_every_door(calibrator, caplog):
+    """As in the tests of thresholds, in which such answers were, and each door warns of it."""
+    rate = next(rate for rate, value in calibrator.thresholds.items() if value is not None)
+    tokens = ["51", "\n\nQ: What is 2 + 2?"]
+    trace = {"tokens": tokens, "logprobs": [-0.05, -0.4], "entropy": [0.2, 0.9]}
+    body = {"answer": "".join(tokens), "model": "m", "stop_token": "included"} | trace
+    doors = {
+        "score": lambda: score_answers(
+            read_answers([{"id": "answer"} | body]), calibrator, rate
+        ).row(0, named=True),
+        "score_response": lambda: vars(score_response(calibrator, body, rate)),
+        "serve": lambda: Scorer(calibrator, Reading(), rate).confidence(body, {}),
+    }
+    outcomes = []
+    for door, score in doors.items():
+        caplog.clear()
+        calibrator.warn_once.cache_clear()
+        outcomes.append({name: score()[name] for name in ("probability", "keep", "reason")})
+        assert caplog.text.count("1 of 1 answers, such as 'answer', run on into another") > 0, door
+    assert outcomes[0]["keep"] is not None and outcomes[0]["reason"] is None
+    assert outcomes[0] == outcomes[1] == outcomes[2]
 
 
 def test_a_threshold_certified_for_exact_entropies_decides_nothing_about_bounds(calibrator):

@@ -416,12 +416,16 @@ def test_an_answer_without_parts_says_why(here, answer, reason):
 
 
 def test_what_speaks_against_an_answer_leaves_its_parts_undecided(here):
+    found = scorer().confidence(said(), ASK, "the traffic has changed")
+    assert [one["keep"] for one in found["parts"]] == [None, None]
+    assert all("the traffic has changed" in one["reason"] for one in found["parts"])
+
+
+def test_what_follows_an_answer_leaves_its_parts_as_they_are(here):
     more = "\nQ: and Peru?"
     answer = said("".join(TOKENS) + more)
     answer["choices"][0]["logprobs"]["content"].append(token(more, -0.1, [(more, -0.1)]))
-    found = scorer().confidence(answer, ASK)
-    assert [one["keep"] for one in found["parts"]] == [None, None]
-    assert all("runs on into another question" in one["reason"] for one in found["parts"])
+    assert scorer().confidence(answer, ASK)["parts"] == scorer().confidence(said(), ASK)["parts"]
 
 
 def test_one_call_gives_a_response_its_confidence_by_field(here):

@@ -23,7 +23,6 @@ from tracecal.calibrator.trace_kinds import (
     compare_answers,
     compare_record,
     describe_mix,
-    describe_run_on,
     reading_for,
     require_parts,
     undecided_answers,
@@ -76,12 +75,12 @@ def require_scored_kind(
 ) -> None:
     """Raise the errors of `score_answers`, and warn of what is unknown or replaced.
 
-    It takes no values of traces and no texts but those of `describe_run_on`.
+    It takes no values of traces, and no texts but those that run on into another question.
     """
     fitted_on = predictor.fitted_on
     if target is not None:
         predictor.require_tested(target)
-    warnings = [*compare_answers(answers, fitted_on, task), describe_run_on(answers)]
+    warnings: list[str | None] = [*compare_answers(answers, fitted_on, task)]
     if target is not None:
         warnings.append(describe_mix(answers, fitted_on.row_tasks))
     for warning in filter(None, warnings):
@@ -388,7 +387,8 @@ def read_response(
 def require_kind(record: Record, predictor: Predictor) -> None:
     """Raise `InputError` where an answer is of another model or kind of trace.
 
-    What is unknown of it or of the calibrator counts as equal, as in a file, with one warning.
+    What is unknown of it or of the calibrator counts as equal, and text that runs on into another
+    question as its own, as in a file, with one warning.
     """
-    for unknown in compare_record(record, predictor.fitted_on):
-        predictor.warn_once(unknown)
+    for warning in compare_record(record, predictor.fitted_on):
+        predictor.warn_once(warning)

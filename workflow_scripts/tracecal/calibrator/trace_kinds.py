@@ -5,6 +5,7 @@ a calibrator was fitted on an answer.
 """
 
 import hashlib
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from functools import lru_cache
 
@@ -18,6 +19,7 @@ from tracecal.answers.record import (
     ALSO,
     ENTROPY_KIND,
     QUESTION,
+    RECORDS,
     Record,
     as_frame,
     has_distinctive_trace,
@@ -64,29 +66,35 @@ NEXT_QUESTION = r"\n[^\S\n]*(?:Q|Question|Problem|Input|User|Human)\s*(?:\d+\s*)
 def compare_answers(
     answers: pl.DataFrame, fitted_on: CalibrationData, task: str | None = None
 ) -> list[str]:
-    """List what is not known of answers or of a calibrator, a sentence each.
+    """List what is not known of answers or of a calibrator, and what is unusual, a sentence each.
 
-    Raises `InputError` where the answers are not those that the calibrator is for.
+    Text that runs on into another question is decided about as in the tests of thresholds. Raises
+    `InputError` where the answers are not those that the calibrator is for.
     """
     require_parts(fitted_on, "part" in answers.columns)
-    require_same_kind(answers, fitted_on, task)
-    traced = answers.filter(pl.col("surprisal").is_not_null())
-    unknown = open_questions({name: {*traced[name]} for name in ("model", *QUESTIONS)}, fitted_on)
-    n_open = traced.filter((pl.col("processed") == "unknown") & pl.col("decoding").is_null()).height
-    return [*unknown, *filter(None, [assumed_decoding(n_open, answers.height, fitted_on)])]
+    if task is not None and task != fitted_on.task:
+        raise InputError(
+            f"the calibrator was fitted on the task {fitted_on.task!r}, but the answers are of "
+            f"{task!r}: calibrate on answers to that task. If both names mean the same task, add "
+            f"--task {fitted_on.task}."
+        )
+    run_on = describe_run_on(answers) if fitted_on.parts is None else None
+    return [*_compare_kinds(answers, fitted_on), *filter(None, [run_on])]
 
 
 def compare_record(record: Record, fitted_on: CalibrationData) -> list[str]:
-    """`compare_answers` of one answer."""
+    """`compare_answers` of one answer, or of a part of it."""
     kind = record.model, record.stop_token, record.processed, record.reasoning, record.decoding
-    refusal, unknown = _kind_questions(fitted_on, *kind, record.surprisal is not None)
+    refusal, unknown = _compare_kind(fitted_on, *kind, record.surprisal is not None)
     if refusal is not None:
         raise InputError(refusal)
+    if fitted_on.parts is None and re.search(NEXT_QUESTION, record.answer or ""):
+        return [*unknown, str(describe_run_on(as_frame([record])))]
     return unknown
 
 
 @lru_cache(maxsize=1000)
-def _kind_questions(
+def _compare_kind(
     fitted_on: CalibrationData,
     model: str | None,
     stop_token: StopToken,
@@ -96,18 +104,35 @@ def _kind_questions(
     has_trace: bool,
 ) -> tuple[str | None, list[str]]:
     """Return why answers of a kind are refused, or None, and what is unknown about them."""
-    kind = {"stop_token": stop_token, "processed": processed, "reasoning": reasoning}
+    fields = {"example_id": "answer", "surprisal": [] if has_trace else None, "model": model}
+    fields |= {"stop_token": stop_token, "processed": processed, "reasoning": reasoning}
+    fields |= {"decoding": decoding}
+    answer = pl.DataFrame([fields], schema={name: RECORDS[name] for name in fields})
     try:
-        _require_model([model] if model else [], fitted_on)
+        return None, _compare_kinds(answer, fitted_on)
     except InputError as error:
         return error.args[0], []
-    for column, value in kind.items():
-        if has_trace and value not in _same_kinds(column, fitted_on):
-            return _refusal(column, fitted_on, value, 1, "answer"), []
-    values = {name: {value} for name, value in (kind | {"model": model}).items()}
-    unknown = open_questions(values if has_trace else {}, fitted_on)
-    is_open = has_trace and processed == "unknown" and decoding is None
-    return None, [*unknown, *filter(None, [assumed_decoding(int(is_open), 1, fitted_on)])]
+
+
+def _compare_kinds(answers: pl.DataFrame, fitted_on: CalibrationData) -> list[str]:
+    """List what is not known. Raises `InputError` for another model or another kind of trace.
+
+    Unknown properties of either side count as equal; see `open_questions`.
+    """
+    _require_model(answers["model"].drop_nulls().unique().sort().to_list(), fitted_on)
+    traced = answers.filter(pl.col("surprisal").is_not_null())
+    for column, words in QUESTIONS.items():
+        differing = traced.filter(~pl.col(column).is_in(_same_kinds(column, fitted_on)))
+        if differing.height:
+            raise InputError(
+                f"the calibrator was fitted on traces that {words[getattr(fitted_on, column)]}, "
+                f"but {differing.height} answer(s), such as {differing['example_id'][0]!r}, "
+                f"{words[differing[column][0]]}: its probabilities do not hold for them. Calibrate "
+                f"on answers like these, or correct their kind with {words['option']}."
+            )
+    unknown = open_questions({name: {*traced[name]} for name in ("model", *QUESTIONS)}, fitted_on)
+    n_open = traced.filter((pl.col("processed") == "unknown") & pl.col("decoding").is_null()).height
+    return [*unknown, *filter(None, [assumed_decoding(n_open, answers.height, fitted_on)])]
 
 
 def undecided_answers(
@@ -115,15 +140,10 @@ def undecided_answers(
 ) -> list[str | None]:
     """Say for each answer why a threshold on these inputs does not decide; None where it does."""
     takes_entropies = need_entropy(inputs)
-    reasons = zip(
-        answers.select(ENTROPY_KIND, "top_k", "decoding").rows(),
-        [other_task(name, fitted_on.row_tasks) for name in answers["row_task"]],
-        are_among(answers, fitted_on.answers),
-        strict=True,
-    )
+    kinds = answers.select(ENTROPY_KIND, "top_k", "decoding", "row_task").iter_rows()
     return [
-        _undecided(fitted_on, takes_entropies, *trace, other_task, is_labelled)
-        for trace, other_task, is_labelled in reasons
+        _undecided(fitted_on, takes_entropies, *kind, is_labelled)
+        for kind, is_labelled in zip(kinds, are_among(answers, fitted_on.answers), strict=True)
     ]
 
 
@@ -138,7 +158,7 @@ def undecided_record(
         "none" if record.entropy is None else kind,
         record.top_k,
         record.decoding,
-        other_task(record.row_task, fitted_on.row_tasks),
+        record.row_task,
         is_among(record, labelled),
     )
 
@@ -149,14 +169,14 @@ def _undecided(
     kind: str,
     top_k: int | None,
     decoding: str | None,
-    other_task: str | None,
+    row_task: str | None,
     is_labelled: bool,
 ) -> str | None:
     """The one rule: what speaks against a decision about an answer with this trace, in words."""
     return (
         (other_entropies(kind, top_k, fitted_on) if takes_entropies else None)
         or other_decoding(decoding, fitted_on)
-        or other_task
+        or other_task(row_task, fitted_on.row_tasks)
         or (KNOWN_ANSWER if is_labelled else None)
     )
 
@@ -212,43 +232,11 @@ def require_parts(fitted_on: CalibrationData, scores_parts: bool) -> None:
         )
 
 
-def require_same_kind(
-    answers: pl.DataFrame, fitted_on: CalibrationData, task: str | None = None
-) -> None:
-    """Raise `InputError` where answers are of another model, task or kind of trace.
-
-    Unknown properties of either side count as equal; see `open_questions`.
-    """
-    if task is not None and task != fitted_on.task:
-        raise InputError(
-            f"the calibrator was fitted on the task {fitted_on.task!r}, but the answers are of "
-            f"{task!r}: calibrate on answers to that task. If both names mean the same task, add "
-            f"--task {fitted_on.task}."
-        )
-    _require_model(answers["model"].drop_nulls().unique().sort().to_list(), fitted_on)
-    traced = answers.filter(pl.col("surprisal").is_not_null())
-    for column in QUESTIONS:
-        differing = traced.filter(~pl.col(column).is_in(_same_kinds(column, fitted_on)))
-        if differing.height:
-            first = differing[column][0], differing.height, differing["example_id"][0]
-            raise InputError(_refusal(column, fitted_on, *first))
-
-
 def _same_kinds(column: str, fitted_on: CalibrationData) -> Collection[str]:
     """The values of a property that count as equal to the calibrator's."""
     kind = getattr(fitted_on, column)
     every = QUESTIONS[column].keys() | {*OPEN[column]}
     return [*every] if kind in OPEN[column] else [kind, *OPEN[column]]
-
-
-def _refusal(column: str, fitted_on: CalibrationData, kind: str, n: int, example: str) -> str:
-    """Why `n` answers of another kind, such as the one with the id `example`, are refused."""
-    words = QUESTIONS[column]
-    return (
-        f"the calibrator was fitted on traces that {words[getattr(fitted_on, column)]}, but {n} "
-        f"answer(s), such as {example!r}, {words[kind]}: its probabilities do not hold for them. "
-        f"Calibrate on answers like these, or correct their kind with {words['option']}."
-    )
 
 
 def _require_model(models: list[str], fitted_on: CalibrationData) -> None:

@@ -7,7 +7,6 @@
    Responses API itself.
 """
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,6 @@ from tracecal.answers.row import read_row
 from tracecal.calibrator.part_confidences import ScoredPart, score_with_parts
 from tracecal.calibrator.predictor import Predictor, Target, stated_target
 from tracecal.calibrator.scoring import Confidence, require_kind
-from tracecal.calibrator.trace_kinds import NEXT_QUESTION
 from tracecal.errors import InputError, WrongRow
 from tracecal.io.log import LOGGER
 from tracecal.serving.endpoints import (
@@ -177,8 +175,4 @@ def token_doubts(answer: Object, record: Record, request: Object) -> list[str]:
     )
     stops = request.get("stop") or []
     stops = [*(stops if isinstance(stops, list) else [stops]), choice.get("stop_reason")]
-    if not is_spelled(record.answer or "", record.tokens or (), stops):
-        return [OTHER_TEXT]
-    if re.search(NEXT_QUESTION, record.answer or ""):
-        return ["the answer runs on into another question, whose tokens count as its own"]
-    return []
+    return [] if is_spelled(record.answer or "", record.tokens or (), stops) else [OTHER_TEXT]
