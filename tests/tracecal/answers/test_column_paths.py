@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tracecal.answers.answers import read_file, read_rows
+from tracecal.answers.answers import answers_in, read_file
 from tracecal.answers.column_paths import column_paths
 from tracecal.answers.reading import Reading
 from tracecal.errors import InputError
@@ -18,10 +18,10 @@ ROW = {"trace_id": "t-1", "model": "m", "prompt": "2 + 3?", "completion": INNER}
 
 def test_the_options_that_are_named_read_the_row():
     with pytest.raises(InputError, match="its format is unknown, but it seems") as raised:
-        read_rows([ROW], Reading())
+        answers_in([ROW], Reading())
     words = raised.value.args[0].partition("--columns ")[2].split(". ")[0].split()
     columns = dict(word.split("=") for word in words)
-    frame = read_rows([ROW], Reading(columns=columns, id="trace_id")).frame
+    frame = answers_in([ROW], Reading(columns=columns, id="trace_id")).frame
     answer = frame.row(0, named=True)
     assert answer["surprisal"] == pytest.approx([math.log(2)])
     assert (answer["answer"], answer["finish_reason"], answer["model"]) == ("5", "stop", "m")
@@ -72,18 +72,18 @@ REQUEST = {"messages": [{"role": "user", "content": "2 + 3?"}], "temperature": 0
 )
 def test_a_whole_response_is_found_and_read_with_its_request(row, paths):
     with pytest.raises(InputError, match="its format is unknown, but it seems") as raised:
-        read_rows([row], Reading())
+        answers_in([row], Reading())
     words = raised.value.args[0].partition("--columns ")[2].split(". ")[0].split()
     assert dict(word.split("=") for word in words) == paths
-    answers = read_rows([row], Reading(columns=paths, id="meta.key")).frame
-    plain = read_rows([{"id": "t", "request": REQUEST, "response": CHAT}], Reading()).frame
+    answers = answers_in([row], Reading(columns=paths, id="meta.key")).frame
+    plain = answers_in([{"id": "t", "request": REQUEST, "response": CHAT}], Reading()).frame
     assert answers.equals(plain) and answers["example_id"].to_list() == ["t"]
 
 
 def test_each_choice_of_a_response_that_is_named_is_an_answer():
     second = CHAT["choices"][0] | {"index": 1, "message": {"content": "7"}}
     row = {"key": "t", "out": CHAT | {"choices": [CHAT["choices"][0], second]}, "correct": [1, 0]}
-    frame = read_rows([row], Reading(columns={"response": "out"}, id="key")).frame
+    frame = answers_in([row], Reading(columns={"response": "out"}, id="key")).frame
     assert frame.select("example_id", "answer", "correct").rows() == [
         ("t", "5", True),
         ("t#choice-2", "7", False),
@@ -93,22 +93,22 @@ def test_each_choice_of_a_response_that_is_named_is_an_answer():
 def test_a_text_column_named_response_is_a_text():
     row = {"id": "t", "out": {"text": "5", "logprobs": [-1.0]}}
     columns = {"response": "out.text", "logprobs": "out.logprobs"}
-    assert read_rows([row], Reading(columns=columns)).frame["answer"].to_list() == ["5"]
+    assert answers_in([row], Reading(columns=columns)).frame["answer"].to_list() == ["5"]
 
 
 def test_a_path_without_a_value_in_any_row_is_refused():
     columns = {"answer": "completion.content", "logprobs": "completion.logprob"}
     expected = r"no row has a value at .* \(Reading\(columns={'logprobs': 'completion.logprob'}"
     with pytest.raises(InputError, match=expected):
-        read_rows([ROW], Reading(columns=columns, id="trace_id"))
+        answers_in([ROW], Reading(columns=columns, id="trace_id"))
     some = [ROW, ROW | {"trace_id": "t-2", "completion": INNER | {"logprob": [-0.5]}}]
-    frame = read_rows(some, Reading(columns=columns, id="trace_id")).frame
+    frame = answers_in(some, Reading(columns=columns, id="trace_id")).frame
     assert frame["surprisal"].to_list() == [None, [0.5]]
 
 
 def test_a_row_without_log_probabilities_has_its_fields_listed():
     with pytest.raises(InputError, match=r"none of its fields \(trace_id, reply\) holds log-prob"):
-        read_rows([{"trace_id": "t", "reply": {"content": "5"}}], Reading())
+        answers_in([{"trace_id": "t", "reply": {"content": "5"}}], Reading())
 
 
 def test_an_object_without_end_is_searched_within_bounds():
@@ -122,12 +122,12 @@ def test_an_object_without_end_is_searched_within_bounds():
 def test_a_missing_id_has_a_field_proposed():
     columns = {"answer": "completion.content", "logprobs": "completion.logprobs"}
     with pytest.raises(InputError, match=r"or name its field, as in Reading\(id='trace_id'\)"):
-        read_rows([ROW], Reading(columns=columns))
+        answers_in([ROW], Reading(columns=columns))
 
 
 def test_a_model_that_stands_beside_an_answer_is_read():
     row = {"id": "a", "model": "m", "response": {"answer": "5", "logprobs": [-0.5]}}
-    assert read_rows([row], Reading()).frame["model"].to_list() == ["m"]
+    assert answers_in([row], Reading()).frame["model"].to_list() == ["m"]
 
 
 @pytest.mark.parametrize("name", ["messages", "prompt", "question", "query", "instruction"])
@@ -136,7 +136,7 @@ def test_equal_answers_to_different_questions_are_told_apart(name):
     base = {"completion": INNER, "passage": "text"}
     rows = [base | {"id": f"{i}", name: question} for i, question in enumerate("aab")]
     rows.append(rows[0] | {"id": "3", "passage": "another"})
-    frame = read_rows(rows, Reading(columns=columns)).frame
+    frame = answers_in(rows, Reading(columns=columns)).frame
     first, same, other, elsewhere = frame["asked"].to_list()
     assert first == same is not None
     assert len({first, other, elsewhere}) == 3
@@ -145,7 +145,7 @@ def test_equal_answers_to_different_questions_are_told_apart(name):
 def hinted(row):
     """The columns that the message names."""
     with pytest.raises(InputError, match="its format is unknown") as raised:
-        read_rows([row], Reading())
+        answers_in([row], Reading())
     words = raised.value.args[0].partition("--columns ")[2].split(". ")[0].split()
     return dict(word.split("=") for word in words)
 
@@ -168,7 +168,7 @@ LISTED = [{"text": "5", "logprob": -0.5, "top_tokens": [{"text": "5", "logprob":
     ],
 )
 def test_the_hint_reads_rows_under_any_wrapper(row):
-    frame = read_rows([row], Reading(columns=hinted(row), id="k.id")).frame
+    frame = answers_in([row], Reading(columns=hinted(row), id="k.id")).frame
     assert frame["example_id"].to_list() == ["t"] and frame["answer"].to_list() == ["5"]
     assert frame["surprisal"].explode().is_between(0.4, 0.8).all()
 
@@ -178,8 +178,8 @@ def test_the_hint_reads_rows_under_any_wrapper(row):
 def test_a_traced_call_is_read_as_its_response(name, pack):
     row = {"id": "t", "op_name": "chat", "inputs": REQUEST, name: pack(CHAT), "epoch": None}
     del row["epoch"]
-    frame = read_rows([row], Reading()).frame
-    plain = read_rows([{"id": "t", "request": REQUEST, "response": CHAT}], Reading()).frame
+    frame = answers_in([row], Reading()).frame
+    plain = answers_in([{"id": "t", "request": REQUEST, "response": CHAT}], Reading()).frame
     assert frame.equals(plain)
 
 
@@ -195,7 +195,7 @@ def test_a_traced_call_is_read_as_its_response(name, pack):
 )
 def test_the_message_is_true(row, message):
     with pytest.raises(InputError) as raised:
-        read_rows([row], Reading())
+        answers_in([row], Reading())
     assert re.search(message, raised.value.args[0])
 
 
@@ -228,7 +228,7 @@ def test_rows_two_keys_down_are_read(tmp_path):
     ],
 )
 def test_lists_of_ids_of_lists_and_of_texts(logprobs):
-    frame = read_rows([{"id": "a", "answer": "Oslo", "logprobs": logprobs}], Reading()).frame
+    frame = answers_in([{"id": "a", "answer": "Oslo", "logprobs": logprobs}], Reading()).frame
     assert frame["surprisal"].to_list() == [pytest.approx([0.1, 0.2])]
 
 
@@ -237,7 +237,7 @@ def test_lists_of_ids_of_lists_and_of_texts(logprobs):
 )
 def test_lists_of_other_things_are_refused(entry):
     with pytest.raises(InputError, match="an entry of its logprobs is"):
-        read_rows([{"id": "a", "answer": "Oslo", "logprobs": [entry]}], Reading())
+        answers_in([{"id": "a", "answer": "Oslo", "logprobs": [entry]}], Reading())
 
 
 def test_the_stop_token_among_own_tokens_is_inferred():
@@ -249,5 +249,5 @@ def test_the_stop_token_among_own_tokens_is_inferred():
             ("c", ["▁Oslo", "."]),
         )
     ]
-    found = read_rows(rows, Reading()).frame["stop_token"].to_list()
+    found = answers_in(rows, Reading()).frame["stop_token"].to_list()
     assert found == ["included", "absent", "unknown"]

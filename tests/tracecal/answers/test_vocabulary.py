@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from support.labelled_answers import answers
-from tracecal.answers.answers import read_rows
+from tracecal.answers.answers import answers_in
 from tracecal.answers.reading import Reading
 from tracecal.answers.trace import ASSUMED, vocabulary_of, vocabulary_used
 from tracecal.calibrator.fitting import describe_answers
@@ -55,21 +55,21 @@ def test_a_models_folder_tells_it_better(tmp_path, config, size):
 
 def test_what_is_assumed_is_said_once_and_nothing_else(caplog):
     rows = [listed(id=str(number)) for number in range(3)]
-    assumed = read_rows(rows, Reading()).frame
+    assumed = answers_in(rows, Reading()).frame
     assert caplog.text.count("200,000 tokens, which is assumed") == 1
     assert vocabulary_used(assumed, None) == (ASSUMED, "assumed")
     caplog.clear()
-    known = read_rows([listed("gpt-4o")], Reading()).frame
+    known = answers_in([listed("gpt-4o")], Reading()).frame
     assert vocabulary_used(known, None) == (200_019, "model")
-    assert vocabulary_used(read_rows([listed()], Reading(vocabulary=9)).frame, None)[1] == "stated"
-    without = read_rows([{"id": "a", "logprobs": [-0.1]}], Reading()).frame
+    assert vocabulary_used(answers_in([listed()], Reading(vocabulary=9)).frame, None)[1] == "stated"
+    without = answers_in([{"id": "a", "logprobs": [-0.1]}], Reading()).frame
     assert vocabulary_used(without, None)[0] is None
     assert not caplog.text
 
 
 def test_more_tokens_than_assumed_may_be_listed():
     """GPT-2's whole distribution and more: nobody stated that there are fewer."""
-    record = read_rows([listed("gpt2", k=50_300)], Reading()).frame
+    record = answers_in([listed("gpt2", k=50_300)], Reading()).frame
     assert record["vocabulary"].to_list() == [50_300]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import tracecal
 from support.labelled_answers import answers
-from tracecal.answers.answers import read_file, read_rows
+from tracecal.answers.answers import answers_in, read_file
 from tracecal.answers.reading import Reading
 from tracecal.cli.main import main
 from tracecal.estimators.trace_inputs import compute_inputs
@@ -67,7 +67,7 @@ def files(tmp_path, monkeypatch):
 )
 def test_numbers_are_read_as_they_are_and_verdicts_as_1_and_0(value, number):
     row = {"id": "a", "logprobs": [-0.5], "more": {"judge": value}}
-    (told,) = read_rows([row], Reading(also={"judge": "more.judge"})).frame["also"][0]
+    (told,) = answers_in([row], Reading(also={"judge": "more.judge"})).frame["also"][0]
     assert told == {"name": "judge", "path": "more.judge", "value": number}
 
 
@@ -75,13 +75,13 @@ def test_numbers_are_read_as_they_are_and_verdicts_as_1_and_0(value, number):
 def test_what_is_neither_is_refused_with_its_place(value):
     row = {"id": "a", "logprobs": [-0.5], "judge": value}
     with pytest.raises(tracecal.InputError, match="row 1: judge holds .*neither a number nor a v"):
-        read_rows([row], Reading(also={"judge": "judge"}))
+        answers_in([row], Reading(also={"judge": "judge"}))
 
 
 def test_a_value_may_stand_beside_a_servers_answer_or_in_it():
     body = {"logprobs": [-0.5], "inner": 0.5}
     rows = [{"id": "a", "outer": 0.25, "response": body}]
-    frame = read_rows(rows, Reading(also={"x": "outer", "y": "inner"})).frame
+    frame = answers_in(rows, Reading(also={"x": "outer", "y": "inner"})).frame
     assert [one["value"] for one in frame["also"][0]] == [0.25, 0.5]
 
 

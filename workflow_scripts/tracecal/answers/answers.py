@@ -2,7 +2,7 @@
 
 1. `read_answers(source)` is the public function; `answers_in` gives `Answers`, with all that a
    source holds besides the frame.
-2. `read_file` and `read_rows` read each row into records (`row`), and say why rows are invalid.
+2. `opened` reads each row into records (`row`), and says why rows are invalid.
 3. A `Reading` says how to read paths and rows; a frame that `read_answers` returned needs none.
 
 A path names a file in any format of docs/reference/formats.md, rows are the mappings that a file
@@ -167,11 +167,12 @@ def answers_in(
     if isinstance(answers, Answers):
         return answers
     settings = reading or USUAL_READING
-    if isinstance(answers, str | Path):
-        result = read_file(answers, settings, None, keep_rows, keep)
-    elif (frame := _polars_frame(answers)) is None:
-        result = read_rows(answers, settings, keep_rows, keep=keep)
-    elif frame.columns and RECORDS.keys() <= {*frame.columns}:
+    frame = None if isinstance(answers, str | Path) else _polars_frame(answers)
+    if frame is None or not (frame.columns and RECORDS.keys() <= {*frame.columns}):
+        rows = answers if frame is None else frame.iter_rows(named=True)
+        with opened(rows, settings, source=THE_ROWS if frame is None else THE_FRAME) as reader:
+            result = _read(reader, keep_rows, keep)
+    else:
         if changed := settings.changed({*Reading.model_fields} - OF_FRAMES):
             raise InputError(
                 f"the frame has been read already, so {', '.join(changed)} would do nothing: give "
@@ -179,9 +180,6 @@ def answers_in(
             )
         result = _answers_of_frame(_with_own_columns(frame, settings.also), keep_rows)
         result = result if keep is None else replace(result, frame=keep(result.frame))
-    else:
-        rows = frame.iter_rows(named=True)
-        result = read_rows(rows, settings, keep_rows, THE_FRAME, keep)
     if result.wrong_rows:
         LOGGER.warning(
             "%s: left out %s; 'tracecal reading %s' shows how rows are read",
@@ -344,23 +342,6 @@ def read_file(
         return _read(reader, keep_rows, keep)
 
 
-def read_rows(
-    rows: Iterable[Any],
-    reading: Reading,
-    keep_rows: KeepRows = False,
-    source: str = THE_ROWS,
-    keep: Keep | None = None,
-) -> Answers:
-    """Read the answers of rows as JSON Lines hold them; see `read_file`.
-
-    >>> rows = [{"id": "sum", "answer": "5", "logprobs": [-0.25, -0.5]}]
-    >>> read_rows(rows, Reading()).frame["surprisal"].to_list()
-    [[0.25, 0.5]]
-    """
-    with opened(rows, reading, source=source) as reader:
-        return _read(reader, keep_rows, keep)
-
-
 @contextmanager
 def opened(
     answers: str | Path | Iterable[Any],
@@ -382,7 +363,7 @@ def opened(
         yield reader
 
 
-def _read(reader: "RowReader", keep_rows: KeepRows, keep: Keep | None = None) -> Answers:
+def _read(reader: "RowReader", keep_rows: KeepRows, keep: Keep | None) -> Answers:
     reading, source = reader.reading, reader.source
     records, frames = list[Record](), _Frames(reading, keep)
     wrong_rows: list[str] = []

@@ -35,10 +35,10 @@ def kind_metadata(answers: pl.DataFrame) -> dict[str, str]:
     """Metadata on the kind of the answers. Raises `InputError` where they are of several kinds."""
     metadata = {
         "schema_version": SCHEMA_VERSION,
-        "stop_token": _common_kind(answers, "stop_token") or "none",
-        "processed": _common_kind(answers, "processed") or "unknown",
+        "stop_token": _common_kind(answers, "stop_token"),
+        "processed": _common_kind(answers, "processed"),
     }
-    if (reasoning := _common_reasoning(answers)) != "none":
+    if (reasoning := _common_kind(answers, "reasoning")) != "none":
         metadata["reasoning"] = reasoning
     if models := answers["model"].drop_nulls().unique().sort().to_list():
         metadata["known_as"] = "\n".join(models)
@@ -62,25 +62,20 @@ def entropy_metadata(answers: pl.DataFrame, reading: Reading) -> dict[str, str]:
     return metadata
 
 
-def _common_reasoning(answers: pl.DataFrame) -> str:
-    """Whose tokens all traces hold. Traces of whole texts may be of answers without reasoning."""
-    kinds = {*answers["reasoning"]}
-    kinds -= {"none"} if "within" in kinds else set()
+def _common_kind(answers: pl.DataFrame, column: str) -> str:
+    """The kind of all answers that have one.
+
+    To have no reasoning is a kind, too, except beside traces of whole texts.
+    """
+    kinds = {*answers[column]}
+    remedy = f"State it with 'reading: {{{column}: …}}'"
+    if column == "reasoning":
+        remedy = "Read reasoning and answer as one (reading: {reasoning: within})"
+    if column != "reasoning" or "within" in kinds:
+        kinds -= {"none"}
     if len(kinds) > 1:
         raise InputError(
-            f"answers are of several kinds (reasoning: {', '.join(sorted(kinds))}), and a "
-            "calibrator is for one. Read reasoning and answer as one (reading: {reasoning: "
-            "within}), or give answers of one kind."
+            f"answers are of several kinds ({column}: {', '.join(sorted(kinds))}), and a "
+            f"calibrator is for one. {remedy}, or give answers of one kind."
         )
-    return kinds.pop()
-
-
-def _common_kind(answers: pl.DataFrame, column: str) -> str | None:
-    """The kind of all answers that state one; None where none does."""
-    kinds = answers.filter(pl.col(column) != "none")[column].unique().sort().to_list()
-    if len(kinds) > 1:
-        raise InputError(
-            f"answers are of several kinds ({column}: {', '.join(kinds)}), and a calibrator is for "
-            f"one. State it with 'reading: {{{column}: …}}', or give answers of one kind."
-        )
-    return kinds[0] if kinds else None
+    return next(iter(kinds), "none")
