@@ -613,7 +613,7 @@ def _join(rows: Iterable[tuple[str, Any]], are_events: bool = False) -> Iterator
     current: Joined | None = None
     begin = ""
     for location, value in rows:
-        if current is not None and _continues(current, value):
+        if current is not None and current.continues(value):
             current.add(value)
             continue
         if current is not None:
@@ -634,11 +634,6 @@ def _kind_of_piece(value: Any, is_event: bool = False) -> Stream | None:
         return None
     kinds = (stream for stream in STREAMS if stream.recognises(value))
     return next((kind for kind in kinds if is_event or kind.is_piece(value)), None)
-
-
-def _continues(joined: Joined, value: Any) -> bool:
-    is_piece = isinstance(value, dict) and (joined.stream.recognises(value) or stated_error(value))
-    return bool(is_piece) and joined.continues(value)
 
 
 def _join_events(values: Iterable[Any]) -> list[Row]:

@@ -6,14 +6,13 @@ a calibrator was fitted on an answer.
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 
 import numpy as np
 import polars as pl
 
 from tracecal.answers.parts.parts import Parts
-from tracecal.answers.raw_answer import Known, Reasoning
 from tracecal.answers.reading import USUAL_READING, Reading
 from tracecal.answers.record import (
     ALSO,
@@ -24,7 +23,6 @@ from tracecal.answers.record import (
     as_frame,
     has_distinctive_trace,
 )
-from tracecal.answers.tokens import StopToken
 from tracecal.calibrator.schema import CalibrationData
 from tracecal.errors import InputError
 from tracecal.estimators.features import ENTROPY_INPUTS, INPUTS
@@ -52,6 +50,7 @@ QUESTIONS = {
         "option": "--reasoning",
     },
 }
+KIND = ("model", *QUESTIONS, "decoding")
 # Kinds that match every other.
 OPEN = {"reasoning": ()} | dict.fromkeys(("stop_token", "processed"), ("unknown", "none"))
 KNOWN_ANSWER = "the calibrator was fitted on this very answer: its probability is not out-of-sample"
@@ -83,9 +82,9 @@ def compare_answers(
 
 
 def compare_record(record: Record, fitted_on: CalibrationData) -> list[str]:
-    """`compare_answers` of one answer, or of a part of it."""
-    kind = record.model, record.stop_token, record.processed, record.reasoning, record.decoding
-    refusal, unknown = _compare_kind(fitted_on, *kind, record.surprisal is not None)
+    """`compare_answers` of one answer."""
+    kind = tuple(getattr(record, name) for name in KIND)
+    refusal, unknown = _compare_kind(fitted_on, kind, record.surprisal is not None)
     if refusal is not None:
         raise InputError(refusal)
     if fitted_on.parts is None and re.search(NEXT_QUESTION, record.answer or ""):
@@ -95,18 +94,11 @@ def compare_record(record: Record, fitted_on: CalibrationData) -> list[str]:
 
 @lru_cache(maxsize=1000)
 def _compare_kind(
-    fitted_on: CalibrationData,
-    model: str | None,
-    stop_token: StopToken,
-    processed: Known,
-    reasoning: Reasoning,
-    decoding: str | None,
-    has_trace: bool,
+    fitted_on: CalibrationData, kind: tuple[str | None, ...], has_trace: bool
 ) -> tuple[str | None, list[str]]:
     """Return why answers of a kind are refused, or None, and what is unknown about them."""
-    fields = {"example_id": "answer", "surprisal": [] if has_trace else None, "model": model}
-    fields |= {"stop_token": stop_token, "processed": processed, "reasoning": reasoning}
-    fields |= {"decoding": decoding}
+    fields = {"example_id": "answer", "surprisal": [] if has_trace else None}
+    fields |= dict(zip(KIND, kind, strict=True))
     answer = pl.DataFrame([fields], schema={name: RECORDS[name] for name in fields})
     try:
         return None, _compare_kinds(answer, fitted_on)
@@ -117,7 +109,7 @@ def _compare_kind(
 def _compare_kinds(answers: pl.DataFrame, fitted_on: CalibrationData) -> list[str]:
     """List what is not known. Raises `InputError` for another model or another kind of trace.
 
-    Unknown properties of either side count as equal; see `open_questions`.
+    Unknown properties of either side count as equal; see `_open_questions`.
     """
     _require_model(answers["model"].drop_nulls().unique().sort().to_list(), fitted_on)
     traced = answers.filter(pl.col("surprisal").is_not_null())
@@ -130,9 +122,7 @@ def _compare_kinds(answers: pl.DataFrame, fitted_on: CalibrationData) -> list[st
                 f"{words[differing[column][0]]}: its probabilities do not hold for them. Calibrate "
                 f"on answers like these, or correct their kind with {words['option']}."
             )
-    unknown = open_questions({name: {*traced[name]} for name in ("model", *QUESTIONS)}, fitted_on)
-    n_open = traced.filter((pl.col("processed") == "unknown") & pl.col("decoding").is_null()).height
-    return [*unknown, *filter(None, [assumed_decoding(n_open, answers.height, fitted_on)])]
+    return [*_open_questions(traced, answers.height, fitted_on)]
 
 
 def undecided_answers(
@@ -257,25 +247,25 @@ def model_spellings(model: str) -> set[str]:
     return {model.lower(), model.lower().rsplit("/", 1)[-1]}
 
 
-def open_questions(answers: Mapping[str, Set[str | None]], fitted_on: CalibrationData) -> list[str]:
-    """List what the calibrator or the answers do not say, one sentence each.
-
-    `answers` has the values of `model` and of each property that answers with a trace have.
-    """
-    unknown = [
-        f"the {side} not say {words['what']} ({words['option']})"
-        for column, words in QUESTIONS.items()
-        if column != "processed"  # `assumed_decoding`
-        for side, kinds in (
-            ("calibrator does", [getattr(fitted_on, column)]),
-            ("answers do", answers.get(column, ())),
-        )
-        if "unknown" in kinds
-    ]
-    if fitted_on.model is None or None in answers.get("model", ()):
+def _open_questions(
+    traced: pl.DataFrame, n_answers: int, fitted_on: CalibrationData
+) -> Iterator[str]:
+    """What the calibrator, or of `n_answers` those with a trace, do not say, one sentence each."""
+    for column, words in QUESTIONS.items():
+        calibrators = getattr(fitted_on, column)
+        for side, kinds in (("calibrator does", {calibrators}), ("answers do", {*traced[column]})):
+            if "unknown" in kinds and column != "processed":  # which the last sentence is about
+                yield f"the {side} not say {words['what']} ({words['option']})"
+    if fitted_on.model is None or traced["model"].null_count():
         side = "answers do" if fitted_on.model else "calibrator does"
-        unknown.append(f"the {side} not say which model gave the answers (--model)")
-    return unknown
+        yield f"the {side} not say which model gave the answers (--model)"
+    n_open = traced.filter((pl.col("processed") == "unknown") & pl.col("decoding").is_null()).height
+    if n_open and fitted_on.processed != "yes":
+        yield (
+            f"{n_open} of {n_answers} answers do not say how they were decoded: the "
+            "temperature, top_p and penalties of the labelled ones are assumed. If the server "
+            "always gives the model's raw probabilities, say --processed no"
+        )
 
 
 def other_decoding(decoding: str | None, fitted_on: CalibrationData) -> str | None:
@@ -300,17 +290,6 @@ def _labelled_decoding(fitted_on: CalibrationData) -> str:
     if fitted_on.decodings or fitted_on.processed == "no":
         return "the labelled answers have raw ones"
     return "the labelled answers do not say how they were decoded"
-
-
-def assumed_decoding(n_open: int, n_answers: int, fitted_on: CalibrationData) -> str | None:
-    """Say what scoring assumes about the `n_open` answers without decoding settings, if any."""
-    if not n_open or fitted_on.processed == "yes":
-        return None
-    return (
-        f"{n_open} of {n_answers} answers do not say how they were decoded: the "
-        "temperature, top_p and penalties of the labelled ones are assumed. If the server always "
-        "gives the model's raw probabilities, say --processed no"
-    )
 
 
 def vocabulary_for(fitted_on: CalibrationData, vocabulary: int | None) -> int | None:

@@ -91,9 +91,11 @@ class Joined:
     is_text: dict[tuple[str, ...], bool] = field(default_factory=dict)
     choices: dict[int, "Joined"] = field(default_factory=dict)
 
-    def continues(self, piece: Row) -> bool:
-        """Whether a piece belongs to this answer, and not to the next one."""
-        if self.stream.begins(piece):
+    def continues(self, piece: Any) -> bool:
+        """Whether a value is a piece of this answer, and not of the next one."""
+        if not isinstance(piece, dict):
+            return False
+        if not (self.stream.recognises(piece) or stated_error(piece)) or self.stream.begins(piece):
             return False
         if stated_error(piece) and has_no_id(piece):
             return not (self.has_ended or any(choice.has_ended for choice in self.choices.values()))
