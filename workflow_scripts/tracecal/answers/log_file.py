@@ -199,16 +199,14 @@ def _title_rows(rows: Sequence[Sequence[Any]]) -> int:
     >>> _title_rows([["Review of March", ""], ["", ""], ["id", "verdict"], ["q1", "yes"]])
     2
     """
-    widths = [
-        max((n for n, cell in enumerate(row, 1) if cell not in ("", None)), default=0)
-        for row in rows[:MOST_TITLES]
-    ]
+    widths = [*map(_width, rows[:MOST_TITLES])]
     usual = median_low([width for width in widths if width > 1] or [0])
     return next((n for n, width in enumerate(widths) if width >= max(usual, 2)), 0)
 
 
-def _has_value(cells: Sequence[Any]) -> bool:
-    return any(cell not in ("", None) for cell in cells)
+def _width(cells: Sequence[Any]) -> int:
+    """How many cells a row has, through the last one with a value."""
+    return max((n for n, cell in enumerate(cells, 1) if cell not in ("", None)), default=0)
 
 
 def _read_excel(path: Path) -> tuple[Rows, Metadata]:
@@ -248,11 +246,10 @@ def _rows_of_cells(
             "would be read; rename the others."
         )
     for row in body:
-        if not _has_value(row):
-            continue
-        if _has_value(row[len(names) :]):
+        width = _width(row)
+        if width > len(names):
             yield WrongRow(f"it has {len(row)} cells, and the head names {len(names)} columns")
-        else:
+        elif width:
             cells = zip_longest(names, row[: len(names)])
             yield {name: _cell_value(cell) for name, cell in cells if name}
 

@@ -195,12 +195,9 @@ def _numbers(row: Row, names: Sequence[str]) -> Floats | None:
         return Numbers(values=row[name]).values
     except ValidationError as error:
         _, *location = error.errors()[0]["loc"]
-        what = (
-            f"entry {int(location[0]) + 1} of its {name} is no number"
-            if location
-            else f"its {name}"
-        )
-        what += "" if location else " is no list"
+        what = f"its {name} is no list"
+        if location:
+            what = f"entry {int(location[0]) + 1} of its {name} is no number"
         raise WrongRow(f"{what}; expected a list with a number per token") from error
 
 
