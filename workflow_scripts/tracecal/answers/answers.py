@@ -165,7 +165,7 @@ def answers_in(
     """
     require_threads()
     if isinstance(answers, Answers):
-        return answers
+        return answers if keep is None else replace(answers, frame=keep(answers.frame))
     settings = reading or USUAL_READING
     frame = None if isinstance(answers, str | Path) else _polars_frame(answers)
     if frame is None or not (frame.columns and RECORDS.keys() <= {*frame.columns}):

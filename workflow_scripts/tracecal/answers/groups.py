@@ -31,25 +31,29 @@ MIN_FITTED = 100  # with fewer groups all labelled answers test, and no label fi
 
 
 def group_answers(answers: pl.DataFrame) -> pl.DataFrame:
-    """Return `example_id` and `group_id` of answers (columns of `RECORDS`).
+    """Return `example_id` and `group_id` of answers (`RECORDS`, or with their `question_keys`).
 
     Answers with a common group id, question or distinctive trace form one group, named after its
     first answer by id. Raises `InputError` if equal answers to one question differ in `correct`.
     """
-    answers = with_group_keys(answers)
-    for key in (["question", "answer"], ["trace"]):
+    if "trace" not in answers.columns:
+        answers = answers.with_columns(question_keys(answers))
+    for key in (["question", "text"], ["trace"]):
         _require_agreement(answers.drop_nulls(key), key)
     answers = answers.select("example_id", *KEYS).sort("example_id")
     first = pl.Series(first_of_groups(answers))
     return answers.select("example_id", group_id=pl.col("example_id").gather(first))
 
 
-def with_group_keys(answers: pl.DataFrame) -> pl.DataFrame:
-    """Add what answers of one group share, `question` and `trace`; None where unknown."""
+def question_keys(answers: pl.DataFrame) -> pl.DataFrame:
+    """Hashes of the question, the text and the trace of answers; None where unknown."""
+    trace = pl.struct(TRACE_COLUMNS).struct.json_encode()
     # Traces that may be equal by chance are no key.
-    key = pl.struct(TRACE_COLUMNS).struct.json_encode()
-    trace = pl.when(has_distinctive_trace(answers)).then(key)
-    return answers.with_columns(question=QUESTION, trace=trace)
+    trace = pl.when(has_distinctive_trace(answers)).then(trace)
+    keys = {"question": QUESTION, "text": pl.col("answer"), "trace": trace}
+    return answers.select(
+        pl.when(key.is_not_null()).then(key.hash()).alias(name) for name, key in keys.items()
+    )
 
 
 def first_of_groups(answers: pl.DataFrame) -> np.ndarray:
@@ -79,7 +83,7 @@ def _require_agreement(answers: pl.DataFrame, key: list[str]) -> None:
     contradictory = answers.filter((verdicts > 1) & one_question)
     if contradictory.is_empty():
         return
-    contradictory = contradictory.sort(*key, "example_id")
+    contradictory = contradictory.sort("example_id")
     first = contradictory.filter(pl.struct(key) == pl.struct(key).first())
     right, wrong = (first.filter(correct=value)["example_id"][0] for value in (True, False))
     raise InputError(
@@ -98,7 +102,7 @@ def place_answers(answers: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     ----------
     answers : polars.DataFrame
         `example_id`, the question (`QUESTION`; None: unknown), `answer` and `surprisal` (None:
-        without a trace). Parts of answers name theirs in `parent_id`.
+        without a trace), or the `content_hashes` of these. Parts name their answer in `parent_id`.
     groups : polars.DataFrame
         `example_id` and `group_id`, as `group_answers` returns them.
 
@@ -158,22 +162,21 @@ def _smallest(rows: pl.DataFrame, *keys: str) -> pl.DataFrame:
     return smallest.select(*keys, hash=pl.Series(hashes, dtype=pl.UInt64))
 
 
+def content_hashes(answers: pl.DataFrame) -> pl.DataFrame:
+    """The hash of each answer, and the one that its id enters."""
+    rows = answers.select("example_id", QUESTION, "answer", "surprisal").iter_rows()
+    contents = [(_content(*content), _sized(example_id)) for example_id, *content in rows]
+    hashes = [(_hash(content), _hash(content + name)) for content, name in contents]
+    return pl.DataFrame(hashes, {"content": pl.UInt64, "with_id": pl.UInt64}, orient="row")
+
+
 def _hashes(answers: pl.DataFrame, groups: pl.DataFrame) -> pl.Series:
     """The hash of each answer, which its id enters where another group has an equal answer."""
-    contents = [
-        _content(*row) for row in answers.select(QUESTION, "answer", "surprisal").iter_rows()
-    ]
-    rows = answers.select("example_id", content=pl.Series(contents, dtype=pl.Binary)).join(
-        groups, on="example_id", how="left", maintain_order="left"
-    )
+    hashes = answers if "with_id" in answers.columns else content_hashes(answers)
+    rows = answers.select("example_id", content=hashes["content"], with_id=hashes["with_id"])
+    rows = rows.join(groups, on="example_id", how="left", maintain_order="left")
     is_shared = pl.col("group_id").n_unique().over("content") > 1
-    hashes = [
-        _hash(content + _sized(example_id) if shared else content)
-        for content, example_id, shared in rows.select(
-            "content", "example_id", is_shared
-        ).iter_rows()
-    ]
-    return pl.Series(hashes, dtype=pl.UInt64)
+    return rows.select(pl.when(is_shared).then("with_id").otherwise("content")).to_series()
 
 
 def _content(question: str | None, answer: str | None, surprisal: list[float] | None) -> bytes:

@@ -62,6 +62,7 @@ def score(
         JSON Lines of the same answers, whose rows are written with a confidence added.
     """
     from tracecal.answers.answers import answers_in
+    from tracecal.answers.groups import question_keys
     from tracecal.calibrator.guarantee_text import describe_target
     from tracecal.calibrator.predictor import TARGETS, target_of
     from tracecal.calibrator.scoring import (
@@ -88,7 +89,7 @@ def score(
                 "kept where they are made (docs/guides/evaluators.md)."
             )
         scores = loaded.score(new, parts=parts, **options)
-        kinds = new.frame.hstack(question_keys(new.frame))
+        kinds = new.frame.with_columns(question_keys(new.frame))
         if not beside:
             with scores_file(output) as write:
                 write(scores)
@@ -143,18 +144,6 @@ def expected_error_rate(scores: "pl.DataFrame") -> float | None:
         return None
     mean = scores["probability"].filter(scores["keep"]).mean()
     return None if mean is None else 1 - float(mean)  # type: ignore[arg-type]
-
-
-def question_keys(answers: "pl.DataFrame") -> "pl.DataFrame":
-    """Hashes of what answers to one question share, None where unknown."""
-    import polars as pl
-
-    from tracecal.answers.groups import with_group_keys
-
-    keys = (pl.col("question"), pl.col("trace"))
-    return with_group_keys(answers).select(
-        pl.when(key.is_not_null()).then(key.hash()) for key in keys
-    )
 
 
 def count_questions(kinds: "pl.DataFrame", scores: "pl.DataFrame") -> tuple[int, int] | None:

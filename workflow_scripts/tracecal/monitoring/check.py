@@ -14,13 +14,14 @@ from xml.etree import ElementTree
 
 import polars as pl
 
-from tracecal.answers.answers import Source, answers_in
-from tracecal.answers.groups import group_answers, place_answers
+from tracecal.answers.answers import Source
+from tracecal.answers.groups import content_hashes, group_answers, place_answers, question_keys
 from tracecal.answers.reading import Reading
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in
 from tracecal.calibrator.guarantee_text import describe_target
 from tracecal.calibrator.predictor import target_of
 from tracecal.calibrator.schema import Reference
+from tracecal.calibrator.scoring import categories, score_source, warn_of_missing
 from tracecal.calibrator.trace_kinds import KNOWN_ANSWER, require_parts
 from tracecal.calibrator.training_set import random_labels
 from tracecal.errors import InputError, require_shares
@@ -284,22 +285,28 @@ def check(
         raise InputError("name the guarantee to check: --error-rate or --overall-error.")
     require_shares({"--confidence": confidence})
     calibrator = calibrator_in(calibrator)
-    source = answers_in(answers, calibrator.reading(reading))
-    frame = random_labels(source.frame)
     predictor = calibrator.predictor(estimator)
     require_parts(predictor.fitted_on, False)
     if (reason := predictor.why_not(target)) is not None:
         raise InputError(f"there is no guarantee to check at {rate:g}: {reason}.")
+
+    def keep(some: pl.DataFrame, scored: pl.DataFrame) -> pl.DataFrame:
+        batch = pl.DataFrame(vars(batch_of_scored(some, scored, predictor))).to_struct("batch")
+        decision = scored.select("probability", "keep", categories("reason"))
+        keys = *question_keys(some), *content_hashes(some)
+        return some.select("unsure", "asked_for").hstack([*decision, batch, *keys])
+
+    source = score_source(answers, calibrator.reading(reading), predictor, target, task, keep)
+    frame = random_labels(source.frame)
     if (sentence := describe_target(predictor.control, target)) is not None:
         LOGGER.info("%s", sentence)
     if not frame["correct"].count():
         raise InputError(
             f"{source.source}: no answer has a label: name a file of verdicts with --labels."
         )
-    targets = {"error_rate": error_rate, "overall_error": overall_error}
-    scored = calibrator.score(source, **targets, estimator=estimator, task=task)
-    decided = frame.select("example_id", "correct", "unsure", keep=scored["keep"].fill_null(False))
-    decided = decided.filter(scored["reason"].ne_missing(KNOWN_ANSWER))
+    warn_of_missing(frame, decided=True)
+    decided = frame.select("example_id", "correct", "unsure", pl.col("keep").fill_null(False))
+    decided = decided.filter(frame["reason"].ne_missing(KNOWN_ANSWER))
     is_overall, has_label = overall_error is not None, pl.col("correct").is_not_null()
     labelled = decided.filter(has_label & (pl.lit(is_overall) | pl.col("keep")))
     is_kept_wrong = pl.col("keep") & ~pl.col("correct")
@@ -317,16 +324,14 @@ def check(
         verdict = "contradicted"
     elif not only_kept and kept.rules_out(excess_rate(rate), level):
         verdict = "fits"
-    is_compared = frame["example_id"].is_in(compared["example_id"].implode()).to_numpy()
-    batch = batch_of_scored(frame, scored, predictor)[is_compared]
-    name = hash_of("\n".join(frame["example_id"]))
+    batch = Batch(*(values.to_numpy() for values in compared["batch"].struct.unnest()))
     reference = predictor.reference
     return Check(
         verdict=verdict,
-        unlike=find_unlike(batch, reference, level / 2, name),
+        unlike=find_unlike(batch, reference, level / 2, hash_of("\n".join(frame["example_id"]))),
         n_compared=len(reference.probability),
         n_answers=frame.height,
-        n_undecided=scored["keep"].null_count(),
+        n_undecided=frame["keep"].null_count(),
         n_kept=int(decided["keep"].sum()),
         n_labelled=labelled.height,
         n_unsure=labelled.filter("keep", "unsure").height,
@@ -352,7 +357,8 @@ def one_of_each(rows: pl.DataFrame, answers: pl.DataFrame, groups: pl.DataFrame)
         answers.join(ids, on="example_id", how="semi"),
         groups.join(ids, on="example_id", how="semi"),
     )
-    return rows.join(places.filter("represents"), on="example_id", how="semi")
+    places = places.filter("represents")
+    return rows.join(places, on="example_id", how="semi", maintain_order="left")
 
 
 def find_unlike(batch: Batch, reference: Reference, level: float, name: str) -> tuple[str, ...]:
