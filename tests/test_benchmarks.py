@@ -355,7 +355,7 @@ def test_sets_of_the_model_that_chose_the_default_are_told_apart():
     assert lines[2] == "| isotonic regression | on 2 of 4 | on 1 of 3 |"
     assert "**all but cities and demo** (3)" in real.kinds(compared)
     title = real.draw_brier(compared).get_suptitle().replace("\n", " ")
-    assert title.endswith("on 2 of 4 sets; one logistic regression by 0.000 on other models")
+    assert title.endswith("on 2 of 4 sets; on other models it ties with one logistic regression")
     kept_shares = pl.DataFrame(
         [
             (kind, kind, n, 0, 0.2, share, False)

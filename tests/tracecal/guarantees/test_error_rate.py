@@ -11,6 +11,8 @@ from scipy.stats import binomtest
 from tracecal.guarantees.error_rate import (
     find_thresholds,
     fitted_sequence,
+    lowered,
+    raised,
     rounded,
     threshold_by_line,
     threshold_by_values,
@@ -127,6 +129,13 @@ def test_scores_that_differ_in_their_last_bits_are_ties():
     # In saturated answers, differences of a millionth of 1 - p are none of these.
     top = 1 - 1e-9 * (1 + np.arange(50) / 100)
     assert len(np.unique(rounded(top))) == 50
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-3, 37.0, -1.0])
+def test_a_threshold_keeps_its_own_score_or_drops_it_to_the_last_bit(scale):
+    score = np.random.default_rng(7).random(200_000) * scale
+    assert (lowered(rounded(score)) <= score).all()
+    assert (raised(rounded(score)) > score).all()
 
 
 def test_the_first_value_that_fails_is_the_last():

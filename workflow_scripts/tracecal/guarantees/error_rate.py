@@ -237,13 +237,17 @@ def rounded(score: np.ndarray) -> np.ndarray:
 
 
 def lowered(score: np.ndarray) -> np.ndarray:
-    """Return the smallest numbers that round to the scores [n]."""
-    return score - _last_digit(score) / 2
+    """Return numbers [n] up to which all numbers round to less than the scores [n], to the bit."""
+    limit = score - _last_digit(score) / 2
+    below = np.nextafter(limit, -np.inf)
+    return np.where(rounded(below) == score, below, limit)
 
 
 def raised(score: np.ndarray) -> np.ndarray:
-    """Return the smallest numbers that round to more than the scores [n]."""
-    return np.nextafter(score + _last_digit(score) / 2, np.inf)
+    """Return numbers [n] from which all numbers round to more than the scores [n], to the bit."""
+    limit = score + _last_digit(score) / 2
+    limit = np.where(rounded(limit) > score, limit, np.nextafter(limit, np.inf))
+    return np.where(rounded(limit) > score, limit, np.nextafter(limit, np.inf))
 
 
 def _last_digit(score: np.ndarray) -> np.ndarray:
