@@ -142,11 +142,9 @@ class RankedParts:
         wrong = np.asarray(self.wrong, dtype=bool)[self.is_testable]
         first = np.isin(labelled.document, np.unique(labelled.document)[:MAX_LABELS])
         labelled, wrong = labelled.select(first), wrong[first]
+        rates = sorted(error_rates)
         return with_lower_rates(
-            [
-                _test_documents(labelled, wrong, self._choosing, self.most_parts, rate, level)
-                for rate in sorted(error_rates)
-            ]
+            _test_documents(labelled, wrong, self._choosing, self.most_parts, rates, level)
         )
 
     def find_recall_threshold(self, recall: float, level: float) -> float | None:
@@ -193,30 +191,51 @@ def _test_documents(
     wrong: np.ndarray,
     unlabelled: PartScores,
     most_parts: int,
-    error_rate: float,
+    error_rates: Sequence[float],
     level: float,
-) -> ErrorRateTest:
+) -> list[ErrorRateTest]:
     """Test documents of at most `most_parts` parts by bets on one after another.
 
     Thresholds are quantiles of the unlabelled scores. The first keeps enough of the unlabelled
-    parts for a test with a few errors, and the first that fails is the last.
+    parts for a test with a few errors, and the first that fails is the last. One pass over the
+    documents tests the thresholds of all rates.
     """
     n, n_documents = int((~np.isnan(labelled.score)).sum()), labelled.n_documents
-    test = ErrorRateTest(error_rate, error_rate, (), n)
-    if (reason := too_few(n_documents, "documents", error_rate, level)) or (
-        reason := _lacks_unlabelled(unlabelled)
-    ):
-        return replace(test, reason=reason)
-    wrong = wrong[:, None]
-    sequence = _thresholds(unlabelled, n_documents, error_rate, level, most_parts)
+    lacking = _lacks_unlabelled(unlabelled)
+    tests = [
+        ErrorRateTest(
+            rate, rate, (), n, reason=too_few(n_documents, "documents", rate, level) or lacking
+        )
+        for rate in error_rates
+    ]
+    sequences = [
+        np.empty(0)
+        if test.reason
+        else _thresholds(unlabelled, n_documents, test.error_rate, level, most_parts)
+        for test in tests
+    ]
+    lengths = [len(sequence) for sequence in sequences]
+    if not any(lengths):
+        return tests
+    rates, thresholds = np.repeat(error_rates, lengths), np.concatenate(sequences)
+    excess = labelled.totals(labelled.is_kept(thresholds) * (wrong[:, None] - rates), most_parts)
+    passed = np.split(betting_test(excess, rates, level), np.cumsum(lengths)[:-1])
+    return [
+        test if test.reason else _with_passed(test, labelled, wrong, sequence, of_rate)
+        for test, sequence, of_rate in zip(tests, sequences, passed, strict=True)
+    ]
 
-    def excess(thresholds: np.ndarray) -> np.ndarray:
-        is_kept = labelled.is_kept(thresholds)
-        return labelled.totals(is_kept * (wrong - error_rate), most_parts)
 
-    passed = betting_test(excess(sequence), error_rate, level)
+def _with_passed(
+    test: ErrorRateTest,
+    labelled: PartScores,
+    wrong: np.ndarray,
+    sequence: np.ndarray,
+    passed: np.ndarray,
+) -> ErrorRateTest:
+    """Add to a test the thresholds of its sequence that passed before the first that failed."""
     n_passed = int(np.cumprod(passed).sum())
-    is_kept = labelled.is_kept(sequence[[max(n_passed - 1, 0)]])
+    is_kept = labelled.is_kept(sequence[[max(n_passed - 1, 0)]])[:, 0]
     test = replace(test, kept=int(is_kept.sum()), wrong=int((is_kept & wrong).sum()))
     if n_passed:
         return replace(test, guaranteed=tuple(sequence[:n_passed].tolist()))
