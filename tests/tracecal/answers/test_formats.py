@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.log_rows import token, write
-from tracecal.answers.answers import read_file
+from tracecal.answers.answers import answers_in, read_file
 from tracecal.answers.facts import find_question
 from tracecal.answers.formats.layouts import recognise
 from tracecal.answers.reading import Reading
@@ -80,7 +80,7 @@ def test_a_spend_log_has_its_request_and_its_question(tmp_path):
     }
     row = {"request_id": "r", "messages": "{}", "proxy_server_request": json.dumps(asked)}
     path = write(tmp_path / "a.jsonl", [row | {"response": json.dumps(chat(LISTS))}])
-    found = read_file(path, keep_rows=True)
+    found = answers_in(path, keep_rows=True)
     assert found.frame["decoding"].to_list() == ["temperature 0.7"]
     assert [find_question(row, None)["question"] for row in found.rows] == ["Capital?"]
     with pytest.raises(InputError, match="LiteLLM kept no response .store_prompts_in_spend_logs"):
@@ -325,7 +325,7 @@ TWO_OUTPUTS = [{"text": text, "logprobs": None} for text in "ab"]
 )
 def test_rows_that_were_kept_are_read_again_as_the_same_answers(tmp_path, read, row):
     """As `tracecal pick` and `tracecal label` write them."""
-    kept = read_file(write(tmp_path / "b.jsonl", [row]), Reading(vocabulary=1000), keep_rows=True)
+    kept = answers_in(write(tmp_path / "b.jsonl", [row]), Reading(vocabulary=1000), keep_rows=True)
     assert read(*kept.rows) == kept.frame.to_dicts()
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import tracecal
 from support.labelled_answers import answers
-from tracecal.answers.answers import answers_in, read_file
+from tracecal.answers.answers import answers_in
 from tracecal.answers.reading import Reading
 from tracecal.cli.main import main
 from tracecal.estimators.trace_inputs import compute_inputs
@@ -44,7 +44,7 @@ def written(path, rows):
 def shown_in(path, calibrator):
     """What a page of a file's answers shows."""
     known = tracecal.Calibrator.load(calibrator)
-    read = read_file(path, known.reading(), keep_rows=True)
+    read = answers_in(path, known.reading(), keep_rows=True)
     return PageAnswers(read, trace_predictors(known.file, calibrator), None, None).page_data()
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from support.labelled_answers import answers, predictor_of
 from tests.tracecal.calibrator.test_parts import CALIBRATE, rows, write
-from tracecal.answers.answers import read_file
+from tracecal.answers.answers import answers_in, read_file
 from tracecal.answers.facts import find_question
 from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
 from tracecal.calibrator.part_confidences import score_parts
@@ -47,7 +47,7 @@ def test_new_answers_have_the_probabilities_of_score_and_known_ones_those_of_oth
     new = answers(10, seed=9).with_columns(example_id=pl.format("new{}", pl.int_range(pl.len())))
     frame = pl.concat([answers().head(20), new])
     frame.write_ndjson(tmp_path / "log.jsonl")
-    read = read_file(tmp_path / "log.jsonl", keep_rows=True)
+    read = answers_in(tmp_path / "log.jsonl", keep_rows=True)
     calibrators = trace_predictors(CalibratorFile.parse(content, "made up"), "made up")
     data = PageAnswers(read, calibrators, None, None).page_data()
     shown = data["answers"]
@@ -71,7 +71,7 @@ def test_a_calibrator_without_other_fits_leaves_its_own_answers_out_of_the_chart
     content = json.loads(json.dumps(content))
     del content[DEFAULT]["held_out"]
     answers(20).write_ndjson(tmp_path / "log.jsonl")
-    read = read_file(tmp_path / "log.jsonl", keep_rows=True)
+    read = answers_in(tmp_path / "log.jsonl", keep_rows=True)
     shown = PageAnswers(
         read, trace_predictors(CalibratorFile.parse(content, "made up"), "made up"), None, None
     ).page_data()["answers"]

@@ -20,7 +20,7 @@ from support.labelled_answers import answers
 from support.running import REPOSITORY
 from support.upstream import Background
 from tests.tracecal.explorer.test_page import unpacked
-from tracecal.answers.answers import read_file
+from tracecal.answers.answers import answers_in, read_file
 from tracecal.answers.parts.part_answers import part_answers
 from tracecal.answers.parts.parts import read_parts
 from tracecal.answers.reading import Reading
@@ -52,7 +52,7 @@ def files(tmp_path):
 @contextmanager
 def served(folder, content):
     """The application of a page for `pick.jsonl`, and its address."""
-    read = read_file(folder / "pick.jsonl", keep_rows=True)
+    read = answers_in(folder / "pick.jsonl", keep_rows=True)
     data = PageAnswers(
         read, trace_predictors(CalibratorFile.parse(content, "made up"), "made up"), None, None
     ).page_data()
@@ -459,7 +459,7 @@ def test_labels_go_straight_into_calibrate(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     frame = answers(80)
     frame.with_columns(correct=None).write_ndjson("pick.jsonl")
-    rows = read_file("pick.jsonl", keep_rows=True)
+    rows = answers_in("pick.jsonl", keep_rows=True)
     ids = rows.frame["example_id"].to_list()
     verdict_file = VerdictFile("labelled.jsonl", dict(zip(ids, rows.rows, strict=True)))
     for example, correct in zip(ids, frame["correct"], strict=True):

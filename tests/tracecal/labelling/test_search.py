@@ -9,7 +9,7 @@ import pytest
 
 from support.labelled_answers import answers
 from support.upstream import Background
-from tracecal.answers.answers import read_file
+from tracecal.answers.answers import answers_in
 from tracecal.calibrator.schema import CalibratorFile
 from tracecal.cli.main import main
 from tracecal.errors import InputError
@@ -177,7 +177,7 @@ def test_without_a_page_the_verdicts_at_hand_are_looked_at_as_far_as_they_go(
     monkeypatch.chdir(tmp_path)
     FRAME.with_columns(correct=None).write_ndjson("all.jsonl")
     command = ["label", "all.jsonl", "--error-rate", "0.3", "--estimator", "mean_token_entropy"]
-    read = read_file("all.jsonl", keep_rows=True)
+    read = answers_in("all.jsonl", keep_rows=True)
     values = deciding_scores(PageAnswers(read, {}, None, None).page_data(), "mean_token_entropy")[1]
     search = make_search(values=values, seed=2026)
     labels = label(search, 60)
@@ -207,7 +207,7 @@ def test_without_a_page_the_verdicts_at_hand_are_looked_at_as_far_as_they_go(
 
 def test_the_page_shows_the_answer_whose_label_is_needed(tmp_path, content):
     FRAME.head(60).write_ndjson(tmp_path / "all.jsonl")
-    read = read_file(tmp_path / "all.jsonl", keep_rows=True)
+    read = answers_in(tmp_path / "all.jsonl", keep_rows=True)
     data = PageAnswers(
         read, trace_predictors(CalibratorFile.parse(content, "made up"), "made up"), None, None
     ).page_data()
@@ -238,7 +238,7 @@ def test_the_page_shows_the_answer_whose_label_is_needed(tmp_path, content):
 
 def test_a_verdict_is_not_stored_where_the_record_cannot_be(tmp_path, monkeypatch):
     FRAME.head(9).write_ndjson(tmp_path / "all.jsonl")
-    read = read_file(tmp_path / "all.jsonl", keep_rows=True)
+    read = answers_in(tmp_path / "all.jsonl", keep_rows=True)
     data = PageAnswers(read, {}, None, None).page_data()
     ids = read.frame["example_id"].to_list()
     verdicts = VerdictFile(tmp_path / "out.jsonl", dict(zip(ids, read.rows, strict=True)))

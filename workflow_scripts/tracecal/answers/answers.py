@@ -330,8 +330,6 @@ def read_file(
     path: str | Path,
     reading: Reading | None = None,
     ids: Collection[str] | None = None,
-    keep_rows: KeepRows = False,
-    keep: Keep | None = None,
 ) -> Answers:
     """Read the answers of a file; a row is identified by its id, never by its position.
 
@@ -339,7 +337,7 @@ def read_file(
     invalid and `reading` does not skip it.
     """
     with opened(path, reading or USUAL_READING, ids) as reader:
-        return _read(reader, keep_rows, keep)
+        return _read(reader)
 
 
 @contextmanager
@@ -363,7 +361,7 @@ def opened(
         yield reader
 
 
-def _read(reader: "RowReader", keep_rows: KeepRows, keep: Keep | None) -> Answers:
+def _read(reader: "RowReader", keep_rows: KeepRows = False, keep: Keep | None = None) -> Answers:
     reading, source = reader.reading, reader.source
     records, frames = list[Record](), _Frames(reading, keep)
     wrong_rows: list[str] = []
