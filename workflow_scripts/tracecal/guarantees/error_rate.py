@@ -237,14 +237,14 @@ def rounded(score: np.ndarray) -> np.ndarray:
 
 
 def lowered(score: np.ndarray) -> np.ndarray:
-    """Return numbers [n] up to which all numbers round to less than the scores [n], to the bit."""
+    """Return the smallest numbers that round to the scores [n], or one bit less."""
     limit = score - _last_digit(score) / 2
     below = np.nextafter(limit, -np.inf)
     return np.where(rounded(below) == score, below, limit)
 
 
 def raised(score: np.ndarray) -> np.ndarray:
-    """Return numbers [n] from which all numbers round to more than the scores [n], to the bit."""
+    """Return the smallest numbers that round to more than the scores [n], or one bit more."""
     limit = score + _last_digit(score) / 2
     limit = np.where(rounded(limit) > score, limit, np.nextafter(limit, np.inf))
     return np.where(rounded(limit) > score, limit, np.nextafter(limit, np.inf))

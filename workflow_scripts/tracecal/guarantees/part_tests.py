@@ -208,21 +208,18 @@ def _test_documents(
         )
         for rate in error_rates
     ]
-    sequences = [
-        np.empty(0)
-        if test.reason
-        else _thresholds(unlabelled, n_documents, test.error_rate, level, most_parts)
-        for test in tests
-    ]
-    lengths = [len(sequence) for sequence in sequences]
-    if not any(lengths):
+    rates = [test.error_rate for test in tests if test.reason is None]
+    if not rates:
         return tests
-    rates, thresholds = np.repeat(error_rates, lengths), np.concatenate(sequences)
-    excess = labelled.totals(labelled.is_kept(thresholds) * (wrong[:, None] - rates), most_parts)
-    passed = np.split(betting_test(excess, rates, level), np.cumsum(lengths)[:-1])
+    sequences = _sequences(unlabelled, n_documents, rates, level, most_parts)
+    lengths = [len(sequence) for sequence in sequences]
+    tested_rates, thresholds = np.repeat(rates, lengths), np.concatenate(sequences)
+    excess = labelled.is_kept(thresholds) * (wrong[:, None] - tested_rates)
+    passed = betting_test(labelled.totals(excess, most_parts), tested_rates, level)
+    outcomes = zip(sequences, np.split(passed, np.cumsum(lengths)[:-1]), strict=True)
     return [
-        test if test.reason else _with_passed(test, labelled, wrong, sequence, of_rate)
-        for test, sequence, of_rate in zip(tests, sequences, passed, strict=True)
+        test if test.reason else _with_passed(test, labelled, wrong, *next(outcomes))
+        for test in tests
     ]
 
 
@@ -259,14 +256,19 @@ def _quantiles(score: np.ndarray) -> np.ndarray:
     return np.unique(ranked[np.ceil(shares * len(ranked) - 1e-9).astype(int) - 1])[::-1]
 
 
-def _thresholds(
-    unlabelled: PartScores, n_documents: int, error_rate: float, level: float, most_parts: int
-) -> np.ndarray:
-    """The thresholds to test on `n_documents` documents, in falling order."""
+def _sequences(
+    unlabelled: PartScores,
+    n_documents: int,
+    error_rates: Sequence[float],
+    level: float,
+    most_parts: int,
+) -> list[np.ndarray]:
+    """By rate, the thresholds to test on `n_documents` documents, in falling order."""
     thresholds = _quantiles(unlabelled.score)
     weight = unlabelled.totals(unlabelled.is_kept(thresholds), most_parts).mean(axis=0)
-    start = np.searchsorted(n_documents * weight, START * free_of_errors(error_rate, level))
-    return thresholds[min(int(start), len(thresholds) - 1) :]
+    needed = [START * free_of_errors(rate, level) for rate in error_rates]
+    starts = np.searchsorted(n_documents * weight, needed).clip(max=len(thresholds) - 1)
+    return [thresholds[start:] for start in starts]
 
 
 def betting_test(excess: np.ndarray, error_rate: float | np.ndarray, level: float) -> np.ndarray:
