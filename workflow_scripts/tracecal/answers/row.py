@@ -253,8 +253,10 @@ def _with_response(row: Row, reading: Reading) -> Row:
     if reading.columns or "response" in row or reading.format != "auto":
         return row
     output = next((row[name] for name in OUTPUTS if name in row), None)
-    if _are_choices(output) or _has_choice(row):
-        response = {"choices": [row] if _has_choice(row) else output}
+    if _has_choice(row):
+        response = {"choices": [row]}
+    elif _are_choices(output):
+        response = {"choices": output}
     elif output is None or is_recognised(row):
         return row
     else:
