@@ -240,3 +240,53 @@ def test_no_choice_is_kept_beside_one_that_was_not_asked_for(scorer, index, n, k
     stray["choices"][0]["index"] = index
     data = passed_on(scorer, [*CHUNKS[:2], stray, *CHUNKS[2:]], request=ASK | {"n": n})
     assert confidences(data)[3]["keep"] is keep
+
+
+VALUES = ((["m"], True), (["", "m"], True), (["x", "m"], None))
+
+
+@pytest.mark.parametrize("name", ["id", "model"])
+@pytest.mark.parametrize("path", ENDPOINTS)
+def test_chunks_of_several_answers_are_not_kept(scorer, path, name):
+    chunks = deepcopy(ANSWERS[path][1])
+    holders = [chunk.get("response", chunk) for chunk in chunks]
+    for values, keep in VALUES:
+        holders[0][name] = values[0]
+        for holder in holders[1:]:
+            holder[name] = values[-1]
+        data = passed_on(scorer, chunks, path, request=ASK)
+        ended = "".join(data).replace(" ", "")
+        assert '"keep":true' in ended if keep else '"keep":null' in ended
+        assert ("chunks of several answers" in ended) is not keep
+
+
+BESIDE = {
+    (CHAT, "message"): {"content": "7"},
+    (CHAT, "text"): "7",
+    ("/v1/completions", "delta"): {"content": "7"},
+    ("/v1/completions", "message"): {"content": "7"},
+}
+
+
+@pytest.mark.parametrize(("path", "name"), BESIDE, ids="-".join)
+@pytest.mark.parametrize("place", [0, -1])
+def test_a_text_beside_the_one_that_is_scored_is_not_kept(scorer, path, name, place):
+    """Some servers write the same text twice, as a message beside the delta."""
+    chunks = [chunk for chunk in deepcopy(ANSWERS[path][1]) if "logprobs" in str(chunk)]
+    for text, keep in (("7", None), ("51", True), ("", True), (None, True)):
+        value = text if name == "text" else {"content": text}
+        chunks[place]["choices"][0][name] = value
+        (confidence,) = confidences(passed_on(scorer, chunks, path)).values()
+        assert confidence["keep"] is keep
+        assert (confidence["reason"] == "the tokens spell another text") is not keep
+
+
+@pytest.mark.parametrize(
+    ("path", "name"), [(CHAT, "text"), (CHAT, "delta"), ("/v1/completions", "delta")]
+)
+def test_nor_in_an_answer_that_comes_whole(scorer, path, name):
+    for text, keep in (("7", None), ("51", True), ("", True), (None, True)):
+        answer = deepcopy(ANSWERS[path][0])
+        answer["choices"][0][name] = text if name == "text" else {"content": text}
+        scorer.add_confidence(answer, ASK)
+        assert answer["choices"][0]["confidence"]["keep"] is keep

@@ -33,6 +33,7 @@ MAX_CHOICES = 1000  # of an answer that is scored
 DONE = LAST_EVENT.encode()
 CUT_SHORT = "the stream ended without a finish_reason: the answer may be cut short"
 UNREAD = "data of the stream cannot be read"
+MIXED = "the stream has chunks of several answers: their id or model differs"
 TOO_MANY = "the stream has more choices than the request asks for"
 ERROR_LINE = re.compile(rb"event: ?error\s*")
 WENT_ON = "the stream went on, or failed, after it had stated the answer's end"
@@ -87,7 +88,8 @@ class StreamedChoice:
     """What has been streamed of a choice, whose own `index` it has.
 
     `ending` is the piece that states its end and the chunk with it, None before; `has_more` says
-    that other pieces followed.
+    that other pieces followed. `pieces` are what clients of the endpoint read; `texts` and the last
+    whole `message`, what they may read as well.
     """
 
     index: Any = 0
@@ -95,6 +97,8 @@ class StreamedChoice:
     has_more: bool = False
     has_confidence: bool = False
     pieces: Joined = field(default_factory=lambda: Joined(CHAT_STREAM))
+    texts: Joined = field(default_factory=lambda: Joined(CHAT_STREAM))
+    message: Any = None
 
 
 @dataclass
@@ -104,8 +108,9 @@ class ScoredStream:
     The event that states a choice's end is `withheld`, with its lines, until the stream itself has
     ended, and so is what follows it: a server may go on after an end. An answer of more than
     `max_bytes` is not scored. The stream `has_failed` once it broke off, the server sent an error
-    or went on after an object of the Responses API; `responses` are those to score. It `is_unread`
-    where data was no JSON object: some clients find a text there.
+    or went on after an object of the Responses API; `responses` are those to score. `names` are the
+    stream's id and model. Each of its `doubts` is a reason to keep no answer, such as data that was
+    no JSON object: some clients find a text there.
     """
 
     scorer: Unscored
@@ -119,7 +124,8 @@ class ScoredStream:
     withheld: list[tuple[list[bytes], Any]] = field(default_factory=list)
     last_chunk: Object = field(default_factory=dict)
     has_failed: bool = False
-    is_unread: bool = False
+    names: dict[str, Any] = field(default_factory=dict)
+    doubts: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.client_top = self.endpoint.client_top(self.request)
@@ -192,10 +198,14 @@ class ScoredStream:
     def _divide(self, value: Any) -> tuple[list[Any], list[Any]]:
         """Collect what an event holds; return what of it is passed on, and what is withheld."""
         content = value if isinstance(value, dict) else {}
-        self.is_unread = self.is_unread or not (isinstance(value, dict) or value == b"")
+        self.doubts |= set() if isinstance(value, dict) or value == b"" else {UNREAD}
         is_error = content.get("error") or "error" in (content.get("object"), content.get("type"))
         self.has_failed = self.has_failed or bool(is_error or self.responses)
         choices, response = content.get("choices"), content.get("response")
+        answer = response if isinstance(response, dict) else content if choices else {}
+        names = {name: answer[name] for name in ("id", "model") if answer.get(name)}
+        self.names = names | self.names
+        self.doubts |= set() if names.items() <= self.names.items() else {MIXED}
         if content.get("type") in END_EVENTS and isinstance(response, dict):
             self.responses.append(response)
             return [], [value]
@@ -240,6 +250,8 @@ class ScoredStream:
         piece = Joined(CHAT_STREAM)
         for pieces in (piece, streamed.pieces):
             pieces.add_part({name: choice.get(name), "logprobs": lists})
+        streamed.texts.add_part({name: choice.get(name) for name in ("delta", "text")})
+        streamed.message = choice.get("message") or streamed.message
         stated = dict(delta) if isinstance(delta, dict) else {}
         stated.pop("role", None)
         return not piece.is_empty or any([choice.get("message"), *stated.values()])
@@ -308,7 +320,7 @@ class ScoredStream:
         n_asked = n if isinstance(n, int) and n > 0 else 1
         # A request of the older interface may hold several prompts.
         has_too_many = self.endpoint.is_chat and len(self.choices) > n_asked
-        doubts = (doubt, UNREAD if self.is_unread else None, TOO_MANY if has_too_many else None)
+        doubts = (doubt, *sorted(self.doubts), TOO_MANY if has_too_many else None)
         return "; ".join(filter(None, doubts)) or None
 
     def _joined_choice(self, choice: Object, streamed: StreamedChoice) -> Object:
@@ -316,8 +328,11 @@ class ScoredStream:
         pieces = streamed.pieces.answer
         stated = {name: choice.get(name) for name in ("finish_reason", "stop_reason")}
         joined = {"index": choice.get("index", 0), "logprobs": pieces.get("logprobs")} | stated
-        if self.endpoint.is_chat:
-            message = pieces.get("message", {"content": ""})
-            is_whole = not any(message.values()) and choice.get("message")  # not in pieces
-            return joined | {"message": choice["message"] if is_whole else message}
-        return joined | {"text": pieces.get("text", "")}
+        texts = streamed.texts.answer
+        joined["text"] = texts.get("text", "")
+        if not self.endpoint.is_chat:
+            return joined | {"delta": streamed.message or texts.get("message")}
+        message = pieces.get("message", {})
+        if not any(message.values()):  # a whole one may come in place of deltas
+            message = streamed.message or {"content": ""}
+        return joined | {"message": message, "delta": streamed.message}

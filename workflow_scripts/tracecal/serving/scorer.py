@@ -167,12 +167,16 @@ class Scorer(Unscored):
 
 def token_doubts(answer: Object, record: Record, request: Object) -> list[str]:
     """Say why the tokens may not be those of the answer; `record` is the answer as it was read."""
-    if record.reasoning in ("within", "alone"):
-        return []  # the tokens include the reasoning
     choices = answer.get("choices")
     choice = (
         choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
     )
+    messages = [choice.get(name) for name in ("message", "delta")]
+    texts = [part.get("content") for part in messages if isinstance(part, dict)]
+    if len({str(text) for text in (*texts, choice.get("text")) if text}) > 1:
+        return [OTHER_TEXT]  # which of them a client reads is unknown
+    if record.reasoning in ("within", "alone"):
+        return []  # the tokens include the reasoning
     stops = request.get("stop") or []
     stops = [*(stops if isinstance(stops, list) else [stops]), choice.get("stop_reason")]
     return [] if is_spelled(record.answer or "", record.tokens or (), stops) else [OTHER_TEXT]
