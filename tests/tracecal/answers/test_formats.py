@@ -12,7 +12,7 @@ import pytest
 from support.log_rows import token, write
 from tracecal.answers.answers import answers_in, read_file
 from tracecal.answers.facts import find_question
-from tracecal.answers.formats.layouts import recognise
+from tracecal.answers.formats.layouts import FORMATS
 from tracecal.answers.reading import Reading
 from tracecal.errors import InputError
 
@@ -63,7 +63,7 @@ def test_what_programs_really_wrote_is_read(read, program, form, top_k, model):
     rows = {row["program"]: row for row in map(json.loads, REAL.read_text().splitlines())}
     row = rows[program]
     if form is not None:
-        assert recognise(row if form == "outputs" else row["response"]).name == form
+        assert FORMATS.layout_of(row if form == "outputs" else row["response"]).name == form
     (answer,) = read(row)
     assert answer["answer"] == "Oslo."
     assert answer["surprisal"][:2] == pytest.approx([0.2, 0.1])

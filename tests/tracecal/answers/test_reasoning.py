@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.arrow_files import write_arrow
 from support.log_rows import chat, token
 from tracecal.answers.answers import read_file
-from tracecal.answers.formats.layouts import recognise
+from tracecal.answers.formats.layouts import FORMATS
 from tracecal.answers.imported_traces import kind_metadata
 from tracecal.answers.raw_answer import RawAnswer, split_reasoning, with_traced_tokens
 from tracecal.answers.reading import Reading
@@ -382,7 +382,7 @@ USAGES = {
 
 @pytest.mark.parametrize("name", USAGES)
 def test_reasoning_that_only_a_count_betrays(name):
-    assert recognise(USAGES[name]).name == name
+    assert FORMATS.layout_of(USAGES[name]).name == name
     assert read(USAGES[name]).reasoning == "apart"
     plain = json.loads(json.dumps(USAGES[name]).replace(": 5}", ": 0}"))
     assert read(plain).reasoning == "none"

@@ -14,7 +14,7 @@ from typing import Any
 
 from tracecal.answers.facts import SENT, value_at
 from tracecal.answers.formats.columns import LOGPROBS, PROBABILITIES, TEXTS
-from tracecal.answers.formats.layouts import FORMATS, recognise
+from tracecal.answers.formats.layouts import FORMATS
 from tracecal.answers.tokens import FORMS, TOPS, read_logprobs
 from tracecal.errors import WrongRow, some_of
 from tracecal.io.input_files import parsed_json
@@ -143,7 +143,7 @@ def _are_tokens(value: Any) -> bool:
 def _is_response(value: Mapping[str, Any]) -> bool:
     """Whether an object is an answer with log-probabilities in a server's format."""
     try:
-        answer_format = recognise(dict(value))
+        answer_format = FORMATS.layout_of(dict(value))
         return answer_format.name != "columns" and bool(answer_format.read(dict(value)).steps)
     except WrongRow:
         return False

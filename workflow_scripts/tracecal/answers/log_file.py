@@ -28,7 +28,7 @@ import pyarrow as pa
 
 from tracecal.answers.column_paths import column_paths
 from tracecal.answers.formats.layout import Row
-from tracecal.answers.formats.layouts import LAYOUTS, is_recognised
+from tracecal.answers.formats.layouts import FORMATS, LAYOUTS
 from tracecal.answers.formats.stream import IDS, Joined, Stream
 from tracecal.answers.raw_answer import stated_error
 from tracecal.errors import InputError, WrongRow, describe_wrong_rows
@@ -437,7 +437,7 @@ def _holds_answer(row: dict[str, Any]) -> bool:
 
 def _is_row(document: dict[str, Any]) -> bool:
     """Whether a document is one answer, of any format, in an envelope or not."""
-    return "response" in document or "labelled" in document or is_recognised(document)
+    return "response" in document or "labelled" in document or FORMATS.recognises(document)
 
 
 def _read_events(path: Path, text: str) -> list[Any]:
@@ -651,7 +651,7 @@ def _join_events(values: Iterable[Any]) -> list[Row]:
     n_others = len(events) - len(pieces) + len(joined) - len(streams)
     if not streams:  # but an error, or a prompt that was blocked
         responses = (event for event in events if event != DONE)
-        streams = [each for each in responses if stated_error(each) or is_recognised(each)]
+        streams = [each for each in responses if stated_error(each) or FORMATS.recognises(each)]
         n_others -= len(streams)
     if not streams:
         raise WrongRow("its events hold no answer: neither choices nor a completed response")

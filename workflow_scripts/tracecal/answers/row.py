@@ -17,7 +17,7 @@ from tracecal.answers.column_paths import describe_unknown
 from tracecal.answers.facts import LABELS, SENT, example_id, names_response, value_at, with_facts
 from tracecal.answers.formats import columns
 from tracecal.answers.formats.layout import STATED_IDS, Layout, Row, recogniser, with_value
-from tracecal.answers.formats.layouts import FORMATS, is_recognised, recognise
+from tracecal.answers.formats.layouts import FORMATS
 from tracecal.answers.log_file import parsed_text, read_stream, require_json
 from tracecal.answers.raw_answer import NoAnswer, RawAnswer, stated_error
 from tracecal.answers.reading import Reading
@@ -257,11 +257,11 @@ def _with_response(row: Row, reading: Reading) -> Row:
         response = {"choices": [row]}
     elif _are_choices(output):
         response = {"choices": output}
-    elif output is None or is_recognised(row):
+    elif output is None or FORMATS.recognises(row):
         return row
     else:
         response = _parsed_answer(output)
-    if not (isinstance(response, dict) and is_recognised(response)):
+    if not (isinstance(response, dict) and FORMATS.recognises(response)):
         return row
     inputs = (row[name] for name in INPUTS if isinstance(row.get(name), dict))
     sent = next((each for each in inputs if not each.keys().isdisjoint(SENT)), row.get("request"))
@@ -298,7 +298,7 @@ def _format(body: Row, row: Row, reading: Reading) -> Layout:
     if reading.format != "auto":
         return FORMATS[reading.format]
     try:
-        return recognise(body)
+        return FORMATS.layout_of(body)
     except WrongRow as error:
         raise WrongRow(describe_unknown(row)) from error
 
@@ -335,7 +335,7 @@ def _body(row: Row) -> Row:
     """
     _require_no_error(row)
     response = _parsed_answer(row.get("response"))
-    if "response" in row and response in (None, {}) and not is_recognised(row):
+    if "response" in row and response in (None, {}) and not FORMATS.recognises(row):
         raise Unanswered(FAILED)
     if not isinstance(response, dict):
         return row
@@ -373,6 +373,6 @@ def _parsed_answer(value: Any) -> Any:
         if not value.lstrip().startswith("{"):
             return value
         parsed = parsed_json(value)
-        return value if recognise(parsed) is columns.FORMAT else parsed
+        return value if FORMATS.layout_of(parsed) is columns.FORMAT else parsed
     except (ValueError, WrongRow):
         return value

@@ -11,7 +11,10 @@
 `recogniser(marks)` is a function that says whether a row has one of some marks:
 ``("done", "message{} logprobs[]")`` are alternatives, each of paths that must be there. Behind a
 path, ``{}`` asks for an object, ``[]`` for a list, ``:bool`` and ``:text`` for such a value, and
-``[{}]`` for a list of objects, in which the rest of the path holds for each.
+``[{}]`` for a list of objects, in which the rest of the path holds for each. A path behind ``!``
+must not be there.
+
+`Formats` are layouts in the order in which they are asked whether a row is theirs.
 """
 
 import re
@@ -94,7 +97,25 @@ class Place:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout:
+class Marked:
+    """What a row is recognised as.
+
+    Attributes
+    ----------
+    marks
+        All paths of one of these texts must be there (`recogniser`); or a function decides.
+    """
+
+    marks: tuple[str, ...] | Callable[[Row], bool]
+
+    @cached_property
+    def recognises(self) -> Callable[[Any], bool]:
+        """Whether a row has the marks."""
+        return recogniser(self.marks)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout(Marked):
     """A format of answers as data.
 
     Attributes
@@ -103,8 +124,6 @@ class Layout:
         Name for users.
     programs
         Which programs write it, for the page of formats.
-    marks
-        How a row is recognised: by all paths of one of these texts (`marks`), or by a function.
     each
         The list of choices.
     of_first
@@ -131,7 +150,6 @@ class Layout:
 
     name: str
     programs: str
-    marks: tuple[str, ...] | Callable[[Row], bool]
     each: str = ""
     of_first: tuple[str, ...] = ()
     text: str = ""
@@ -156,11 +174,6 @@ class Layout:
     stream: "Stream | None" = None
     function: Callable[[Row], RawAnswer] | None = None
     fields: tuple[str, ...] = ()
-
-    @cached_property
-    def recognises(self) -> Callable[[Row], bool]:
-        """Whether a row has this format."""
-        return recogniser(self.marks)
 
     def read(self, row: Row) -> RawAnswer:
         """Read an answer, of several choices the first.
@@ -271,6 +284,31 @@ class Layout:
         return root
 
 
+class Formats(dict[str, Layout]):
+    """Formats by name, in the order of recognition."""
+
+    def layout_of(self, row: Row) -> Layout:
+        """The first format that recognises a row. Raises `WrongRow` where none does.
+
+        >>> from tracecal.answers.formats.layouts import FORMATS
+        >>> FORMATS.layout_of({"choices": [{"message": {"content": "Lima"}}]}).name
+        'openai_chat'
+        """
+        for layout in self.values():
+            if layout.recognises(row):
+                return layout
+        raise WrongRow(f"its format is unknown; expected one of {', '.join(self)}")
+
+    def recognises(self, row: Row) -> bool:
+        """Whether a row is an answer of a program, or of own columns.
+
+        >>> from tracecal.answers.formats.layouts import FORMATS
+        >>> FORMATS.recognises({"answer": "Lima"}), FORMATS.recognises({"reply": "Lima"})
+        (True, False)
+        """
+        return any(layout.recognises(row) for layout in self.values())
+
+
 def with_value(row: Row, path: str, value: Any) -> Row:
     """A row with another value at a path; unchanged where the path leads through a list.
 
@@ -302,15 +340,27 @@ def wrong_field(name: str, error: ValidationError) -> WrongRow:
 
 
 def recogniser(marks: Sequence[str] | Callable[[Any], bool]) -> Callable[[Any], bool]:
-    """Whether all paths of one of the marks are there; a function is returned unchanged.
+    """A function that says whether a value has one of the marks; a function is its own.
 
     >>> recogniser(["choices.0.message"])({"choices": [{"message": {}}]})
     True
     """
     if callable(marks):
         return marks
-    alternatives = [[_NAME.findall(path) for path in mark.split()] for mark in marks]
-    return lambda value: any(all(_has(value, path) for path in paths) for paths in alternatives)
+    alternatives = [
+        [(not path.startswith("!"), _NAME.findall(path)) for path in mark.split()] for mark in marks
+    ]
+
+    def has_mark(value: Any) -> bool:
+        for paths in alternatives:
+            for is_there, path in paths:
+                if _has(value, path) is not is_there:
+                    break
+            else:
+                return True
+        return False
+
+    return has_mark
 
 
 def _has(value: Any, path: Sequence[tuple[str, str]]) -> bool:

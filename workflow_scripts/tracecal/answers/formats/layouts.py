@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from tracecal.answers.formats import columns, decision, lm_eval
-from tracecal.answers.formats.layout import Layout, Row, TokenList, by_ending, recogniser
+from tracecal.answers.formats.layout import Formats, Layout, Row, TokenList, by_ending
 from tracecal.answers.formats.stream import Stream, has_no_id
 from tracecal.answers.raw_answer import NO_ANSWERS, Known, RawAnswer, split_content
 from tracecal.answers.tokens import (
@@ -45,19 +45,6 @@ CHUNKS = ("chat.completion.chunk", "text_completion.chunk")
 LLAMA = {"completion_probabilities", "id_slot", "tokens_predicted", "slot_id"}
 # The fields in which LangChain wraps a message: ``dumpd``, ``message_to_dict`` and a generation.
 WRAPPINGS = ("kwargs", "data", "message")
-
-
-_has_finish = recogniser(["choices.0.finish_reason"])  # which Inspect calls `stop_reason`
-
-
-def _is_sample(row: Row) -> bool:
-    """Whether the `output` of a row has Inspect's `choices`, or a sample of it has no output."""
-    if isinstance(output := row.get("output"), dict):
-        return "choices" in output and ("epoch" in row or not _has_finish(output))
-    return "output" not in row and {"epoch", "input", "messages"} <= row.keys()
-
-
-_has_message = recogniser(("choices.0.message",))
 
 
 def _with_output(row: Row) -> Row:
@@ -343,7 +330,12 @@ LAYOUTS: Mapping[str, Layout] = {
         Layout(
             name="inspect",
             programs="samples of Inspect AI's logs",
-            marks=_is_sample,
+            marks=(
+                "output{}.choices epoch",
+                # Inspect calls the end `stop_reason`.
+                "output{}.choices !output.choices.0.finish_reason",
+                "epoch input messages !output",
+            ),
             unwrap=_with_output,
             each="output!.choices![+]",
             of_first=("scores",),
@@ -377,7 +369,7 @@ LAYOUTS: Mapping[str, Layout] = {
         Layout(
             name="openai_chat",
             programs="OpenAI's chat completions; vLLM, SGLang, llama.cpp, LiteLLM and others",
-            marks=lambda row: _has_message(row) or (row.get("choices") == [] and "object" in row),
+            marks=("choices.0.message", "choices[] object !choices.0"),
             each=EACH_CHOICE,
             content=".message!.content",
             thoughts=".message!.reasoning_content | .message!.reasoning",
@@ -601,32 +593,13 @@ LAYOUTS: Mapping[str, Layout] = {
         ),
     )
 }
-FORMATS: dict[str, Layout] = {
-    "inspect": LAYOUTS["inspect"],
-    "lm_eval": lm_eval.sample_format(LAYOUTS["openai_chat"], LAYOUTS["openai_completions"]),
-    "every_eval_ever": LAYOUTS["every_eval_ever"],
-    **LAYOUTS,
-    "decision": decision.FORMAT,
-    "columns": columns.FORMAT,
-}
-
-
-def recognise(row: Row) -> Layout:
-    """The first format that recognises a row. Raises `WrongRow` where none does.
-
-    >>> recognise({"choices": [{"message": {"content": "Lima"}}]}).name
-    'openai_chat'
-    """
-    for answer_format in FORMATS.values():
-        if answer_format.recognises(row):
-            return answer_format
-    raise WrongRow(f"its format is unknown; expected one of {', '.join(FORMATS)}")
-
-
-def is_recognised(row: Row) -> bool:
-    """Whether a row is an answer of a program, or of own columns.
-
-    >>> is_recognised({"answer": "Lima"}), is_recognised({"reply": "Lima"})
-    (True, False)
-    """
-    return any(answer_format.recognises(row) for answer_format in FORMATS.values())
+FORMATS = Formats(
+    {
+        "inspect": LAYOUTS["inspect"],
+        "lm_eval": lm_eval.sample_format(LAYOUTS["openai_chat"], LAYOUTS["openai_completions"]),
+        "every_eval_ever": LAYOUTS["every_eval_ever"],
+        **LAYOUTS,
+        "decision": decision.FORMAT,
+        "columns": columns.FORMAT,
+    }
+)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from tracecal.answers.formats.layout import STATED_IDS, Row, recogniser, value_below
+from tracecal.answers.formats.layout import STATED_IDS, Marked, Row, value_below
 from tracecal.answers.raw_answer import finish, stated_error
 
 IDS = ("id", "responseId", "response_id")  # that servers give
@@ -24,13 +24,11 @@ def has_no_id(row: Row) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stream:
-    """How the pieces of a streamed answer are recognised and joined.
+class Stream(Marked):
+    """How the pieces of a streamed answer are recognised, by `marks` of an event, and joined.
 
     Attributes
     ----------
-    marks
-        How an event of a stream is recognised, as in `Layout`.
     is_piece
         Whether a recognised object outside of a stream is a piece, and no whole answer.
     begins
@@ -52,7 +50,6 @@ class Stream:
         Joins a piece to an answer, instead of all this; says whether it ends it.
     """
 
-    marks: tuple[str, ...] | Callable[[Row], bool]
     is_piece: Callable[[Row], bool] = has_no_id
     begins: Callable[[Row], bool] = lambda piece: False
     each: str = ""
@@ -63,11 +60,6 @@ class Stream:
     ends: Callable[[Row], bool] = lambda piece: False
     ends_with_choices: bool = False
     join: Callable[[Row, Row], bool] | None = None
-
-    @cached_property
-    def recognises(self) -> Callable[[Any], bool]:
-        """Whether an event of a stream is a piece of this kind."""
-        return recogniser(self.marks)
 
     @cached_property
     def places(self) -> list[tuple[bool, list[str], tuple[str, ...]]]:
