@@ -14,10 +14,10 @@ from support.log_rows import chat, token
 from support.running import ASK, CHAT
 from tests.tracecal.serving.test_stream_end import Response, confidences
 from tracecal.answers.answers import read_file
+from tracecal.answers.facts import split_part_labels
 from tracecal.answers.parts.part_answers import part_answers
 from tracecal.answers.parts.parts import Parts, read_parts, requested_parts, schema_leaves
 from tracecal.answers.reading import Reading
-from tracecal.answers.row import split_part_labels
 from tracecal.calibrator.part_confidences import UNFITTED, score_parts, score_response_parts
 from tracecal.calibrator.predictor import load_predictor
 from tracecal.calibrator.scoring import score_answer

@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tracecal.answers.facts import without_values
+from tracecal.answers.facts import OneAnswer, PartLabels, without_values
 from tracecal.answers.labels import MOST_ROWS, read_labels, with_labels
 from tracecal.answers.log_file import numbered, open_rows, require_right_rows
 from tracecal.answers.reading import OF_VERDICTS, USUAL_READING, Reading
 from tracecal.answers.record import RECORDS, Record, as_frame, own_column
 from tracecal.answers.requests import Requests
-from tracecal.answers.row import FAILED, OneAnswer, PartLabels, answers_of, read_records
+from tracecal.answers.row import FAILED, answers_of, read_records
 from tracecal.answers.trace import warn_of_assumed
 from tracecal.errors import InputError, WrongRow, WrongVerdict, describe_wrong_rows, require_threads
 from tracecal.io.input_files import MOST_BYTES, require_regular

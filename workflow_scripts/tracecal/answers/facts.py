@@ -1,8 +1,9 @@
 """Facts of an answer beside its trace: id, verdict, task, time, question, request, own columns.
 
-1. `with_facts` adds them to an answer. `example_id`, `task_name`, `created` and `asked` find one
-   each in a row and its answer.
-2. `verdicts` gives what a row says of its answer, which must agree.
+1. `with_facts` adds them to `OneAnswer` of a row. `example_id`, `task_name`, `created` and `asked`
+   find one each in a row and its answer.
+2. `verdicts` gives what a row says of its answer, which must agree. `split_part_labels` takes the
+   verdicts or wrong spans of an answer's parts out of its row.
 3. `request_settings` finds those of the request, `stated_decoding` which change probabilities.
 4. `find_question` finds the question as people read it, with its passage and references.
 """
@@ -11,20 +12,20 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 from pydantic.alias_generators import to_camel
 
-from tracecal.answers.formats.layout import STATED_IDS, Row, value_below
+from tracecal.answers.formats.layout import STATED_IDS, Layout, Row, value_below
 from tracecal.answers.raw_answer import Known, RawAnswer
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import without_blanks
 from tracecal.answers.tokens import PREFIX, Step, option_share, options_path
-from tracecal.answers.verdict import WORDS, agreed_verdict, alone, is_unsure
-from tracecal.errors import WrongRow, WrongVerdict
+from tracecal.answers.verdict import WORDS, agreed_verdict, alone, is_unsure, parse_verdict
+from tracecal.errors import Unanswered, WrongRow, WrongVerdict
 
 LABELS = ("correct", "label")
 INDICES = frozenset(map(str, range(1000)))  # of lists, in a path
@@ -49,11 +50,67 @@ TIMES = ("created", "created_at", "completed_at", "timestamp", "startTime")
 CENTURY = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 
 
-def with_facts(raw: RawAnswer, row: Row, body: Row, reading: Reading, is_sample: bool) -> RawAnswer:
-    """An answer with the facts that its row and its `body` state, which may be Inspect's sample.
+class PartLabels(NamedTuple):
+    """Labels of the parts of an answer; None where its row has none of the kind.
 
-    Raises `WrongRow`.
+    Attributes
+    ----------
+    correct
+        Verdicts, by the name of the part.
+    wrong_spans
+        Characters [start, end) of the answer that are wrong; a part that overlaps any is wrong.
+    single
+        Whether the row is a line of `tracecal label` on one part; the other parts of its answer
+        have lines of their own.
     """
+
+    correct: Mapping[str, bool] | None = None
+    wrong_spans: list[tuple[int, int]] | None = None
+    single: bool = False
+
+    def merge(self, labels: "PartLabels") -> "PartLabels | None":
+        """Both labels of one answer together; None unless each is of a single part."""
+        if not (self.single and labels.single):
+            return None
+        return self._replace(correct={**(self.correct or {}), **(labels.correct or {})})
+
+
+@dataclass(frozen=True)
+class OneAnswer:
+    """One answer of a row.
+
+    Attributes
+    ----------
+    row
+        The row, with this answer alone, an id of its own, and no labels of parts.
+    body
+        The unwrapped answer.
+    format
+        The format of `body`; None where there is an `error` instead.
+    part_labels
+        Labels of the answer's parts, which the row states.
+    n_choices
+        How many answers the row holds, also where only the first is read.
+    error
+        Why the row cannot be read, or holds no answer.
+    """
+
+    row: Any
+    body: Row
+    format: Layout | None = None
+    part_labels: PartLabels | None = None
+    n_choices: int = 1
+    error: WrongRow | Unanswered | None = None
+
+    def has_verdict_at(self, path: str | None) -> bool:
+        """Whether the row or the answer has a verdict at a path."""
+        sources = () if path is None else (self.row, self.body)
+        return any(value_at(source, path) not in (None, "") for source in sources)
+
+
+def with_facts(raw: RawAnswer, answer: OneAnswer, reading: Reading) -> RawAnswer:
+    """What a format reads of an answer, with the facts that its row states. Raises `WrongRow`."""
+    row, body = answer.row, answer.body
     settings = request_settings(row, body)
     listed = verdicts(row, body, reading, raw)
     values = {name: value for name, value in listed.items() if value is not None}
@@ -71,7 +128,7 @@ def with_facts(raw: RawAnswer, row: Row, body: Row, reading: Reading, is_sample:
         stated |= {"decoding": decoding, "processed": processed}
     if not raw.model and isinstance(row.get("model"), str):
         stated["model"] = row["model"]
-    if is_sample:
+    if answer.format is not None and answer.format.name == "inspect":
         stated["asked"] = asked(body.get("input"))  # its messages end with the answer
     else:
         sent = next((settings[name] for name in SENT if settings.get(name)), None)
@@ -83,6 +140,58 @@ def with_facts(raw: RawAnswer, row: Row, body: Row, reading: Reading, is_sample:
     if paths := reading.also | options_path(reading.options):
         stated["also"] = own_columns(row, body, paths, raw.steps)
     return replace(raw, **stated)
+
+
+def without_part_labels(answer: OneAnswer) -> OneAnswer:
+    """An answer whose labels of parts stand apart from its row."""
+    try:
+        row, labels = split_part_labels(answer.row)
+    except WrongRow as error:
+        return replace(answer, error=error)
+    if labels is None:
+        return answer
+    body = row if answer.body is answer.row else answer.body
+    return replace(answer, row=row, body=body, part_labels=labels)
+
+
+def split_part_labels(row: Any) -> tuple[Any, PartLabels | None]:
+    """A row without its labels of parts, and the labels; None where it has none.
+
+    Raises `WrongVerdict` where they are not verdicts or spans.
+
+    >>> row, labels = split_part_labels({"id": "q", "correct": {"capital": 1, "currency": "I"}})
+    >>> row, labels.correct
+    ({'id': 'q'}, {'capital': True, 'currency': False})
+    """
+    if not isinstance(row, dict):
+        return row, None
+    values, spans, labelled = row.get("correct"), row.get("wrong_spans"), row.get("labelled")
+    if single := isinstance(labelled, dict) and isinstance(labelled.get("part"), str):
+        row = {name: row[name] for name in row if name != "labelled"}
+        verdict = labelled.get("correct")
+        values, spans = {labelled["part"]: "unsure" if verdict is None else verdict}, None
+    correct = None
+    if isinstance(values, dict):
+        verdicts = {str(name): parse_verdict(value) for name, value in values.items()}
+        correct = {name: value for name, value in verdicts.items() if value is not None}
+    if spans is not None:
+        spans = _parse_spans(spans)
+    if correct is None and spans is None:
+        return row, None
+    removed = {"wrong_spans", *(["correct"] if correct is not None else [])}
+    labels = PartLabels(correct, spans, single)
+    return {name: row[name] for name in row if name not in removed}, labels
+
+
+def _parse_spans(spans: Any) -> list[tuple[int, int]]:
+    pairs = spans if isinstance(spans, list) else [None]
+    for pair in pairs:
+        is_pair = isinstance(pair, list | tuple) and len(pair) == 2
+        if not is_pair or not all(type(end) is int for end in pair) or not 0 <= pair[0] < pair[1]:
+            raise WrongVerdict(
+                f"its wrong_spans {spans!r} are not a list of pairs [start, end) of characters"
+            )
+    return [(start, end) for start, end in pairs]
 
 
 def example_id(row: Row, body: Row, reading: Reading) -> str:

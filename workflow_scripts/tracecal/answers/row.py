@@ -3,18 +3,25 @@
 1. `answers_of(row, reading)` unwraps the answer, recognises its format, and splits it into choices.
 2. `read_records(answers, reading)` reads each into a record, with the facts that its row states.
 3. `read_row(row, reading)` does both for a row of one answer.
-
-`split_part_labels(row)` takes the verdicts or wrong spans of an answer's parts out of its row.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from tracecal.answers.column_paths import describe_unknown
-from tracecal.answers.facts import LABELS, SENT, example_id, names_response, value_at, with_facts
+from tracecal.answers.facts import (
+    LABELS,
+    SENT,
+    OneAnswer,
+    example_id,
+    names_response,
+    split_part_labels,
+    value_at,
+    with_facts,
+    without_part_labels,
+)
 from tracecal.answers.formats import columns
 from tracecal.answers.formats.layout import STATED_IDS, Layout, Row, recogniser, with_value
 from tracecal.answers.formats.layouts import FORMATS
@@ -23,7 +30,6 @@ from tracecal.answers.raw_answer import NoAnswer, RawAnswer, stated_error
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record
 from tracecal.answers.trace import Draft, each_right, make_records
-from tracecal.answers.verdict import parse_verdict
 from tracecal.errors import Unanswered, WrongRow, WrongVerdict
 from tracecal.io.input_files import parsed_json
 
@@ -34,64 +40,6 @@ _are_choices, _has_choice = map(
     recogniser, (["0.message{} 0.finish_reason"], ["message{} logprobs{}"])
 )
 OUTPUTS, INPUTS = ("output", "outputs", "result"), ("inputs", "input")  # of calls that are traced
-
-
-class PartLabels(NamedTuple):
-    """Labels of the parts of an answer; None where its row has none of the kind.
-
-    Attributes
-    ----------
-    correct
-        Verdicts, by the name of the part.
-    wrong_spans
-        Characters [start, end) of the answer that are wrong; a part that overlaps any is wrong.
-    single
-        Whether the row is a line of `tracecal label` on one part; the other parts of its answer
-        have lines of their own.
-    """
-
-    correct: Mapping[str, bool] | None = None
-    wrong_spans: list[tuple[int, int]] | None = None
-    single: bool = False
-
-    def merge(self, labels: "PartLabels") -> "PartLabels | None":
-        """Both labels of one answer together; None unless each is of a single part."""
-        if not (self.single and labels.single):
-            return None
-        return self._replace(correct={**(self.correct or {}), **(labels.correct or {})})
-
-
-@dataclass(frozen=True)
-class OneAnswer:
-    """One answer of a row.
-
-    Attributes
-    ----------
-    row
-        The row, with this answer alone, an id of its own, and no labels of parts.
-    body
-        The unwrapped answer.
-    format
-        The format of `body`; None where there is an `error` instead.
-    part_labels
-        Labels of the answer's parts, which the row states.
-    n_choices
-        How many answers the row holds, also where only the first is read.
-    error
-        Why the row cannot be read, or holds no answer.
-    """
-
-    row: Any
-    body: Row
-    format: Layout | None = None
-    part_labels: PartLabels | None = None
-    n_choices: int = 1
-    error: WrongRow | Unanswered | None = None
-
-    def has_verdict_at(self, path: str | None) -> bool:
-        """Whether the row or the answer has a verdict at a path."""
-        sources = () if path is None else (self.row, self.body)
-        return any(value_at(source, path) not in (None, "") for source in sources)
 
 
 def answers_of(row: Any, reading: Reading) -> list[OneAnswer]:
@@ -105,7 +53,7 @@ def answers_of(row: Any, reading: Reading) -> list[OneAnswer]:
     ['sum', 'sum#choice-2']
     """
     try:
-        return [_without_part_labels(answer) for answer in _answers(row, reading)]
+        return [without_part_labels(answer) for answer in _answers(row, reading)]
     except (WrongRow, Unanswered) as error:
         return [OneAnswer(row, row if isinstance(row, dict) else {}, error=error)]
 
@@ -116,12 +64,10 @@ def read_records(answers: Sequence[OneAnswer], reading: Reading) -> list[Record 
 
 
 def _draft(reading: Reading, answer: OneAnswer) -> Draft:
-    row, body = answer.row, answer.body
     if isinstance(answer.error, WrongRow):
         raise answer.error
-    is_sample = answer.format is not None and answer.format.name == "inspect"
-    raw = with_facts(_raw_answer(answer), row, body, reading, is_sample)
-    return Draft(example_id(row, body, reading), raw, reading)
+    raw = with_facts(_raw_answer(answer), answer, reading)
+    return Draft(example_id(answer.row, answer.body, reading), raw, reading)
 
 
 def _raw_answer(answer: OneAnswer) -> RawAnswer:
@@ -185,58 +131,6 @@ def _answers(row: Any, reading: Reading) -> list[OneAnswer]:
         part = single if body is row else part
         answers.append(OneAnswer(single, part, answer_format, None, n_choices))
     return answers
-
-
-def _without_part_labels(answer: OneAnswer) -> OneAnswer:
-    """An answer whose labels of parts stand apart from its row."""
-    try:
-        row, labels = split_part_labels(answer.row)
-    except WrongRow as error:
-        return replace(answer, error=error)
-    if labels is None:
-        return answer
-    body = row if answer.body is answer.row else answer.body
-    return replace(answer, row=row, body=body, part_labels=labels)
-
-
-def split_part_labels(row: Any) -> tuple[Any, PartLabels | None]:
-    """A row without its labels of parts, and the labels; None where it has none.
-
-    Raises `WrongVerdict` where they are not verdicts or spans.
-
-    >>> row, labels = split_part_labels({"id": "q", "correct": {"capital": 1, "currency": "I"}})
-    >>> row, labels.correct
-    ({'id': 'q'}, {'capital': True, 'currency': False})
-    """
-    if not isinstance(row, dict):
-        return row, None
-    values, spans, labelled = row.get("correct"), row.get("wrong_spans"), row.get("labelled")
-    if single := isinstance(labelled, dict) and isinstance(labelled.get("part"), str):
-        row = {name: row[name] for name in row if name != "labelled"}
-        verdict = labelled.get("correct")
-        values, spans = {labelled["part"]: "unsure" if verdict is None else verdict}, None
-    correct = None
-    if isinstance(values, dict):
-        verdicts = {str(name): parse_verdict(value) for name, value in values.items()}
-        correct = {name: value for name, value in verdicts.items() if value is not None}
-    if spans is not None:
-        spans = _parse_spans(spans)
-    if correct is None and spans is None:
-        return row, None
-    removed = {"wrong_spans", *(["correct"] if correct is not None else [])}
-    labels = PartLabels(correct, spans, single)
-    return {name: row[name] for name in row if name not in removed}, labels
-
-
-def _parse_spans(spans: Any) -> list[tuple[int, int]]:
-    pairs = spans if isinstance(spans, list) else [None]
-    for pair in pairs:
-        is_pair = isinstance(pair, list | tuple) and len(pair) == 2
-        if not is_pair or not all(type(end) is int for end in pair) or not 0 <= pair[0] < pair[1]:
-            raise WrongVerdict(
-                f"its wrong_spans {spans!r} are not a list of pairs [start, end) of characters"
-            )
-    return [(start, end) for start, end in pairs]
 
 
 def _with_response(row: Row, reading: Reading) -> Row:

@@ -22,13 +22,13 @@ from tracecal.answers.facts import (
     REFERENCES,
     SHOWN_QUESTIONS,
     TIMES,
+    OneAnswer,
     find_question,
 )
 from tracecal.answers.formats.layout import STATED_IDS, Tree
 from tracecal.answers.labels import read_labels, with_labels
 from tracecal.answers.reading import USUAL_READING, Reading
 from tracecal.answers.record import Record, as_frame
-from tracecal.answers.row import OneAnswer
 from tracecal.answers.tokens import Step, is_same_token
 from tracecal.errors import InputError, Unanswered, WrongRow, describe_wrong_rows, some_of
 

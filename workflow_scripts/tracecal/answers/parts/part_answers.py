@@ -5,11 +5,11 @@ from typing import Any
 
 import polars as pl
 
+from tracecal.answers.facts import PartLabels
 from tracecal.answers.groups import group_answers
 from tracecal.answers.parts.cutter import CUT, cut_parts
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.record import PARTIAL_TRACE, RECORDS, TRACE
-from tracecal.answers.row import PartLabels
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import unknown
