@@ -5,8 +5,8 @@
 # describe_tables     tables/{table}.csv of all tables        -> tables/README.md
 # copy_references     trace_workflow/config/references.bib    -> tables/references.bib
 # draw_figure         the files that the plan names           -> figures/{figure}.{pdf,svg}
-# make_explorer       traces/, tasks/, labels/, scores/, predictions/ of all pairs
-#                                                             -> explorer.html
+# make_explorer       traces/, tasks/, labels/, scores/, predictions/ of all pairs,
+#                     analyses/risk_coverage.parquet          -> explorer.html
 # tell_findings       the analyses ANALYSES_OF_FINDINGS       -> findings.{txt,csv}
 # costs               tables/costs.{tex,csv,html}, the target of tabulate_costs
 # tabulate_costs      benchmarks/, all that the run makes     -> tables/costs.{tex,csv,html}
@@ -29,6 +29,9 @@ RENDERED += expand("<results>/figures/{name}.{kind}", name=PLAN.figures, kind=["
 RENDERED += ["<results>/explorer.html", "<results>/findings.txt"]
 CALIBRATORS = [f"<results>/calibrators/{model}/{task}.json" for model, task in PAIRS]
 EVERYTHING = ["<results>/config.yaml", CALIBRATORS, RENDERED]
+
+# A run without TRACE+ has no guarantees.
+GUARANTEES = ["risk_coverage"] if "risk_coverage" in PLAN.tables else []
 
 # The templates of pages, whose edits count as those of code do.
 TABLE_PAGE, OVERVIEW = (
@@ -178,6 +181,8 @@ rule make_explorer:
         labels=files_of_pairs("<results>/labels/{model}/{task}.parquet"),
         scores=files_of_pairs("<results>/scores/{model}/{task}.parquet"),
         predictions=files_of_pairs("<results>/predictions/{model}/{task}.parquet"),
+        # The slider stands on the guarantee that the findings begin with.
+        guarantees=[f"<results>/analyses/{name}.parquet" for name in GUARANTEES if RUN.headline],
     output:
         report(
             "<results>/explorer.html",
@@ -199,6 +204,8 @@ rule make_explorer:
             tasks=lambda wildcards: RUN.explored_tasks,
             run=CONFIG.run,
             main=CONFIG.study.main.model,
+            headline=RUN.headline
+            and {"model": CONFIG.study.main.model} | RUN.headline.model_dump(),
             seed=CONFIG.seed,
             words=WORDS["explorer"],
         ),
@@ -206,9 +213,8 @@ rule make_explorer:
         "../workflow_scripts/make_explorer.py"
 
 
-# The analyses that findings are made from; a run without TRACE+ has no guarantees.
-ANALYSES_OF_FINDINGS = ["accuracy", "averages", "improvements"]
-ANALYSES_OF_FINDINGS += ["risk_coverage"] if "risk_coverage" in PLAN.tables else []
+# The analyses that findings are made from.
+ANALYSES_OF_FINDINGS = ["accuracy", "averages", "improvements", *GUARANTEES]
 
 
 rule tell_findings:

@@ -3,7 +3,11 @@
 import polars as pl
 
 from trace_job import job
-from trace_workflow.analyses.explorer_answers import read_explorer_answers, read_parents
+from trace_workflow.analyses.explorer_answers import (
+    read_explorer_answers,
+    read_parents,
+    show_guarantee,
+)
 from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.explorer.explorer_contents import EXPLORED, choose_answers, contents
 from tracecal.explorer.explorer_page import page
@@ -35,5 +39,6 @@ with job(snakemake):
         answers.height,
         params.main,
         parents=read_parents(chosen, parents),
+        decision=show_guarantee(inputs.guarantees, params.headline, answers, params.tasks),
     )
     write_text(page(data), snakemake.output[0])

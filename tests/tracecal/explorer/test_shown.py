@@ -13,6 +13,7 @@ from support.labelled_answers import answers, predictor_of
 from tests.tracecal.calibrator.test_parts import CALIBRATE, rows, write
 from tracecal.answers.answers import answers_in, read_file
 from tracecal.answers.facts import find_question
+from tracecal.calibrator.calibrator import Calibrator
 from tracecal.calibrator.catalogue import MEAN_OF_THREE as DEFAULT
 from tracecal.calibrator.part_confidences import score_parts
 from tracecal.calibrator.predictor import load_predictor
@@ -24,6 +25,7 @@ from tracecal.cli.main import main
 from tracecal.explorer.confidences import trace_predictors
 from tracecal.explorer.page_answers import PageAnswers
 from tracecal.fits.fit_settings import FitSettings
+from tracecal.statistics.percentages import percent
 
 BOTH = "json: [capital, currency]"
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
@@ -300,6 +302,31 @@ def test_a_page_without_an_error_rate_shows_the_guaranteed_one_nearest_to_the_us
     decision = data(tmp_path / "answers.html")["decision"]
     assert decision["rate"] == min(rates, key=lambda rate: abs(rate - 0.2))
     assert decision["threshold"] is not None
+
+
+@pytest.mark.parametrize("error_rate", [None, "0.1"])
+def test_the_slider_of_labelled_answers_keeps_the_share_that_the_guarantee_keeps(
+    browser, tmp_path, error_rate
+):
+    log, file = str(EXAMPLES / "labelled.jsonl"), str(tmp_path / "C.json")
+    assert main(["calibrate", "--answers", log, "--task", "cities", "--output", file]) == 0
+    options = ["--calibrator", file, "--task", "cities"]
+    options += [] if error_rate is None else ["--error-rate", error_rate]
+    browser.open(explored(tmp_path, log, *options))
+    decision = data(tmp_path / "answers.html")["decision"]
+    predictor = Calibrator.load(file).predictor()
+    guarantee = predictor.control.targets[decision["rate"]]
+    assert error_rate is None or decision["rate"] == float(error_rate)
+    n_kept = sum(value >= decision["threshold"] for value in predictor.held_out.values())
+    assert n_kept == pytest.approx(400 * guarantee.coverage, abs=2) and n_kept > 0
+    assert decision["about"].startswith(
+        f"Guaranteed: keep the surest {percent(guarantee.coverage)}"
+    )
+    slider = browser.ask("Number(document.getElementById('threshold').value)")
+    assert slider == int(100 * decision["threshold"]) / 100 != 0.5
+    assert browser.ask("document.getElementById('decided').textContent") == decision["about"]
+    browser.ask("document.getElementById('everything').click()")
+    assert browser.ask("document.querySelector('#answer .decision')") is None
 
 
 def test_five_scores_are_offered_and_the_others_behind_more(browser, tmp_path):

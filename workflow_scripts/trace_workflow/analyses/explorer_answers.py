@@ -1,9 +1,11 @@
 """The answers of a run as the explorer's page shows them, read from the files of a pair."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
+from tracecal.estimators.estimator import TRACE_PLUS
 from tracecal.explorer import explorer_contents as contents
 from tracecal.fits.predictions import mean_probabilities
 from tracecal.io.evaluated import evaluated
@@ -27,6 +29,26 @@ def read_parents(
             parents.select(pl.lit(model).alias("model"), pl.lit(task).alias("task"), pl.all())
         )
     return pl.concat(frames).with_columns(peak=contents.PEAK) if frames else None
+
+
+def show_guarantee(
+    paths: Sequence[str],
+    headline: Mapping[str, Any],
+    answers: pl.DataFrame,
+    tasks: Mapping[str, str],
+) -> dict[str, Any] | None:
+    """Make the page's `decision` from the row of the `headline` in `risk_coverage`.
+
+    `paths` is empty in a run without guarantees, and `tasks` are labels by slug. None without a
+    threshold.
+    """
+    for path in paths:
+        for row in read_parquet(path).filter(**headline).drop_nulls("threshold").to_dicts():
+            pair = answers.filter(model=row["model"], task=row["task"])
+            guarantee = row["error_rate"], row["coverage"], row["confidence"]
+            probability = pair[contents.HELD_OUT + TRACE_PLUS]
+            return contents.kept_share(*guarantee, probability, f" on {tasks[row['task']]}")
+    return None
 
 
 def read_explorer_answers(

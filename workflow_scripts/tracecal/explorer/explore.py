@@ -65,12 +65,11 @@ def explore(
     if number < 1:
         raise InputError(f"--number {number}: expected 1 or more answers.")
     loaded = load_page_answers(answers, calibrator, task, parts, reading)
-    if error_rate is not None:
-        data = loaded.page_data(number, error_rate)
-    else:
-        data = loaded.page_data(number, loaded.guaranteed_rate)
-        if data["decision"] and data["decision"]["threshold"] is None:  # as of labelled answers
-            data["decision"] = None
+    rate = loaded.guaranteed_rate if error_rate is None else error_rate
+    data = loaded.page_data(number, rate)
+    if data["decision"] and set(data["decision"]["kept"]) == {None}:  # as of labelled answers
+        stated = None if error_rate is None else data["decision"]
+        data["decision"] = loaded.kept_share(data, rate) or stated
     write_text(page(data), output)
 
 
@@ -80,4 +79,6 @@ def explore_labelled(
     """Write a page that shows the answers of a fit, each with `predictions` by other folds."""
     loaded = load_page_answers(answers, calibrator, calibrator.fitted_on.task)
     fits = with_held_out(loaded.fits, predictions, loaded.judged)
-    write_text(page(replace(loaded, fits=fits).page_data(EXPLORED)), output)
+    data = replace(loaded, fits=fits).page_data(EXPLORED)
+    data["decision"] = loaded.kept_share(data, loaded.guaranteed_rate)
+    write_text(page(data), output)

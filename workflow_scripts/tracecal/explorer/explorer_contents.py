@@ -4,7 +4,7 @@
 2. `contents` gives their data, for `page.page`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -12,6 +12,7 @@ import polars as pl
 
 from tracecal.estimators.features import WINDOW
 from tracecal.estimators.operators import window_start
+from tracecal.statistics.percentages import confidence_text, percent, rate_text
 
 # Where a part stands, None for whole answers: the task and the id of its answer, its name, and its
 # tokens [start, end) there.
@@ -91,7 +92,7 @@ def contents(
     the name of the run or file. The answers were chosen from `total` ones. The page opens on the
     model `main` and begins with the estimator `use`, by default TRACE+. `split` held answers out
     (None for those of a file), `parents` are the answers that parts belong to, and `decision` says
-    which answers are kept (see `page_answers.decide`).
+    which answers are kept (see `page_answers.decide` and `kept_share`).
     """
     labels = {"model": models, "task": tasks}
     slugs = {name: [slug for slug in labels[name] if slug in {*answers[name]}] for name in labels}
@@ -136,6 +137,30 @@ def contents(
                 for prefix in (PROBABILITY, HELD_OUT, SCORE)
             },
         },
+    }
+
+
+def kept_share(
+    error_rate: float,
+    share: float,
+    confidence: float,
+    probability: Iterable[float | None],
+    of_task: str = "",
+) -> dict[str, Any] | None:
+    """The `decision` of a page whose slider keeps the `share` of answers that a guarantee keeps.
+
+    The guarantee ranks answers by another fit than their `probability`, of which None is left out.
+    """
+    ranked = sorted((value for value in probability if value is not None), reverse=True)
+    if not ranked:
+        return None
+    return {
+        "rate": error_rate,
+        "threshold": ranked[max(round(share * len(ranked)), 1) - 1],
+        "about": f"Guaranteed{of_task}: keep the surest {percent(share)}, at most "
+        f"{rate_text(error_rate)} of them wrong {confidence_text(confidence)}. The slider keeps as "
+        "many; the guarantee itself ranks by another fit.",
+        "kept": None,
     }
 
 

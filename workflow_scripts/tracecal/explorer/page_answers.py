@@ -37,6 +37,7 @@ from tracecal.explorer.explorer_contents import (
     TRACE,
     choose_answers,
     contents,
+    kept_share,
 )
 from tracecal.fits.fit_settings import SEED
 from tracecal.statistics.percentages import rate_text
@@ -80,6 +81,18 @@ class PageAnswers:
             rate for rate, least in thresholds if least is not None and isinstance(rate, float)
         ]
         return min(rates, key=lambda rate: (abs(rate - USUAL_RATE), rate), default=None)
+
+    def kept_share(
+        self, data: Mapping[str, Any], error_rate: float | None
+    ) -> dict[str, Any] | None:
+        """The `decision` of a page with this data, all of labelled answers; None: no guarantee."""
+        if error_rate is None or data["use"] not in data["answers"]["held_out"]:
+            return None
+        control, held_out = self.fits[data["use"]].control, data["answers"]["held_out"][data["use"]]
+        guarantee = control.targets[error_rate]
+        if guarantee.threshold is None:
+            return None
+        return kept_share(error_rate, guarantee.coverage, control.confidence, held_out)
 
     def page_data(
         self, number: int | None = None, error_rate: float | None = None

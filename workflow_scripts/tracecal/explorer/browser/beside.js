@@ -4,7 +4,7 @@
 // Whether an answer is kept at the page's error rate, and why that is no contradiction to its own
 // probability.
 function decision(answers, at, { by }) {
-  if (!answers.decision) return [];
+  if (!answers.decision?.kept) return [];
   const { rate, kept, reasons } = answers.decision;
   const target = `at an error rate of ${significant(100 * rate)} %`;
   if (kept[at] === null) return [element("p", { class: "decision" }, `No decision ${target}: ${reasons[at]}`)];
