@@ -138,12 +138,17 @@ def draw(table: pl.DataFrame) -> Figure:
         axes.plot(pairs, [place] * len(pairs), "|", color=color, markersize=8)
         axes.plot([mean["low"], mean["high"]], [place, place], color=color, linewidth=2.5)
         axes.plot(mean["mean"], place, "o", color=color, markersize=5)
-        axes.text(0.97, place, f"{100 * mean['mean']:.0f} %", va="center")
+        beside = {"transform": axes.get_yaxis_transform(), "va": "center"}
+        axes.text(1.01, place, f"{100 * mean['mean']:.0f} %", **beside)
     axes.set_yticks(range(len(WAYS)), WAYS.values())
     axes.invert_yaxis()
     axes.axhline(len(WAYS) - 2.5, color=figure_style.FAINT)
     axes.set_xlim(0, 1)
-    axes.set_xlabel("share changed by people (95 % interval; a dash: one pair)")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+    axes.set_xlabel(
+        "translations in which people changed this word, or window\n"
+        "(dot: mean, with 95 % interval; dash: one pair of languages)"
+    )
     highest, random = (means[way]["mean"] for way in ("highest", "random"))
     figure_style.message(
         figure,
