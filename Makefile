@@ -43,7 +43,7 @@ notebooks: .venv-notebooks/installed ## execute the notebooks of examples/ in pl
 
 # A file's tests stay together in one process, as they share what is slow to make. These processes
 # compute; those of the other targets wait now and then, so that there are more than two.
-test: .venv/installed ## run the tests, five minutes on two cores
+test: .venv/installed ## run the tests
 	$(BIN)/python -m pytest -n $(CORES) --maxprocesses 8 --dist loadfile
 
 # Whole runs, and what a finished one plans after changes: minutes; CI runs all these targets.

@@ -3,6 +3,7 @@
 That of the workflow is left out: dry runs have tests of their own.
 """
 
+import re
 from collections import Counter
 from importlib.util import find_spec
 
@@ -188,6 +189,19 @@ def test_a_package_keeps_what_is_right_and_nothing_where_half_is_wrong(name):
     assert find(confidence, confidence > 0.6, 0.2) < 0.75
     half = np.random.default_rng(1).random(400) < 0.5
     assert find(confidence, half, 0.2) > confidence.max()
+
+
+def test_the_picture_of_packages_says_what_the_table_beside_it_says():
+    rows = [line.split(" | ") for line in packages.PAGE.read_text().splitlines()]
+    names = [packages.TRACECAL, *packages.PACKAGES]
+    kept = {
+        row[0].removeprefix("| "): row[2] for row in rows if len(row) == 1 + len(packages.LABELS)
+    }
+    columns = ["set", "labels", "package", "kept"]
+    shares = [("one", 100, name, float(kept[name].split()[0])) for name in names]
+    headline = packages.headline(pl.DataFrame(shares, schema=columns, orient="row"))
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", packages.PICTURE.read_text())
+    assert headline in " ".join(texts)
 
 
 def test_a_picture_of_packages_says_who_keeps_how_much():
