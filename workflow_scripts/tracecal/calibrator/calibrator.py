@@ -500,7 +500,7 @@ def calibrate(
         Target error rates of the answers to keep; the decision is about the first one. By default
         the settings' rates, with the decision at 20 %.
     overall_errors : float or sequence of float
-        Target shares of all answers that leave wrong, where people check those that are not kept
+        Target shares of all answers that remain wrong, where people check those that are not kept
         and mend what is wrong (default: 0.05, 0.1, 0.2). Not for parts.
     estimator : str, optional
         Estimator for both the probabilities and the ranking of answers. By default the recommended

@@ -1,4 +1,4 @@
-"""What the pages of report and card draw: reliability, errors that leave, and scores."""
+"""What the pages of report and card draw: reliability, errors that remain, and scores."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -55,7 +55,7 @@ def draw_risk(
     error_rate: float | None = None,
     overall: OverallThreshold | None = None,
 ) -> dict[str, Any]:
-    """What is drawn of both guarantees: the share that people check against errors that leave.
+    """What is drawn of both guarantees: the share that people check against errors that remain.
 
     `curve` is that of the answers that tested thresholds, in their ranking; `marks` are those with
     a guarantee, `limits` the lines of the chosen ones, with words, and `risk_ticks` what stands

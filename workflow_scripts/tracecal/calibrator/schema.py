@@ -301,7 +301,7 @@ class RecallThreshold(_Extensible):
 
 
 class OverallThreshold(_Extensible):
-    """A share of all answers that may leave wrong where people check and mend those not kept."""
+    """A share of all answers that may remain wrong where people check and mend those not kept."""
 
     error_rate: Share
     threshold: Number | None = Field(description="the score from which to keep; null: none")

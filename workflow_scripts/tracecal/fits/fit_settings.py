@@ -63,7 +63,7 @@ class RiskControl(Strict):
     )
     overall_errors: tuple[Share, ...] = Field(
         (0.05, 0.1, 0.2),
-        description="target shares of all answers that leave wrong, where people mend the rest",
+        description="target shares of all answers that remain wrong, where people mend the rest",
     )
     confidence: float = Field(
         0.9,

@@ -492,7 +492,7 @@ def describe_few(table: pl.DataFrame, error_rate: float) -> str | None:
     return (
         f"With {few['questions']} labelled questions people need not check about "
         f"{percent(few['unchecked'])} of the answers if at most {rate_text(error_rate)} of all may "
-        "leave wrong."
+        "remain wrong."
     )
 
 
