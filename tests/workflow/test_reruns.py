@@ -298,7 +298,7 @@ def test_words_and_layout_rerun_nothing(finished):
 
 def test_another_wished_error_rate_fits_nothing(finished):
     config = finished.variant("rates", risk_control={"error_rates": [0.15, 0.5]})
-    shown = ["risk_coverage", "describe_tables", "tell_findings"]
+    shown = ["risk_coverage", "describe_tables", "tell_findings", "make_explorer"]
     expected = dict.fromkeys([*shown, "resolve_config"], 1) | {"control_risk": 3, "write_table": 1}
     assert finished.scheduled(config) == expected
 

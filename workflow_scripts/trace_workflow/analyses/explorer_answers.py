@@ -37,18 +37,16 @@ def show_guarantee(
     answers: pl.DataFrame,
     tasks: Mapping[str, str],
 ) -> dict[str, Any] | None:
-    """Make the page's `decision` from the row of the `headline` in `risk_coverage`.
+    """Make the page's `decision` from the headline's row of `risk_coverage`.
 
-    `paths` is empty in a run without guarantees, and `tasks` are labels by slug. None without a
-    threshold.
+    `paths` holds its file, unless the run has no guarantees; `tasks` are labels by slug.
     """
-    for path in paths:
-        for row in read_parquet(path).filter(**headline).drop_nulls("threshold").to_dicts():
-            pair = answers.filter(model=row["model"], task=row["task"])
-            guarantee = row["error_rate"], row["coverage"], row["confidence"]
-            probability = pair[contents.HELD_OUT + TRACE_PLUS]
-            return contents.kept_share(*guarantee, probability, f" on {tasks[row['task']]}")
-    return None
+    rows = [row for path in paths for row in read_parquet(path).filter(**headline).to_dicts()]
+    if not rows:
+        return None
+    pair = answers.filter(model=headline["model"], task=headline["task"])
+    probability = pair[contents.HELD_OUT + TRACE_PLUS]
+    return contents.kept_share(rows[0], probability, f" on {tasks[headline['task']]}")
 
 
 def read_explorer_answers(

@@ -141,27 +141,23 @@ def contents(
 
 
 def kept_share(
-    error_rate: float,
-    share: float,
-    confidence: float,
-    probability: Iterable[float | None],
-    of_task: str = "",
+    guarantee: Mapping[str, Any], probability: Iterable[float | None], of_task: str = ""
 ) -> dict[str, Any] | None:
-    """The `decision` of a page whose slider keeps the `share` of answers that a guarantee keeps.
+    """The `decision` of a page of labelled answers: its slider keeps as many as a guarantee does.
 
-    The guarantee ranks answers by another fit than their `probability`, of which None is left out.
+    The guarantee ranks by another fit than `probability`. None without a threshold.
     """
     ranked = sorted((value for value in probability if value is not None), reverse=True)
-    if not ranked:
+    if not ranked or guarantee["threshold"] is None:
         return None
-    return {
-        "rate": error_rate,
-        "threshold": ranked[max(round(share * len(ranked)), 1) - 1],
-        "about": f"Guaranteed{of_task}: keep the surest {percent(share)}, at most "
-        f"{rate_text(error_rate)} of them wrong {confidence_text(confidence)}. The slider keeps as "
-        "many; the guarantee itself ranks by another fit.",
-        "kept": None,
-    }
+    rate, share = guarantee["error_rate"], guarantee["coverage"]
+    about = (
+        f"Guaranteed{of_task}: keep the surest {percent(share)}, at most {rate_text(rate)} of them "
+        f"wrong {confidence_text(guarantee['confidence'])}. The slider keeps as many; the "
+        "guarantee itself ranks by another fit."
+    )
+    threshold = ranked[max(round(share * len(ranked)), 1) - 1]
+    return {"rate": rate, "threshold": threshold, "about": about, "kept": None}
 
 
 def darkest(values: pl.Series) -> float:

@@ -86,13 +86,11 @@ class PageAnswers:
         self, data: Mapping[str, Any], error_rate: float | None
     ) -> dict[str, Any] | None:
         """The `decision` of a page with this data, all of labelled answers; None: no guarantee."""
-        if error_rate is None or data["use"] not in data["answers"]["held_out"]:
+        if error_rate is None:
             return None
-        control, held_out = self.fits[data["use"]].control, data["answers"]["held_out"][data["use"]]
-        guarantee = control.targets[error_rate]
-        if guarantee.threshold is None:
-            return None
-        return kept_share(error_rate, guarantee.coverage, control.confidence, held_out)
+        control = self.fits[data["use"]].control
+        guarantee = control.targets[error_rate].model_dump() | {"confidence": control.confidence}
+        return kept_share(guarantee, data["answers"]["held_out"].get(data["use"], ()))
 
     def page_data(
         self, number: int | None = None, error_rate: float | None = None
