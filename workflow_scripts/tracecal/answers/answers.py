@@ -62,7 +62,9 @@ MOST_FRAMES = 100  # before they are joined
 CHUNK, FRAME = 100, 500  # answers that are read at once, and of a frame
 # Whether to keep the row of each answer, or what to keep of an id and its row.
 KeepRows = bool | Callable[[str, dict[str, Any]], Any]
-Keep = Callable[[pl.DataFrame], pl.DataFrame]
+# What to keep of some of the answers, and of the metadata of their source.
+Keep = Callable[[pl.DataFrame, Mapping[str, str]], pl.DataFrame]
+VERDICTS = ("correct", "unsure", "asked_for")
 
 
 @dataclass(frozen=True)
@@ -157,15 +159,15 @@ def answers_in(
 ) -> Answers:
     """Read answers from their source; `Answers` are returned unchanged.
 
-    Of the answers `keep` may keep other columns: it takes a frame of some of them at a time, so
-    that those of a long file need not be in memory.
+    Of the answers `keep` may keep other columns beside those of `facts_of`: it takes a frame of
+    some of them at a time, so that those of a long file need not be in memory.
 
     A frame of `read_answers` takes three options only: a vocabulary, which does not change it,
     labels, and own columns, which are columns of the frame or were read with it.
     """
     require_threads()
     if isinstance(answers, Answers):
-        return answers if keep is None else replace(answers, frame=keep(answers.frame))
+        return answers if keep is None else _kept(answers, keep)
     settings = reading or USUAL_READING
     frame = None if isinstance(answers, str | Path) else _polars_frame(answers)
     if frame is None or not (frame.columns and RECORDS.keys() <= {*frame.columns}):
@@ -179,7 +181,7 @@ def answers_in(
                 "options of reading to read_answers."
             )
         result = _answers_of_frame(_with_own_columns(frame, settings.also), keep_rows)
-        result = result if keep is None else replace(result, frame=keep(result.frame))
+        result = result if keep is None else _kept(result, keep)
     if result.wrong_rows:
         LOGGER.warning(
             "%s: left out %s; 'tracecal reading %s' shows how rows are read",
@@ -189,6 +191,18 @@ def answers_in(
     if counts := describe_no_answers(result.frame):
         LOGGER.warning("%s: %s", result.source, counts)
     return result
+
+
+def _kept(answers: Answers, keep: Keep) -> Answers:
+    """Keep of answers in memory what `keep` keeps of some at a time."""
+    rows = [*answers.frame.iter_slices(FRAME)] or [answers.frame]
+    return replace(answers, frame=pl.concat(keep(some, answers.metadata) for some in rows))
+
+
+def facts_of(answers: pl.DataFrame) -> pl.DataFrame:
+    """What reading takes of answers (columns of `RECORDS`) when all are read: a few bytes each."""
+    few = pl.col("model", "no_answer").cast(pl.Categorical)
+    return answers.select("example_id", *VERDICTS, "vocabulary", few)
 
 
 def _labelled(answers: Answers, reading: Reading) -> Answers:
@@ -363,7 +377,7 @@ def opened(
 
 def _read(reader: "RowReader", keep_rows: KeepRows = False, keep: Keep | None = None) -> Answers:
     reading, source = reader.reading, reader.source
-    records, frames = list[Record](), _Frames(reading, keep)
+    frames = _Frames(reader, keep)
     wrong_rows: list[str] = []
     wrong_verdicts: list[str] = []  # for which no row is skipped
     rows_of_records: list[Any] = []
@@ -379,13 +393,10 @@ def _read(reader: "RowReader", keep_rows: KeepRows = False, keep: Keep | None = 
             failed_rows.append(f"{location}: {FAILED}")
             continue
         has_label = has_label or answer.has_verdict_at(reading.label)
-        records.append(record)
-        if len(records) == FRAME:
-            frames.add(records)
-            records.clear()
         if keep_rows:
             row = answer.row
             rows_of_records.append(row if keep_rows is True else keep_rows(record.example_id, row))
+        frames.add(record)
     require_right_rows(source, wrong_rows, wrong_verdicts, reading.wrong_rows == "skip")
     if failed_rows and reading.failed == "stop":
         raise InputError(
@@ -399,7 +410,7 @@ def _read(reader: "RowReader", keep_rows: KeepRows = False, keep: Keep | None = 
             "or leave the column out."
         )
     wrong_rows += failed_rows
-    frame = frames.joined(records)
+    frame = frames.joined()
     if frame.is_empty():
         raise InputError(f"{source} holds no usable answer. {describe_wrong_rows(wrong_rows)}")
     if reading.label is not None and not has_label:
@@ -414,22 +425,30 @@ def _read(reader: "RowReader", keep_rows: KeepRows = False, keep: Keep | None = 
 class _Frames:
     """Frames of the answers of a file, some at a time, and what `keep` keeps of each."""
 
-    def __init__(self, reading: Reading, keep: Keep | None) -> None:
-        self._reading, self._keep = reading, keep
+    def __init__(self, reader: "RowReader", keep: Keep | None = None) -> None:
+        self._reader, self._keep = reader, keep
+        self._records: list[Record] = []
         self._frames: list[pl.DataFrame] = []
         self._long: list[pl.DataFrame] = []
 
-    def add(self, records: Sequence[Record]) -> None:
-        frame = with_failed_labels(as_frame(records), self._reading)
-        self._frames.append(frame if self._keep is None else self._keep(frame))
+    def add(self, record: Record) -> None:
+        self._records.append(record)
+        if len(self._records) == FRAME:
+            self._add_frame()
+
+    def joined(self) -> pl.DataFrame:
+        """What is kept of all answers."""
+        self._add_frame()
+        return pl.concat([*self._long, *self._frames], rechunk=self._keep is None)
+
+    def _add_frame(self) -> None:
+        frame = with_failed_labels(as_frame(self._records), self._reader.reading)
+        self._records.clear()
+        kept = frame if self._keep is None else self._keep(frame, self._reader.metadata)
+        self._frames.append(kept)
         if len(self._frames) >= MOST_FRAMES:  # of which each takes memory beside its content
             self._long.append(pl.concat(self._frames, rechunk=True))
             self._frames.clear()
-
-    def joined(self, records: Sequence[Record]) -> pl.DataFrame:
-        """What is kept of all frames and of the last records."""
-        self.add(records)
-        return pl.concat([*self._long, *self._frames], rechunk=self._keep is None)
 
 
 class _Ids:

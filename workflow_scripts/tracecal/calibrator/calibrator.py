@@ -26,10 +26,11 @@ from tracecal.calibrator.predictor import Predictor, make_predictor, target_of
 from tracecal.calibrator.report import Report, make_report
 from tracecal.calibrator.schema import CalibrationData, CalibratorFile
 from tracecal.calibrator.scoring import (
+    SCORED,
     Confidence,
     score_answer,
-    score_answers,
     score_response,
+    score_source,
     warn_of_missing,
 )
 from tracecal.calibrator.trace_kinds import describe_run_on, reading_for
@@ -240,12 +241,16 @@ class Calibrator:
         """
         target = target_of(error_rate, overall_error, recall)
         predictor = self.predictor(estimator)  # refuses an unknown one before answers are read
-        source = answers_in(answers, self.reading(reading))
-        stated_parts = parts_in(parts) or self.fitted_on.parts
-        task = task or source.metadata.get("task")
-        if stated_parts:
+        if stated_parts := parts_in(parts) or self.fitted_on.parts:
+            source = answers_in(answers, self.reading(reading))
+            task = task or source.metadata.get("task")
             return score_parts(source.frame, predictor, target, task, stated_parts)
-        scored = score_answers(source.frame, predictor, target, task)
+
+        def keep(_: pl.DataFrame, scored: pl.DataFrame) -> pl.DataFrame:
+            return scored.drop("example_id")
+
+        settings = self.reading(reading), predictor, target, task
+        scored = score_source(answers, *settings, keep).frame.select(*SCORED)
         warn_of_missing(scored, decided=target is not None)
         return scored
 

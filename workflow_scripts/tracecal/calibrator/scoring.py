@@ -109,13 +109,13 @@ def score_source(
     if target is not None:
         predictor.require_tested(target)
 
-    def score_some(some: pl.DataFrame) -> pl.DataFrame:
+    def score_some(some: pl.DataFrame, _: Mapping[str, str]) -> pl.DataFrame:
         return kinds_of(some).hstack(keep(some, score_rows(some, predictor, target)))
 
     # The answers on which a score of the user's own fails are counted.
     is_whole = bool(predictor.custom)
     source = answers_in(answers, reading, keep_rows, None if is_whole else score_some)
-    source = replace(source, frame=score_some(source.frame)) if is_whole else source
+    source = replace(source, frame=score_some(source.frame, {})) if is_whole else source
     require_scored_kind(source.frame, predictor, target, task or source.metadata.get("task"))
     return source
 

@@ -2,9 +2,9 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from io import BytesIO, TextIOWrapper
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from io import TextIOWrapper
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import IO, TYPE_CHECKING, Any
@@ -61,11 +61,13 @@ def score(
     beside : path, optional
         JSON Lines of the same answers, whose rows are written with a confidence added.
     """
-    from tracecal.answers.answers import answers_in
+    import polars as pl
+
     from tracecal.answers.groups import question_keys
     from tracecal.calibrator.guarantee_text import describe_target
     from tracecal.calibrator.predictor import TARGETS, target_of
     from tracecal.calibrator.scoring import (
+        SCORED,
         WITHOUT_DECISION,
         categories,
         explain_no_decision,
@@ -79,39 +81,37 @@ def score(
     has_parts = bool(parts or loaded.fitted_on.parts)
     if beside and has_parts:
         raise InputError("--beside writes the confidence of whole answers, not of parts.")
-    if beside or has_parts:
-        new = answers_in(answers, loaded.reading(reading))
-        if beside and new.frame["surprisal"].is_null().all():
-            lacks = new.frame["lacks"].drop_nulls().unique().sort()
+    if has_parts:
+        scores = loaded.score(answers, parts=parts, reading=reading, **options)
+        with scores_file(output) as write_parts:
+            write_parts(scores)
+    else:
+        with nullcontext() if beside else scores_file(output) as write:
+
+            def keep(some: "pl.DataFrame", scored: "pl.DataFrame") -> "pl.DataFrame":
+                if write is not None:
+                    write(scored)
+                scored = scored.drop("example_id").with_columns(categories("reason"))
+                return question_keys(some).hstack(scored)
+
+            settings = loaded.reading(reading), predictor, target, options.get("task")
+            kinds = score_source(answers, *settings, keep).frame
+        if beside and kinds["surprisal"].is_null().all():
+            lacks = kinds["lacks"].drop_nulls().unique().cast(pl.String).sort()
             raise InputError(
                 f"{answers}: no answer has log-probabilities, so none has a confidence to write "
                 f"({'; '.join(lacks)}). Replay the answers with 'tracecal replay', or have them "
                 "kept where they are made (docs/guides/evaluators.md)."
             )
-        scores = loaded.score(new, parts=parts, **options)
-        kinds = new.frame.with_columns(question_keys(new.frame))
-        if not beside:
-            with scores_file(output) as write:
-                write(scores)
-    else:
-        with scores_file(output) as write:
-
-            def keep(some: "pl.DataFrame", scored: "pl.DataFrame") -> "pl.DataFrame":
-                write(scored)
-                decision = scored.select("probability", "keep", categories("reason"))
-                return question_keys(some).hstack(decision)
-
-            settings = loaded.reading(reading), predictor, target, options.get("task")
-            kinds = score_source(answers, *settings, keep).frame
-            scores = kinds.select("example_id", "probability", "keep", "reason")
-            warn_of_missing(scores, decided=target is not None)
+        scores = kinds.select(*SCORED)
+        warn_of_missing(scores, decided=target is not None)
     if (expected := expected_error_rate(scores)) is not None:
         n_kept = scores["keep"].sum()
         LOGGER.info(
             "%d of %d answers are kept; by their probabilities %s of these are wrong",
             *(n_kept, scores.height, percent(expected)),
         )
-        if "parts" not in scores.columns and (repeats := count_questions(kinds, scores)):
+        if not has_parts and (repeats := count_questions(kinds, scores)):
             LOGGER.info(
                 "keeps %d of %d answers, %d of %d questions", n_kept, scores.height, *repeats
             )
@@ -127,11 +127,8 @@ def score(
         LOGGER.info("%s", sentence)
     for explanation in explain_keeping(scores, predictor):
         LOGGER.info("%s", explanation)
-    if beside:
-        rows = answers_in(beside, reading, keep_rows=True)
-        unscored = write_beside(scores, rows.frame["example_id"].to_list(), rows.rows, output)
-        if unscored:
-            LOGGER.warning("%d rows of %s are not in %s", unscored, beside, answers)
+    if beside and (unscored := write_beside(scores, beside, reading, output)):
+        LOGGER.warning("%d rows of %s are not in %s", unscored, beside, answers)
     if target is not None and (reason := explain_no_decision(scores)) is not None:
         if has_parts:
             LOGGER.warning(WITHOUT_DECISION, reason)
@@ -193,7 +190,7 @@ def scores_file(output: str | None) -> "Iterator[Callable[[pl.DataFrame], object
     import polars as pl
 
     from tracecal.calibrator.scoring import with_digits
-    from tracecal.io.files import atomic_write, write_parquet
+    from tracecal.io.files import write_parquet
     from tracecal.io.spreadsheet_cells import escape_formula
 
     suffix = Path(output).suffix if output else ".jsonl"
@@ -216,43 +213,47 @@ def scores_file(output: str | None) -> "Iterator[Callable[[pl.DataFrame], object
         escaped = pl.col(pl.String).map_elements(escape_formula, return_dtype=pl.String)
         scores.with_columns(escaped).write_csv(file, include_header=not file.tell())
 
-    file: IO[bytes]
+    with _bytes_file(output) as file:
+        yield append
+
+
+@contextmanager
+def _bytes_file(output: str | None) -> Iterator[IO[bytes]]:
+    """A file that is written whole or not at all; without `output` it goes to stdout."""
+    from tracecal.io.files import atomic_write
+
     if output:
         with atomic_write(output) as part, part.open("wb") as file:
-            yield append
+            yield file
     else:
-        with SpooledTemporaryFile(MOST_HELD) as file:
-            yield append
-            file.seek(0)
-            _print_rows(file)
+        with SpooledTemporaryFile(MOST_HELD) as held:
+            yield held
+            held.seek(0)
+            _print_rows(held)
 
 
-def write_beside(
-    scores: "pl.DataFrame",
-    ids: Sequence[str],
-    rows: Sequence[Mapping[str, Any]],
-    output: str | None,
-) -> int:
-    """Write `rows` as JSON Lines, each with the `confidence` of its id or None.
+def write_beside(scores: "pl.DataFrame", answers: str, reading: Reading, output: str | None) -> int:
+    """Write the rows of `answers` as JSON Lines, each with the `confidence` of its id or None.
 
     Without `output` they go to stdout. Returns how many have none.
     """
+    from tracecal.answers.answers import answers_in, facts_of
     from tracecal.calibrator.scoring import with_digits
-    from tracecal.io.files import write_text
 
     if output and Path(output).suffix != ".jsonl":
         raise InputError(f"{output}: expected a name that ends in .jsonl.")
-    by_id = {row.pop("example_id"): row for row in with_digits(scores).iter_rows(named=True)}
-    confidences = [by_id.get(example_id) for example_id in ids]
-    text = "".join(
-        json.dumps({**row, "confidence": confidence}, ensure_ascii=False) + "\n"
-        for row, confidence in zip(rows, confidences, strict=True)
-    )
-    if output:
-        write_text(text, output)
-    else:
-        _print_rows(BytesIO(text.encode()))
-    return confidences.count(None)
+    places = {name: place for place, name in enumerate(scores["example_id"])}
+    confidences = with_digits(scores.drop("example_id"))
+    with _bytes_file(output) as file:
+
+        def write(example_id: str, row: Mapping[str, Any]) -> bool:
+            place = places.get(example_id)
+            confidence = None if place is None else confidences.row(place, named=True)
+            line = json.dumps({**row, "confidence": confidence}, ensure_ascii=False)
+            file.write(f"{line}\n".encode())
+            return confidence is None
+
+        return sum(answers_in(answers, reading, write, lambda some, _: facts_of(some)).rows)
 
 
 def _print_rows(rows: IO[bytes]) -> None:
