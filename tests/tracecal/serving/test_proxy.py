@@ -26,6 +26,7 @@ from support.running import (
     until,
 )
 from support.upstream import CHUNKS, Upstream
+from tracecal.serving.json_bodies import HUGE, LARGE, work_on
 from tracecal.serving.proxy import Proxy
 from tracecal.serving.scorer import Scorer
 from tracecal.serving.server import short_errors
@@ -462,6 +463,16 @@ def test_a_request_of_many_values_lets_no_other_wait_for_a_second(content, tmp_p
                 waits.append(time.monotonic() - start)
     assert statuses == [413, 200, 200]
     assert len(waits) > 10 and max(waits) < 1
+
+
+def test_a_large_body_waits_for_no_huge_one():
+    is_done = threading.Event()
+
+    async def both():
+        huge = work_on(HUGE, is_done.wait, PROMPTLY)
+        return await asyncio.gather(huge, work_on(LARGE, is_done.set))
+
+    assert asyncio.run(both()) == [True, None]
 
 
 @pytest.mark.parametrize("stream", [False, True])

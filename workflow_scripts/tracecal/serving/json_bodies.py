@@ -13,9 +13,10 @@ Object = dict[str, Any]
 MANY_BRACKETS = 200  # JSON with more may be nested deeper than it can be written
 # Of a request: parsing takes one step of a quarter of a second at most, in which all others wait.
 MAX_VALUES = 500_000
-LARGE = 2**20  # bytes of a body on which the event loop does not work itself
+LARGE, HUGE = 2**20, 2**23  # bytes of bodies on which the event loop does not work itself
 CHOICE = 2**12  # bytes that are read while a choice is scored
-WORKER = ThreadPoolExecutor(1, "large bodies")  # one: of several, the event loop would wait for all
+# One for each size, so that a large body waits for no huge one; the event loop waits for each.
+LARGE_WORKER, HUGE_WORKER = (ThreadPoolExecutor(1, f"{size} bodies") for size in ("large", "huge"))
 # Runs of digits, as PLAIN shows them, of whole numbers and fractions that may not fit our types.
 PLAIN = bytes(byte if byte == ord(".") else ord(" 0"[chr(byte).isdecimal()]) for byte in range(256))
 LONG_NUMBERS = (b" " + 19 * b"0", b"." + 23 * b"0")
@@ -51,7 +52,8 @@ async def work_on(size: int, work: Callable[..., Result], *args: Any) -> Result:
     """Return the result of work on bodies of `size` bytes, done in a thread where that is LARGE."""
     if size < LARGE:
         return work(*args)
-    return await asyncio.get_running_loop().run_in_executor(WORKER, work, *args)
+    worker = LARGE_WORKER if size < HUGE else HUGE_WORKER
+    return await asyncio.get_running_loop().run_in_executor(worker, work, *args)
 
 
 async def read_body(chunks: AsyncIterable[bytes], max_bytes: int) -> bytes:
