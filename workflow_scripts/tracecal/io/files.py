@@ -35,13 +35,12 @@ def _named(path: Path, part: Path | None = None) -> Iterator[None]:
     """
     try:
         yield
-    except OSError as error:
-        if error.filename in (None, str(part)):
-            error.filename = str(path)
-        raise
     except Exception as error:
         library = type(error).__module__.partition(".")[0]
-        if library in ("polars", "pyarrow") or "(os error" in str(error):  # as Rust words them
+        if isinstance(error, OSError) and error.errno is not None:
+            if error.filename in (None, str(part)):
+                error.filename = str(path)
+        elif library in ("polars", "pyarrow") or "(os error" in str(error):  # as Rust words them
             raise InputError(f"{path} cannot be written: {str(error).strip()}.") from error
         raise
 
