@@ -339,6 +339,15 @@ def test_a_servers_own_confidence_never_passes_for_the_proxys(client, said, stat
         assert '"probability":0.' in found.text
 
 
+def test_a_schema_that_a_response_repeats_may_name_a_confidence(client):
+    text = {"format": {"schema": {"properties": {"confidence": {"type": "number"}}}}}
+    with client(
+        Saying(json.dumps(response() | {"text": text, "confidence": OWN}).encode())
+    ) as http:
+        found = http.post("/v1/responses", json=ASK).json()
+    assert found["text"] == text and found["confidence"]["probability"] < 1
+
+
 def test_nor_in_an_answer_to_a_request_that_the_proxy_cannot_read(client):
     for content in (b'{"messages": NaN}', b'{"messages": [], "top_logprobs": "5"}'):
         with client(Saying(CONFIDENT.encode())) as http:

@@ -127,6 +127,18 @@ def test_every_estimators_bits_are_those_of_a_file(calibrator, rows):
                 assert vars(confidence) == {key: expected[key] for key in vars(confidence)}, name
 
 
+def test_a_refusal_beside_a_text_is_none_at_any_door(calibrator, rows):
+    """The tokens that are scored spell the text."""
+    rows = json.loads(json.dumps([row for place, row in enumerate(rows) if place % 4]))
+    expected = outcomes(calibrator.score(rows, error_rate=RATE).to_dicts())
+    for row in rows:
+        row["response"]["choices"][0]["message"]["refusal"] = "I can't help."
+    assert any(keep for _, keep, _ in expected)
+    assert outcomes(calibrator.score(rows, error_rate=RATE).to_dicts()) == expected
+    test_a_response(calibrator, rows, expected)
+    test_the_proxys_scorer(calibrator, rows, expected)
+
+
 def test_the_proxys_scorer(calibrator, rows, expected):
     predictor = calibrator.predictor()
     scorer = Scorer(predictor, reading_for(predictor.fitted_on, Reading()), RATE)
