@@ -29,7 +29,7 @@ def votes(tmp_path):
     [
         ("majority", "q1 q3", "q2 q4 q5 q6", "2 contested: counted as wrong; 2 contested: decided"),
         ("wrong", "q1", "q2 q3 q4 q5 q6", "4 contested: counted as wrong"),
-        ("leave-out", "q1", "q2", "4 contested: left out, so what a guarantee says holds for ans"),
+        ("leave-out", "q1", "q2", "4 contested: left out, so guarantees hold only for answers on"),
     ],
 )
 def test_people_who_disagree(votes, caplog, contested, right, wrong, sentence):

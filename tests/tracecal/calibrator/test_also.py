@@ -263,7 +263,7 @@ def test_answers_that_get_no_probability_are_warned_of_and_counted_in_a_dozen_li
     assert len(lines) <= 12 and max(map(len, lines)) <= 80
     assert "; 50 have no probability: no top log-probabilities" in " ".join(lines[:2])
     assert "50 of 200 answers list no alternatives and have no entropies" in caplog.text
-    assert "columns, by which these get no probability" in caplog.text
+    assert "columns, which gives these no probability" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -522,7 +522,7 @@ def test_the_calibrators_vocabulary_counts_and_another_is_said(calibrator, caplo
     assert vocabulary_for(calibrator.fitted_on, None) == 1000
     assert vocabulary_for(calibrator.fitted_on, 1000) == 1000 and not caplog.text
     assert vocabulary_for(calibrator.fitted_on, 50000) == 1000
-    assert "1,000 tokens, as those of the labelled answers, and not of 50,000" in caplog.text
+    assert "1,000 tokens, as for the labelled answers, and not of 50,000" in caplog.text
 
 
 def test_a_changed_calibrator_is_refused(content, tmp_path):

@@ -328,7 +328,7 @@ def test_answers_without_entropies_are_scored_by_the_best_estimator_of_likelihoo
 def test_another_vocabulary_changes_nothing_and_is_said(files, caplog, capsys):
     assert main([*CALIBRATE, "--vocabulary", "10000"]) == 0
     assert main([*SCORE, "--vocabulary", "20000"]) == 0
-    assert "of 10,000 tokens, as those of the labelled answers, and not of 20,000" in caplog.text
+    assert "of 10,000 tokens, as for the labelled answers, and not of 20,000" in caplog.text
     with pytest.raises(SystemExit):
         main(["calibrate", "--help"])
     assert "--vocabulary" in capsys.readouterr().out

@@ -56,7 +56,7 @@ def test_fields_that_are_read_are_not_listed_whatever_their_names():
 
 def test_what_is_missing_is_counted_with_its_remedy():
     missing = " ".join(tracecal.explain_reading([CHAT, PLAIN]).missing)
-    for part in ("--vocabulary", "the model's name, of 1 of 2", "--requests", "verdict on 1 of 2"):
+    for part in ("--vocabulary", "the model's name for 1 of 2", "--requests", "verdict on 1 of 2"):
         assert part in missing
     nothing = PLAIN | {"probs": None}
     assert "log-probabilities of all answers" in tracecal.explain_reading([nothing]).text

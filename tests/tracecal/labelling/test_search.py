@@ -197,7 +197,7 @@ def test_without_a_page_the_verdicts_at_hand_are_looked_at_as_far_as_they_go(
     assert record == search.state(labels) | expected
     assert (record["labels"], record["next"]) == (60, following)
     assert record["threshold"] is not None and len(export) > 60
-    assert f"the next label needed is that of '{following}'" in caplog.text
+    assert f"the next answer to label is '{following}'" in caplog.text
     copy = ["--labels", "all.labelled.jsonl", "--output", "copy.jsonl"]
     assert main([*command, *copy]) == 0
     assert json.loads((tmp_path / "copy.promise.json").read_text()) == record

@@ -157,7 +157,7 @@ def test_a_path_that_only_some_servers_read_as_a_scored_one_is_refused(client, p
         answer = sent.recv(1000).decode()
     assert answer.startswith("HTTP/1.1 400")
     message = json.loads(answer.partition("\r\n\r\n")[2])["error"]["message"]
-    assert f"the path {path!r} is read differently by servers: ask /v1/" in message
+    assert f"servers read the path {path!r} differently: ask /v1/" in message
     assert not upstream.asked
 
 

@@ -122,9 +122,10 @@ def place_answers(answers: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     >>> place_answers(answers.with_columns(asked=unknown, prompt=unknown), groups)["rank"].to_list()
     [0, 1, 1]
     """
-    whole = "parent_id" if "parent_id" in answers.columns else "example_id"
+    answer_id = "parent_id" if "parent_id" in answers.columns else "example_id"
     rows = groups.select("example_id", "group_id").join(
-        answers.select("example_id", whole=whole, hash=_hashes(answers, groups)), on="example_id"
+        answers.select("example_id", whole=answer_id, hash=_hashes(answers, groups)),
+        on="example_id",
     )
     wholes = _smallest(rows, "group_id", "whole").sort("hash", "whole")
     first = wholes.unique("group_id", keep="first", maintain_order=True)

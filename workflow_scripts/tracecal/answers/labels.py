@@ -63,8 +63,7 @@ def read_labels(spec: str | Path | Any, reading: Reading | None = None) -> Label
     n_left_out = len(by_id) - len(settled)
     if n_left_out:
         LOGGER.warning(
-            "%s: %d contested: left out, so what a guarantee says holds for answers on which "
-            "people agree",
+            "%s: %d contested: left out, so guarantees hold only for answers on which people agree",
             *(votes.source, n_left_out),
         )
     elif outcomes:

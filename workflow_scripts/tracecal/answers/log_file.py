@@ -174,10 +174,10 @@ def _rows_of_frame(frame: pl.DataFrame, path: Path) -> Iterator[dict[str, Any]]:
 def _read_csv(path: Path) -> tuple[Rows, Metadata]:
     """Rows of text, where a cell that holds a JSON list or object counts as that."""
     text = _table_text(path)
-    named = _SEPARATOR_LINE.match(text)
-    text = text[named.end() :] if named else text
+    separator_line = _SEPARATOR_LINE.match(text)
+    text = text[separator_line.end() :] if separator_line else text
     csv.field_size_limit(MOST_BYTES)  # else cells of more than 131,072 characters are an error
-    marks = named[1] if named else SEPARATORS
+    marks = separator_line[1] if separator_line else SEPARATORS
     lines = StringIO(text, newline="")
     separator = max(marks, key=lambda mark: _head_of(lines, mark))
     lines.seek(0)
@@ -321,9 +321,9 @@ def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
     """
     number, parts = 0, list[bytes]()
     for piece in chain(_pieces(path), [b"\n"]):
-        first, *others = piece.split(b"\n")
+        first, *rest = piece.split(b"\n")
         parts.append(first)
-        for following in others:
+        for following in rest:
             number, line = number + 1, b"".join(parts)
             if line.strip():
                 yield f"line {number}", line.removeprefix(BOM_UTF8) if number == 1 else line

@@ -97,8 +97,8 @@ class Reading(Strict, metaclass=OfPython):
     id: str | None = Field(default=None, description="path of a row's id, such as doc.ID")
     group: str | None = Field(
         default=None,
-        description="path of what answers that count as one question share, such as a "
-        "conversation, a document or a user",
+        description="path of what makes answers count as one question, such as a conversation, a "
+        "document or a user",
     )
     label: str | None = Field(default=None, description="path of a row's verdict: correct or not")
     labels: LabelSource = Field(
@@ -107,7 +107,7 @@ class Reading(Strict, metaclass=OfPython):
         "FILE:custom_id:verdict, which names its columns",
     )
     question: str | None = Field(
-        default=None, description="the question of a labelling tool that asks for the verdict"
+        default=None, description="which question of a labelling tool asks for the verdict"
     )
     right_from: float | None = Field(
         default=None, description="smallest number of a right answer, where verdicts are scores"
@@ -115,7 +115,8 @@ class Reading(Strict, metaclass=OfPython):
     right: Words = Field(default=[], description="further words for right, such as ok,great")
     wrong: Words = Field(default=[], description="further words for wrong, such as poor")
     who: str | None = Field(
-        default=None, description="path of who judged, in a table of several people's verdicts"
+        default=None,
+        description="path of the person who judged, in a table of several people's verdicts",
     )
     contested: Literal["majority", "wrong", "leave-out"] = Field(
         default="majority",
@@ -134,20 +135,20 @@ class Reading(Strict, metaclass=OfPython):
     options: list[str] = Field(
         default=[],
         max_length=100,
-        description="options, such as A B C D: the share of the chosen one among them, by its "
-        "token's alternatives, is a further number",
+        description="an answer's options, such as A B C D: the chosen one's share of their "
+        "probability is a further number",
     )
     filter: str | None = Field(
         default=None, description="read only this filter of lm-evaluation-harness"
     )
     choices: Literal["all", "first"] = Field(
         default="all",
-        description="of several choices of a request, read all, as one group, or the first",
+        description="choices of a request to read: all, as one question, or the first",
     )
     failed: Literal["unlabelled", "incorrect", "skip", "stop"] = Field(
         default="unlabelled",
-        description="answers that were not given and have no verdict: unlabelled or incorrect; of "
-        "requests that failed also skip, or stop at them",
+        description="count answers that were not given and have no verdict as unlabelled or "
+        "incorrect; skip failed requests, or stop at them",
     )
     wrong_rows: Literal["stop", "skip"] = Field(
         default="stop", description="stop at invalid rows, or skip them"

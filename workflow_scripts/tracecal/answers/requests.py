@@ -55,7 +55,7 @@ class Requests:
         if not self.n_matched:
             raise InputError(
                 f"{self.source}: none of its {len(self.by_id)} requests "
-                f"({some_of([*self.by_id])}) is that of one of the answers: their ids differ."
+                f"({some_of([*self.by_id])}) belongs to one of the answers: their ids differ."
             )
         return f"{self.source}: {self.n_matched} of {n_rows} answers have a request"
 

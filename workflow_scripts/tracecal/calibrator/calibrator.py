@@ -461,8 +461,8 @@ class Calibrator:
         training = make_training_set(frame, task, settings, parts, self._custom, unit=unit)
         if tuple(training.records["fingerprint"].drop_nulls()) != self.fitted_on.answers:
             raise InputError(
-                f"{self.where} was not fitted on these labelled answers: a report is of those "
-                "that it was fitted on."
+                f"{self.where} was not fitted on these labelled answers: give those that it was "
+                "fitted on."
             )
         return Training(training, settings)
 
@@ -605,7 +605,7 @@ def _column(path: str, source: Answers, frame: pl.DataFrame) -> AnswerColumn:
         if (value := value_at(row, path)) is not None
     }
     if not values:
-        raise InputError(f"--by {path}: no row has a value there; name the path of one in a row.")
+        raise InputError(f"--by {path}: no row has a value there; correct the path.")
     row_ids = frame["parent_id" if "parent_id" in frame.columns else "example_id"]
     pairs = zip(frame["example_id"], row_ids, strict=True)
     return AnswerColumn(path, {name: values[row_id] for name, row_id in pairs if row_id in values})

@@ -372,7 +372,7 @@ def _inputs(
     """Return an estimator's inputs with their folders, which files leave out."""
     if estimator not in (FIXED_SCORE, *file.estimators):
         raise InputError(
-            f"the calibrator ranks by {estimator!r}, of which it holds no fit: calibrate again."
+            f"the calibrator ranks by {estimator!r} and holds no fit of it: calibrate again."
         )
     if estimator == FIXED_SCORE:
         inputs = [name for name in AMOUNTS if name.split(".", 1)[1] in features]

@@ -147,7 +147,7 @@ def describe_log(training: TrainingSet) -> list[str]:
         )
     if 0 < n_entropies < n_traces:
         needed = not ENTROPY_INPUTS.isdisjoint(training.estimators[default])
-        why = "by which these get no probability" if needed else "which needs none"
+        why = "which gives these no probability" if needed else "which needs none"
         sentences.append(
             f"{n_traces - n_entropies:,} of {n_traces:,} answers list no alternatives and have no "
             f"entropies: the default fit is {LABELS[default]}, {why}."

@@ -85,8 +85,8 @@ class Report:
     be others if the probability ranked them.
     `n_to_ask` is how many labels `tracecal label` would ask for where the rate of the decision is
     not guaranteed, as far as it is known.
-    `n_answers` counts the labelled and the unlabelled, `asked` and `asked_overall` are the rates
-    that were asked for, `notes` say what else a user must know of the answers. `str` is the text.
+    `n_answers` counts the labelled and the unlabelled, `requested` and `requested_overall` are the
+    rates that the user named, `notes` say what else to know of the answers. `str` is the text.
     """
 
     file: CalibratorFile = field(repr=False)
@@ -100,8 +100,8 @@ class Report:
     n_reordered: Mapping[float, tuple[int, int]] = field(repr=False)
     n_answers: int = 0
     n_to_ask: int | None = None
-    asked: Sequence[float] = ()
-    asked_overall: Sequence[float] = ()
+    requested: Sequence[float] = ()
+    requested_overall: Sequence[float] = ()
     reservation: str | None = None
     notes: Sequence[str] = ()
     commands: Sequence[tuple[str, str]] = ()
@@ -114,7 +114,7 @@ class Report:
     @property
     def decided(self) -> ErrorRateThreshold | None:
         """The error rate of the decision; None where none is tested."""
-        return decided_rate(self.control.thresholds, self.asked)
+        return decided_rate(self.control.thresholds, self.requested)
 
     @property
     def rate(self) -> float | None:
@@ -134,9 +134,9 @@ class Report:
         if self.commands:
             commands["Next"] = self.commands[0][1].removesuffix(f" --output {SCORED_FILE}")
             commands["More"] = "--all for every estimator, tracecal --help for what else there is"
-        counts, read = describe_counts(data, self.n_answers), describe_reading(data)
+        counts, reading = describe_counts(data, self.n_answers), describe_reading(data)
         paragraphs = [counts], self._decision(), self.overall(), [self._quality()]
-        return decision_text(paragraphs, commands, read)
+        return decision_text(paragraphs, commands, reading)
 
     @property
     def warnings(self) -> list[str]:
@@ -184,11 +184,11 @@ class Report:
     @property
     def chosen_overall(self) -> OverallThreshold | None:
         """The overall error rate of the decision; None where none is tested."""
-        return chosen_overall(self.control, self.asked_overall)
+        return chosen_overall(self.control, self.requested_overall)
 
     def overall(self) -> list[str]:
         """How much people must check for each overall error rate; nothing of parts."""
-        return describe_overall(self.control, self.file.fitted_on.base_rate, self.asked_overall)
+        return describe_overall(self.control, self.file.fitted_on.base_rate, self.requested_overall)
 
     def recommendation(self) -> list[str]:
         """Whether to keep answers by the calibrator, and what else holds of those kept."""
@@ -231,7 +231,7 @@ class Report:
         """Decide whether to keep answers at the decision's rate, and list other rates."""
         base_rate = self.file.fitted_on.base_rate
         rates = self.control.thresholds
-        further = self.decided and other_rates(rates, self.decided, base_rate, self.asked)
+        further = self.decided and other_rates(rates, self.decided, base_rate, self.requested)
         return [self._headline(), *([f"  {further}"] if further else []), *self._exceptions()]
 
     def _headline(self) -> str:
@@ -351,14 +351,14 @@ def make_report(
     file: CalibratorFile,
     training: TrainingSet,
     settings: FitSettings,
-    asked: Sequence[float] = (),
-    asked_overall: Sequence[float] = (),
+    requested: Sequence[float] = (),
+    requested_overall: Sequence[float] = (),
     predictions: pl.DataFrame | None = None,
     all_estimators: bool = True,
 ) -> Report:
     """Measure a calibrator on its labelled answers, each held out in turn.
 
-    `asked` are the error rates that the user named, `asked_overall` the overall ones, and
+    `requested` are the error rates that the user named, `requested_overall` the overall ones, and
     `predictions` those of `TrainingFits`.
     Without `all_estimators` only the recommended estimator is measured, in a third of the time.
     """
@@ -369,7 +369,7 @@ def make_report(
     predictions = predictions.filter(pl.col("estimator").is_in([*measured.estimators]))
     fitted = file.estimators[estimator]
     control = fitted.risk_control
-    decided = decided_rate(control.thresholds, asked)
+    decided = decided_rate(control.thresholds, requested)
     rate = decided.error_rate if decided else None
     held_out = predictions.filter(estimator=estimator)
     n_to_ask = None
@@ -388,15 +388,15 @@ def make_report(
             estimator,
             control,
             rate,
-            chosen_overall(control, asked_overall),
+            chosen_overall(control, requested_overall),
         ),
         level=settings.bootstrap.level,
         default=choose_default(training),
         n_reordered=count_reordered(training, held_out, control),
         n_answers=training.n_answers,
         n_to_ask=n_to_ask,
-        asked=asked,
-        asked_overall=asked_overall,
+        requested=requested,
+        requested_overall=requested_overall,
         reservation=describe_labels(training, file.estimators),
         notes=describe_log(training),
     )

@@ -286,7 +286,7 @@ def other_decoding(decoding: str | None, fitted_on: CalibrationData) -> str | No
 
 def _labelled_decoding(fitted_on: CalibrationData) -> str:
     if stated := " or ".join(filter(None, fitted_on.decodings)):
-        return f"those of the labelled answers state {stated}"
+        return f"the labelled answers state {stated}"
     if fitted_on.decodings or fitted_on.processed == "no":
         return "the labelled answers have raw ones"
     return "the labelled answers do not say how they were decoded"
@@ -299,8 +299,8 @@ def vocabulary_for(fitted_on: CalibrationData, vocabulary: int | None) -> int | 
     """
     if vocabulary is not None and fitted_on.vocabulary not in (None, vocabulary):
         LOGGER.warning(
-            "entropies are computed for a vocabulary of %s tokens, as those of the labelled "
-            "answers, and not of %s (--vocabulary): calibrate with it to change that",
+            "entropies are computed for a vocabulary of %s tokens, as for the labelled answers, "
+            "and not of %s (--vocabulary): calibrate with it to change that",
             *(f"{fitted_on.vocabulary:,}", f"{vocabulary:,}"),
         )
     return fitted_on.vocabulary or vocabulary
@@ -423,7 +423,7 @@ def describe_mix(answers: pl.DataFrame, tasks: Collection[str]) -> str | None:
         return None
     return (
         f"the calibrator was fitted on a mix of {', '.join(tasks)}, and these answers are to "
-        f"{', '.join(sorted(names))} alone: what it guarantees is about the mix"
+        f"{', '.join(sorted(names))} alone: its guarantees are about the mix"
     )
 
 

@@ -421,8 +421,8 @@ def random_labels(answers: pl.DataFrame) -> pl.DataFrame:
     if not n_asked:
         return answers
     LOGGER.warning(
-        "%d of the %d labels are not used: 'tracecal label --error-rate' asked for them, since "
-        "these decide, so that they are no random sample",
+        "%d of the %d labels are not used: 'tracecal label --error-rate' asked for them because "
+        "they decide, so they are no random sample",
         *(n_asked, answers["correct"].count()),
     )
     return answers.with_columns(correct=pl.when(~is_asked_for).then("correct"))
@@ -433,11 +433,11 @@ def _choose_answers(answers: pl.DataFrame, task: str) -> tuple[pl.DataFrame, pl.
     labelled = answers_of_task(answers.filter(pl.col("correct").is_not_null()), task)
     if labelled.height < MIN_LABELS:
         n_asked = int(answers["asked_for"].sum())
-        asked = f" beside the {n_asked} that 'tracecal label --error-rate' asked for" * bool(
-            n_asked
+        note = (
+            f" beside the {n_asked} that 'tracecal label --error-rate' asked for" if n_asked else ""
         )
         raise InputError(
-            f"{labelled.height} of {answers.height} answers have a verdict{asked}; at least "
+            f"{labelled.height} of {answers.height} answers have a verdict{note}; at least "
             f"{MIN_LABELS} are needed. Give a file of verdicts with --labels, their path in a row "
             "with --label, or a column 'correct'."
         )
@@ -473,8 +473,8 @@ def answers_of_task(answers: pl.DataFrame, task: str) -> pl.DataFrame:
     listed = ", ".join(f"{name} ({count})" for name, count in counts.items())
     if task not in counts:
         LOGGER.warning(
-            "the labelled answers are to %d tasks, which are pooled: %s. What is guaranteed holds "
-            "for the same mix of them, and for none alone; name one to calibrate on it (--task %s)",
+            "the labelled answers are to %d tasks, which are pooled: %s. Guarantees hold for the "
+            "same mix of tasks, not for each alone; name one to calibrate on it (--task %s)",
             *(len(counts), listed, next(iter(counts))),
         )
         return answers

@@ -37,7 +37,7 @@ def label(
     """Label answers on a page of this machine.
 
     Shows one answer after the other, without its scores; each verdict is on disk before the next.
-    Started again, it goes on where it was.
+    Run it again to continue where you stopped.
 
     Parameters
     ----------
@@ -92,5 +92,5 @@ def label(
     if search:
         example_id, state = ask_by_search(search)(verdicts.labels)
         if example_id is not None:
-            state += f"; the next label needed is that of {example_id!r}"
+            state += f"; the next answer to label is {example_id!r}"
         LOGGER.info("%s: %s", record, state)

@@ -100,8 +100,8 @@ def score(
             lacks = kinds["lacks"].drop_nulls().unique().cast(pl.String).sort()
             raise InputError(
                 f"{answers}: no answer has log-probabilities, so none has a confidence to write "
-                f"({'; '.join(lacks)}). Replay the answers with 'tracecal replay', or have them "
-                "kept where they are made (docs/guides/evaluators.md)."
+                f"({'; '.join(lacks)}). Replay the answers with 'tracecal replay', or have the "
+                "program that asks keep them (docs/guides/evaluators.md)."
             )
         scores = kinds.select(*SCORED)
         warn_of_missing(scores, decided=target is not None)
@@ -115,13 +115,13 @@ def score(
             LOGGER.info(
                 "keeps %d of %d answers, %d of %d questions", n_kept, scores.height, *repeats
             )
-        asked = options.get("error_rate")
-        if asked is not None and round(expected, 2) > asked:
+        error_rate = options.get("error_rate")
+        if error_rate is not None and round(expected, 2) > error_rate:
             LOGGER.warning(
                 "that is more than the %s you asked for: these answers may be harder than the "
                 "labelled ones. 'tracecal watch' tests whether they differ, and 'tracecal check' "
                 "whether the guarantee holds for them, with verdicts on some",
-                percent(asked),
+                percent(error_rate),
             )
     if (sentence := describe_target(predictor.control, target)) is not None:
         LOGGER.info("%s", sentence)

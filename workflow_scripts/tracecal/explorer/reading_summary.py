@@ -294,11 +294,11 @@ def _missing(answers: pl.DataFrame, n_questions: int, reading: Reading) -> Itera
             "with --processed, or give the requests with --requests."
         )
     if count := answers["model"].null_count():
-        yield f"the model's name, of {of(count)}: give it with --model."
+        yield f"the model's name for {of(count)}: give it with --model."
     if count := n - n_questions:
         yield (
-            f"the question, of {of(count)}: pages show none, and equal questions are not seen as "
-            "such; --requests reads the file that was sent as a batch."
+            f"the question of {of(count)}: pages show none, and equal questions go unnoticed; "
+            "--requests reads the file that was sent as a batch."
         )
     if count := answers["correct"].null_count():
         yield (

@@ -91,17 +91,17 @@ def error_line(n: int, error_rate: float, level: float) -> Line | None:
     rank = np.arange(first, n + 1)
     # Bisect between a level at which ranks pass rarely enough, and the level of a single test.
     low, high = level / 50, level
-    most = _allowed(rank, error_rate, high, n)
+    largest = _allowed(rank, error_rate, high, n)
     while _crossing(least := _allowed(rank, error_rate, low, n), first, error_rate, level) > level:
         low /= 2
     for _ in range(HALVINGS):
         middle, allowed = (low + high) / 2, least.copy()
-        differs = least < most
+        differs = least < largest
         allowed[differs] = _allowed(rank[differs], error_rate, middle, n)
         if _crossing(allowed, first, error_rate, level) <= level:
             low, least = middle, allowed
         else:
-            high, most = middle, allowed
+            high, largest = middle, allowed
     least.flags.writeable = False
     return Line(first, least, low)
 

@@ -72,8 +72,8 @@ def agree(
 ) -> Agreement:
     """Compare people's labels of the same answers.
 
-    They are in two files, or in one table of several people's verdicts, whose column of people
-    --who names.
+    They are in two files, or in one table of several people's verdicts: --who names its column of
+    people.
 
     Parameters
     ----------

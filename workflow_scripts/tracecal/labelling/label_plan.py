@@ -82,7 +82,7 @@ def plan(
     """Say how many labels a guaranteed error rate needs.
 
     Labelling is simulated: with the labelled answers of a calibrator, or with guesses of accuracy
-    and AUROC. A question counts with no more answers than in the calibrator's guarantees.
+    and AUROC. A question counts as often as in the calibrator's guarantees.
 
     Parameters
     ----------

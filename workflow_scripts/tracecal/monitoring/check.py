@@ -75,7 +75,7 @@ class Check:
     overall : bool
         Whether the guarantee is of an overall error rate.
     only_kept : bool
-        Whether only kept answers have labels, although some are not kept: these tell nothing of an
+        Whether only kept answers have labels, although some are not kept: these say nothing of an
         overall error rate.
     """
 
@@ -131,8 +131,8 @@ class Check:
         what = "all are kept and wrong" if self.overall else "the kept are wrong"
         if self.only_kept:
             return (
-                "Only kept answers have labels, which tell nothing of an overall error rate: label "
-                "some of all answers, drawn at random."
+                "Only kept answers have labels, which say nothing about an overall error rate: "
+                "label a random sample of all answers."
             )
         if self.verdict == "fits":
             return (
@@ -316,13 +316,13 @@ def check(
         counted, compared = (one_of_each(rows, frame, groups) for rows in (counted, frame))
     is_all_kept = labelled.height > 0 and labelled["keep"].all()
     only_kept = is_overall and is_all_kept and not decided["keep"].all()
-    kept = KeptAnswers(counted.height, counted.filter(is_kept_wrong).height)
+    kept_answers = KeptAnswers(counted.height, counted.filter(is_kept_wrong).height)
     level = significance_level(confidence)
     tested = rate, excess_rate(rate), level / 2, level
     verdict: Verdict = "too few"
-    if not only_kept and kept.contradicts(rate, level / 2):
+    if not only_kept and kept_answers.contradicts(rate, level / 2):
         verdict = "contradicted"
-    elif not only_kept and kept.rules_out(excess_rate(rate), level):
+    elif not only_kept and kept_answers.rules_out(excess_rate(rate), level):
         verdict = "fits"
     batch = Batch(*(values.to_numpy() for values in compared["batch"].struct.unnest()))
     reference = predictor.reference
@@ -338,7 +338,9 @@ def check(
         n_wrong=labelled.filter(is_kept_wrong).height,
         error_rate=rate,
         confidence=confidence,
-        enough=enough_answers(kept, *tested) if verdict == "too few" and not only_kept else None,
+        enough=enough_answers(kept_answers, *tested)
+        if verdict == "too few" and not only_kept
+        else None,
         n_counted=counted.height,
         overall=is_overall,
         only_kept=only_kept,

@@ -15,13 +15,13 @@ class MonitorSettings(Strict):
         ANSWERS_PER_ALARM,
         ge=100,
         le=10**12,
-        description="answers with one false alarm on average",
+        description="one false alarm comes in this many answers on average",
     )
     chance: float = Field(
         ERROR_ALARM_CHANCE,
         gt=0,
         lt=1,
-        description="of ever raising a false alarm about the error rate",
+        description="chance of ever raising a false alarm about the error rate",
     )
     one_per: str | None = Field(
         None, description="watch one answer of each value at this path of a row"

@@ -46,7 +46,7 @@ class Monitors:
     estimator : str, optional
         One of the calibrator's; by default the recommended one.
     answers_per_alarm : int
-        Answers with one false alarm on average, at least 100.
+        One false alarm comes in this many answers on average; at least 100.
     chance : float
         Chance of ever raising a false alarm about the error rate.
     one_per : str, optional
@@ -227,7 +227,7 @@ class Monitors:
             query = "SELECT 1 FROM answers WHERE id = ?"
             if not any(self._database.query(query, (name,)) for name in labels):
                 raise InputError(
-                    f"{source}: none of its {len(labels)} ids ({some_of([*labels])}) is that of an "
+                    f"{source}: none of its {len(labels)} ids ({some_of([*labels])}) belongs to an "
                     f"answer watched so far: name the columns, as in --labels {source}:ID:VERDICT."
                 )
         pairs = [(example_id, correct is True) for example_id, correct in labels.items()]

@@ -117,7 +117,7 @@ class Proxy:
             if endpoint is None or request.method != "POST":
                 return await self._forward(request)
             if unquote(path) != endpoint.path:
-                reason = f"the path {path!r} is read differently by servers: ask {endpoint.path}"
+                reason = f"servers read the path {path!r} differently: ask {endpoint.path}"
                 return error_response(400, reason)
             return await self._answer_with_confidence(request, endpoint, query)
         except SERVER_FAILURES as error:

@@ -34,8 +34,8 @@ def read(row: Row, responses: Sequence[Layout]) -> RawAnswer:
     if not isinstance(text, str):
         raise WrongRow("its response is not text: its task generates none")
     arguments = _arguments(sample.arguments)
-    kept = (argument[RESPONSE_ARGUMENT] for argument in arguments if _has_response(argument))
-    response, raw = next(kept, None), RawAnswer(answer=text)
+    replies = (argument[RESPONSE_ARGUMENT] for argument in arguments if _has_response(argument))
+    response, raw = next(replies, None), RawAnswer(answer=text)
     if isinstance(response, dict):
         of_response = (layout for layout in responses if layout.recognises(response))
         raw = next(of_response, responses[-1]).reader(response)
