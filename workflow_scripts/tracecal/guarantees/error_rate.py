@@ -319,8 +319,10 @@ def threshold_in_order(
     if reason := too_few(n, "answers", error_rate, level):
         return replace(test, reason=reason)
     thresholds = choose(n)
-    is_kept = score[:, None] >= thresholds
-    n_kept, n_wrong = is_kept.sum(axis=0), (is_kept & wrong[:, None]).sum(axis=0)
+    n_kept, n_wrong = (
+        len(scores) - np.searchsorted(np.sort(scores), thresholds)
+        for scores in (score, score[wrong])
+    )
     n_passed = int(np.cumprod(scipy.special.bdtr(n_wrong, n_kept, error_rate) <= level).sum())
     n_kept, n_wrong = (int(counts[max(n_passed - 1, 0)]) for counts in (n_kept, n_wrong))
     allowed = allowed_errors(n_kept, error_rate, level)
