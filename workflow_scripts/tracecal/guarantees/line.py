@@ -123,20 +123,21 @@ def _crossing(allowed: np.ndarray, first: int, error_rate: float, limit: float) 
 
     The sum ends once it is above `limit`; it is then only a lower bound.
     """
-    n, width = first + len(allowed) - 1, max(int(allowed.max()), 0) + 2
-    crossed = 0.0
+    width = max(int(allowed.max()), 0) + 2
+    crossed, passed = 0.0, 0
     # The probability of each number of wrong answers with no rank passed yet. Numbers above the
     # largest limit never pass, and are dropped.
     probability = np.zeros(width)
     probability[0] = 1.0
-    for rank in range(1, n + 1):
-        one_more = error_rate * probability[:-1]
+    fewer, more = probability[:-1], probability[1:]
+    for n_allowed in [-1] * (first - 1) + allowed.tolist():
+        one_more = error_rate * fewer
         probability *= 1 - error_rate
-        probability[1:] += one_more
-        if rank >= first:
-            end = allowed[rank - first] + 1
-            crossed += probability[:end].sum()
-            probability[:end] = 0.0
+        more += one_more
+        if n_allowed >= passed:  # fewer errors have passed before
+            passed = n_allowed + 1
+            crossed += probability[:passed].sum()
+            probability[:passed] = 0.0
             if crossed > limit:
                 break
     return float(crossed)
