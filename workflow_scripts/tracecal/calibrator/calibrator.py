@@ -128,7 +128,7 @@ class Calibrator:
         >>> tracecal.Calibrator.load("C.json").recommended
         'mean_of_three'
         """
-        custom = custom_scores(estimators)
+        custom = NO_CUSTOM if estimators is None else custom_scores(estimators)
         file, where = CalibratorFile.read(path), str(path)
         predictor = make_predictor(file, None, where, custom)  # refuses a file that it cannot use
         calibrator = cls(file, where, custom)
@@ -559,7 +559,7 @@ def calibrate(
     earlier = None if after is None else calibrator_in(after).fitted_on
     if not task.strip():
         raise InputError("--task is empty: name the task of the answers, such as --task math.")
-    custom = custom_scores(estimators)
+    custom = NO_CUSTOM if estimators is None else custom_scores(estimators)
     source = answers_in(answers, reading, keep_rows=by is not None)
     if warning := describe_run_on(source.frame):
         LOGGER.warning("%s", warning)

@@ -130,6 +130,12 @@ class Predictor:
         Cross-fitted probabilities of the labelled answers, by fingerprint.
     substitute : Predictor, optional
         The one for answers without entropies, where this one needs them and nobody named it.
+    columns : tuple of str
+        All columns of the fit and the ranking: first the trace's, then the user's own.
+    reading : Reading
+        How responses are read unless options are given, for the fit's vocabulary and columns.
+    targets : mapping
+        What the test of each target found; empty without a test.
 
     Examples
     --------
@@ -149,6 +155,18 @@ class Predictor:
     custom: Custom = field(default_factory=dict)
     held_out: Mapping[str, float] = field(default_factory=dict, repr=False)
     substitute: "Predictor | None" = field(default=None, repr=False)
+    columns: tuple[str, ...] = field(init=False, repr=False)
+    reading: Reading = field(init=False, repr=False)
+    targets: Mapping[Target, ErrorRateThreshold | RecallThreshold | OverallThreshold] = field(
+        init=False, repr=False
+    )
+
+    def __post_init__(self) -> None:
+        names = dict.fromkeys([*self.inputs, *self.ranking_inputs])
+        columns = tuple(sorted(names, key=lambda name: name.startswith(ALSO)))
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "reading", reading_for(self.fitted_on, None))
+        object.__setattr__(self, "targets", self.control.targets if self.control else {})
 
     def suited(self, has_entropies: bool) -> "Predictor":
         """The predictor of an answer with entropies, or without."""
@@ -163,22 +181,6 @@ class Predictor:
     def ranked_by(self) -> str | None:
         """Id of the ranking's estimator or of the fixed score; None without a test."""
         return self.control.ranked_by if self.control else None
-
-    @cached_property
-    def columns(self) -> tuple[str, ...]:
-        """All columns of the fit and the ranking: first the trace's, then the user's own."""
-        names = dict.fromkeys([*self.inputs, *self.ranking_inputs])
-        return tuple(sorted(names, key=lambda name: name.startswith(ALSO)))
-
-    @cached_property
-    def reading(self) -> Reading:
-        """How responses are read unless options are given, by the fit's vocabulary and columns."""
-        return reading_for(self.fitted_on, None)
-
-    @cached_property
-    def targets(self) -> dict[Target, ErrorRateThreshold | RecallThreshold | OverallThreshold]:
-        """What the test of each target found; empty without a test."""
-        return self.control.targets if self.control else {}
 
     @cached_property
     def thresholds(self) -> dict[Target, float | None]:
