@@ -1,6 +1,7 @@
 """Which answers test: four fifths of the questions, one answer of each, by the answers' contents."""
 
 import hashlib
+import time
 
 import numpy as np
 import polars as pl
@@ -8,6 +9,7 @@ import pytest
 from scipy.stats import binomtest
 
 from tracecal.answers.groups import group_answers, place_answers
+from tracecal.answers.record import without_blanks
 
 
 def make_answers(n, seed=0, group_size=1):
@@ -48,6 +50,13 @@ def test_the_side_is_that_of_the_documented_hash():
         "fit" if value < 0.2 * 2**64 else "test" for value in hashes
     ]
     assert places["rank"].to_list() == np.argsort(np.argsort(hashes)).tolist()
+
+
+def test_many_blanks_are_left_out_in_time_in_proportion():
+    start = time.process_time()
+    text = "a" + " " * 200_000 + "b"
+    assert without_blanks(f" {text} \r\n{text}\t\nc ") == f"{text}\n{text}\nc"
+    assert time.process_time() - start < 2
 
 
 @pytest.mark.parametrize("ending", ["  ", "\n", " \r\n"])

@@ -5,7 +5,6 @@ columns `RECORDS`.
 The column `also` holds the user's own columns, which a calibrator calls `also.<name>`.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -161,12 +160,9 @@ def _array(values: Sequence[Any], kind: Any) -> pa.Array:
     return pa.Array.from_buffers(struct, len(values), buffers, children=[*fields.values()])
 
 
-BLANKS = re.compile(r"[^\S\n]+(?=\n)")  # before the ends of lines
-
-
 def without_blanks(text: str) -> str:
     """A text without blanks at its ends and before the ends of its lines."""
-    return BLANKS.sub("", text.strip())
+    return "\n".join(map(str.rstrip, text.strip().split("\n")))
 
 
 def has_distinctive_trace(answers: pl.DataFrame) -> pl.Series:
