@@ -1,5 +1,6 @@
 """Verdicts in the words and numbers of files and people."""
 
+import time
 from decimal import Decimal
 
 import pytest
@@ -105,3 +106,12 @@ def test_scales_have_a_threshold(value):
 def test_per_cent_are_shares_unless_the_threshold_is_above_one():
     readings = [Reading(right_from=threshold) for threshold in (0.8, 80, 0.9)]
     assert [parse_verdict("85 %", reading) for reading in readings] == [True, True, False]
+
+
+@pytest.mark.parametrize("part", ["a", " ", ".", "5", "a5", "a: ", " - ", "(a", "a-", "1e", "✅"])
+def test_a_long_text_is_refused_in_time_in_proportion(part):
+    """Judges write explanations, and a wrong path may lead to one."""
+    start = time.process_time()
+    with pytest.raises(WrongRow, match="its verdict"):
+        parse_verdict("x" + part * 200_000 + "y")
+    assert time.process_time() - start < 3

@@ -33,20 +33,20 @@ NONE = ("", "nan", "none", "null", "n/a", "#n/a", "n.a", "na", "<na>", "-", "--"
 WORDS = dict.fromkeys(RIGHT, True) | dict.fromkeys((*WRONG, *UNSURE), False)
 # What changes no verdict: an emoji's variants, joiners, sexes and skin tones, a keycap, invisible
 # characters, quotation marks and emphasis, and what ends a sentence.
-_VARIANTS = re.compile(
-    "[\ufe0e\ufe0f\u200d\u20e3\u200b\ufeff♀♂\U0001f3fb-\U0001f3ff]"
-    "|^[\\s*_\"'`“”]+|[\\s.!*_\"'`“”]+$"
-)
+_VARIANTS = re.compile("[\ufe0e\ufe0f\u200d\u20e3\u200b\ufeff♀♂\U0001f3fb-\U0001f3ff]")
+_QUOTES = " *_\"'`“”"
 _HYPHENS = re.compile(r"(?<=[^\W\d_])[-_](?=[^\W\d_])")  # between words
 _STARS = "⭐★☆"
 # A number, its per cent, and what a scale says of it: "5 - fully correct", "(4) mostly", "4/5".
 _NUMBER = re.compile(
-    r"[(\[]?([-+]?(?:\d+\.?\d*|\.\d+|\d+,\d\d?)(?:e[-+]?\d+)?)[)\]]?\s*(%?)"
+    r"[(\[]?([-+]?(?:\d+(?:\.\d*)?|\.\d+|\d+,\d\d?)(?:e[-+]?\d+)?)[)\]]?\s*(%?)"
     r"(?:\s*[-–—:=.)|]\s*([^\d\s].*)|\s+(\D.*)|/\s*\d+)?",
     re.S,
 )
 # A number behind its meaning: "strongly agree (5)", "rating: 4", "fully correct - 5".
-_LAST = re.compile(r"([^\W\d]\D*?)(?:\s*[:=(\[]\s*|\s+[-–—]\s+)([-+]?\d[\d.,]*\s*%?)[)\]]?")
+_LAST = re.compile(
+    r"(?<!\D)(\W*)([^\W\d]\D*?)(?:\s?[:=(\[]\s?|\s[-–—]\s)([-+]?\d[\d.,]*\s?%?)[)\]]?"
+)
 
 
 def parse_verdict(value: Any, reading: Reading | None = None) -> bool | None:
@@ -131,8 +131,8 @@ def _text(value: Any) -> str | None:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     is_plain = isinstance(value, bool | int | float | Decimal | str)
-    text = _HYPHENS.sub(" ", str(value).strip().casefold()) if is_plain else None
-    return text and (_VARIANTS.sub("", text) or text)
+    text = _HYPHENS.sub(" ", " ".join(str(value).casefold().split())) if is_plain else None
+    return text and (_VARIANTS.sub("", text).lstrip(_QUOTES).rstrip(_QUOTES + ".!") or text)
 
 
 def _without_marks(word: str | None, words: Mapping[str, bool]) -> str | None:
@@ -148,7 +148,7 @@ def _number(word: str | None) -> tuple[float | None, str]:
     """The number of a verdict, and what a scale says of it."""
     if word and not word.strip(_STARS):
         return float(len(word) - word.count("☆")), ""
-    match = _NUMBER.fullmatch(_LAST.sub(r"\2 - \1", word or ""))
+    match = _NUMBER.fullmatch(_LAST.sub(r"\1\3 - \2", word or ""))
     if match is None:
         return None, ""
     digits, per_cent, meaning, more = match.groups()
