@@ -75,9 +75,9 @@ def label(
     if error_rate is not None:
         search = tracecal.LabelSearch(content, error_rate, record_file=record, **search_options)
     rows, part_names = content.rows_to_judge()
-    judged = read_labels(labels, reading) if labels else None  # before a file is made
     verdicts = VerdictFile(output, rows, part_names, asked_for=search is not None)
-    if judged is not None:
+    if labels:
+        judged = read_labels(labels, reading)
         if n_unknown := verdicts.import_labels(judged.by_id, judged.asked_for):
             LOGGER.warning("%s: %d verdict(s) are on other answers", labels, n_unknown)
         LOGGER.info("%s holds %d verdicts", verdicts.path, len(verdicts.verdicts))
