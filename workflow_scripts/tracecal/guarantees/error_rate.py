@@ -269,12 +269,12 @@ def threshold_by_line(
     line = error_line(places.n, error_rate, level)
     if line is None:
         return replace(test, reason=too_few(places.n, "answers", error_rate, level))
-    nearest = places.nearest(error_rate, level)
-    index = np.flatnonzero(passes)[-1] if passes.any() else nearest
+    is_sure = bool(passes.any())
+    index = np.flatnonzero(passes)[-1] if is_sure else places.nearest(error_rate, level)
     n_kept, n_wrong = int(places.kept[index]), int(places.wrong[index])
     allowed = int(line.allowed[n_kept - line.first])
     test = replace(test, kept=n_kept, wrong=n_wrong, allowed=allowed)
-    if passes.any():
+    if is_sure:
         return replace(test, guaranteed=tuple(places.score[passes].tolist()))
     return without_threshold(test)
 
