@@ -33,10 +33,7 @@ def analysis(
 
 
 def comparisons(
-    resampled: pl.DataFrame,
-    baselines: Sequence[str],
-    studies: Mapping[str, Mapping],
-    level: float,
+    resampled: pl.DataFrame, baselines: Sequence[str], studies: Mapping[str, Mapping], level: float
 ) -> pl.DataFrame:
     """Compute the COMPARISONS, a row per metric, scope and baseline with a defined difference.
 

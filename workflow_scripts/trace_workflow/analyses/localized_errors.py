@@ -141,10 +141,7 @@ def analysis(
 
 
 def add_confidences(
-    answers: pl.DataFrame,
-    scores: pl.DataFrame,
-    predictions: pl.DataFrame,
-    learned: Sequence[str],
+    answers: pl.DataFrame, scores: pl.DataFrame, predictions: pl.DataFrame, learned: Sequence[str]
 ) -> pl.DataFrame:
     """`answers` with a column per estimator, larger = more confident; None where undefined.
 

@@ -25,10 +25,7 @@ PART_SCORES = dict.fromkeys(KEYS, pl.String) | part_metrics.BOUNDS | {"n": pl.In
 
 
 def analysis(
-    files: StudyFiles,
-    scored: Sequence[str],
-    learned: Sequence[str],
-    bootstrap: Sequence[float],
+    files: StudyFiles, scored: Sequence[str], learned: Sequence[str], bootstrap: Sequence[float]
 ) -> pl.DataFrame:
     """A row per pair, estimator, kind of score (PART or WHOLE) and metric; columns PART_SCORES.
 

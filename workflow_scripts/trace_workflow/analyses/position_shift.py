@@ -8,12 +8,7 @@ from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.statistics.ranking_metrics import single_auroc
 
 ORIGINAL, SHIFTED, DIFFERENCE = "original", "shifted", "difference"
-AUROCS = {
-    "split": pl.Int64,
-    "setting": pl.String,
-    "draw": pl.Int64,
-    "value": pl.Float64,
-}
+AUROCS = {"split": pl.Int64, "setting": pl.String, "draw": pl.Int64, "value": pl.Float64}
 
 
 def analysis(files: StudyFiles) -> pl.DataFrame:

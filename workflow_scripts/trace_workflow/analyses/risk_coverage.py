@@ -8,12 +8,7 @@ from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.io.files import read_json
 
 # Columns that may hold None throughout.
-OPTIONAL = {
-    "threshold": pl.Float64,
-    "allowed": pl.Int64,
-    "enough": pl.Int64,
-    "reason": pl.String,
-}
+OPTIONAL = {"threshold": pl.Float64, "allowed": pl.Int64, "enough": pl.Int64, "reason": pl.String}
 # What a file holds of a control that is no column.
 NOT_COLUMNS = {"thresholds", "features", "fit"}
 

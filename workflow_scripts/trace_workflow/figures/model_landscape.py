@@ -31,11 +31,7 @@ class LandscapePoint(NamedTuple):
 
 
 def draw(
-    means: pl.DataFrame,
-    entries: Sequence[Entry],
-    models: Labels,
-    tasks: Labels,
-    study: Mapping,
+    means: pl.DataFrame, entries: Sequence[Entry], models: Labels, tasks: Labels, study: Mapping
 ) -> Figure:
     """The figure; `study` names the models and the tasks."""
     rows = study_averages.select_models(means, entries, "cross", study)

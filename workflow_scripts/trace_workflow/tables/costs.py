@@ -57,11 +57,7 @@ def count_tokens(results: Path, pairs: Sequence[Sequence[str]]) -> pl.DataFrame:
     `pairs` are (model, task); those without a file are skipped. A beam search counts every beam.
     """
     counts = [
-        {
-            "step": step,
-            "model": model,
-            "tokens": pl.read_ipc(path).select(length.sum()).item() or 0,
-        }
+        {"step": step, "model": model, "tokens": pl.read_ipc(path).select(length.sum()).item() or 0}
         for step, (name, length) in TOKEN_FOLDERS.items()
         for model, task in pairs
         if (path := results / name / model / f"{task}.arrow").exists()

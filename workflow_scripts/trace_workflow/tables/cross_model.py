@@ -102,10 +102,7 @@ def _columns(study: StudyResults, metrics: list[str]) -> tuple[Column, ...]:
         *(improved.gain_column(m, f"Δ{METRIC_NAMES[m]}", "Improvement") for m in metrics),
         *(
             Column(
-                (f"{m}_wins", f"{m}_tasks"),
-                METRIC_NAMES[m],
-                "Task Wins",
-                added=m not in METRICS,
+                (f"{m}_wins", f"{m}_tasks"), METRIC_NAMES[m], "Task Wins", added=m not in METRICS
             )
             for m in metrics
         ),

@@ -45,10 +45,7 @@ def cross_model_best_estimators(study: StudyResults) -> Table:
             *(improved.nothing_to_compare(study) or improved.explain_undefined(pairs, study)),
             *improved.explain_unscored_best(frame, study, "model"),
         ),
-        notes=(
-            *improved.explain_improvements(averages.to_dicts(), study),
-            *count_notes(study),
-        ),
+        notes=(*improved.explain_improvements(averages.to_dicts(), study), *count_notes(study)),
     )
 
 

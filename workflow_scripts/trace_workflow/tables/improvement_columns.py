@@ -132,10 +132,7 @@ def best_column(
 
 
 def side_columns(
-    metric: str,
-    headings: Sequence[tuple[str, str]],
-    study: StudyResults | None = None,
-    *scope: str,
+    metric: str, headings: Sequence[tuple[str, str]], study: StudyResults | None = None, *scope: str
 ) -> list[Column]:
     """The best baseline and TRACE+, each under its (label, group), the better one bold.
 

@@ -98,10 +98,7 @@ def table(study: StudyResults) -> Table:
     ]
     return Table(
         frame=frame_of(rows),
-        columns=(
-            estimator_column(name, shares=study.scored_shares),
-            *rank_columns(table_columns),
-        ),
+        columns=(estimator_column(name, shares=study.scored_shares), *rank_columns(table_columns)),
         emphasis=BEST_OF_COLUMN,
         footnotes=(
             *study.missing_tasks("main", tasks.split()),

@@ -55,8 +55,7 @@ def localisation(study: StudyResults) -> Table:
     level = frame["level"].max()
     return Table(
         frame=frame.select(
-            *("model", "task", "pointer", "label", "value", "low", "high", "pointed"),
-            *COUNTS,
+            *("model", "task", "pointer", "label", "value", "low", "high", "pointed"), *COUNTS
         ),
         columns=(
             Column(("label",), "Points at", align="left"),

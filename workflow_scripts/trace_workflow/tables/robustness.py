@@ -75,10 +75,7 @@ def calibration_size(study: StudyResults) -> Table:
             *marks.explain_partly_undefined(parts, study.tasks),
             *marks.explain_unscored(study),
         ),
-        notes=(
-            "Brier: lower is better; AUROC: higher is better.",
-            *refer_to_counts(study),
-        ),
+        notes=("Brier: lower is better; AUROC: higher is better.", *refer_to_counts(study)),
     )
 
 

@@ -85,9 +85,6 @@ def spike_modeling(study: StudyResults) -> Table:
         frame=frame_of(rows),
         columns=(Column(("label",), "Feature set", align="left"), *rank_columns(columns)),
         emphasis=BEST_OF_COLUMN,
-        footnotes=(
-            *study.missing_tasks("main", tasks.split()),
-            *([f"{LEFT_OUT}."] * undefined),
-        ),
+        footnotes=(*study.missing_tasks("main", tasks.split()), *([f"{LEFT_OUT}."] * undefined)),
         notes=(RISK_NOTE, *refer_to_counts(study, pooled=True)),
     )
