@@ -204,9 +204,9 @@ rule make_explorer:
             tasks=lambda wildcards: RUN.explored_tasks,
             run=CONFIG.run,
             main=CONFIG.study.main.model,
+            seed=CONFIG.seed,
             headline=RUN.headline
             and {"model": CONFIG.study.main.model} | RUN.headline.model_dump(),
-            seed=CONFIG.seed,
             words=WORDS["explorer"],
         ),
     script:
