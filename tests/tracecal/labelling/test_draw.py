@@ -2,11 +2,13 @@
 
 import json
 from collections import Counter
+from pathlib import Path
 
 import polars as pl
 import pytest
 from scipy.stats import chisquare
 
+import tracecal
 from support.labelled_answers import answers
 from tracecal.answers.answers import read_file
 from tracecal.cli.main import main
@@ -95,3 +97,51 @@ def test_a_number_that_cannot_be_drawn_is_refused(folder, caplog, number):
     assert main(["pick", "--answers", "all.jsonl", *options]) == 1
     assert "ask for 1 to 40" in caplog.text
     assert not (folder / "pick.jsonl").exists()
+
+
+def test_a_long_log_is_read_once_more_and_gives_the_same(folder, caplog, monkeypatch):
+    """For `pick` and `explore`: with labels, choices of a row and a named column, each said once."""
+    two = {"choices": [{"index": n, "text": f"It is {n}."} for n in (0, 1)], "question": "Two?"}
+    logprobs = {"tokens": ["It", " is"], "token_logprobs": [-0.25, -0.5]}
+    rows = [
+        {
+            "id": f"q{n}",
+            "question": f"Which is {n}?",
+            "choices": [{"text": "5", "logprobs": logprobs}],
+        }
+        for n in range(30)
+    ]
+    lines = [json.dumps(row) for row in (*rows, two | {"id": "two"})]
+    (folder / "log.jsonl").write_text("\n".join(lines))
+    (folder / "labels.csv").write_text(
+        "id,correct\n" + "".join(f"q{n},{n % 2}\n" for n in range(30))
+    )
+    reading = tracecal.Reading(labels="labels.csv")
+
+    def outcome():
+        caplog.clear()
+        frame = tracecal.pick("log.jsonl", 10, output="pick.jsonl", unit="answers", reading=reading)
+        tracecal.explore("log.jsonl", "page.html", number=12, reading=reading)
+        lines = [record.getMessage() for record in caplog.records]
+        return frame, Path("pick.jsonl").read_text(), Path("page.html").read_text(), lines
+
+    caplog.set_level("INFO")
+    frame, *held = outcome()
+    monkeypatch.setattr("tracecal.answers.answers.MOST_HELD", 0)
+    again, *read_again = outcome()
+    assert again.equals(frame)
+    assert read_again == held
+    assert frame["correct"].count() >= 8
+
+
+def test_a_log_that_changes_while_it_is_read_is_refused(folder, monkeypatch):
+    TWINS.write_ndjson("all.jsonl")
+    monkeypatch.setattr("tracecal.answers.answers.MOST_HELD", 0)
+
+    def draw(*_):
+        TWINS.head(1).write_ndjson("all.jsonl")
+        return TWINS["example_id"].to_list()
+
+    monkeypatch.setattr("tracecal.labelling.draw.draw_answers", draw)
+    with pytest.raises(tracecal.InputError, match=r"all\.jsonl has changed while it was read"):
+        tracecal.pick("all.jsonl", 20)

@@ -14,14 +14,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from tracecal.answers.facts import OneAnswer, PartLabels, without_values
+from tracecal.answers.facts import OneAnswer, PartLabels, example_id, without_values
 from tracecal.answers.labels import MOST_ROWS, read_labels, with_labels
 from tracecal.answers.log_file import numbered, open_rows, require_right_rows
 from tracecal.answers.reading import OF_VERDICTS, USUAL_READING, Reading
@@ -31,7 +31,7 @@ from tracecal.answers.row import FAILED, answers_of, read_records
 from tracecal.answers.trace import warn_of_assumed
 from tracecal.errors import InputError, WrongRow, WrongVerdict, describe_wrong_rows, require_threads
 from tracecal.io.input_files import MOST_BYTES, require_regular
-from tracecal.io.log import LOGGER, reminder
+from tracecal.io.log import LOGGER, reminder, silenced
 
 Source = str | Path | pl.DataFrame | Iterable[Mapping[str, Any]] | Any
 SCHEMA = pl.Schema(RECORDS)  # type: ignore[arg-type]
@@ -59,11 +59,11 @@ NO_ANSWER_VERBS = {
 }
 MOST_RECENT = 50_000  # ids that are not sorted yet
 MOST_FRAMES = 100  # before they are joined
+MOST_HELD = 4  # frames of answers in memory, which are not read once more
 CHUNK, FRAME = 100, 500  # answers that are read at once, and of a frame
 # Whether to keep the row of each answer, or what to keep of an id and its row.
 KeepRows = bool | Callable[[str, dict[str, Any]], Any]
-# What to keep of some of the answers, and of the metadata of their source.
-Keep = Callable[[pl.DataFrame, Mapping[str, str]], pl.DataFrame]
+Keep = Callable[["Answers"], pl.DataFrame]  # what to keep of some of the answers
 VERDICTS = ("correct", "unsure", "asked_for")
 
 
@@ -156,11 +156,12 @@ def answers_in(
     reading: Reading | None = None,
     keep_rows: KeepRows = False,
     keep: Keep | None = None,
+    chosen: Collection[str] | None = None,
 ) -> Answers:
     """Read answers from their source; `Answers` are returned unchanged.
 
-    Of the answers `keep` may keep other columns beside those of `facts_of`: it takes a frame of
-    some of them at a time, so that those of a long file need not be in memory.
+    `chosen` are the ids of those to read; None: all. Of answers `keep` may keep other columns than
+    RECORDS beside `facts_of`: it takes some at a time, so that a long file need not be in memory.
 
     A frame of `read_answers` takes three options only: a vocabulary, which does not change it,
     labels, and own columns, which are columns of the frame or were read with it.
@@ -172,7 +173,8 @@ def answers_in(
     frame = None if isinstance(answers, str | Path) else _polars_frame(answers)
     if frame is None or not (frame.columns and RECORDS.keys() <= {*frame.columns}):
         rows = answers if frame is None else frame.iter_rows(named=True)
-        with opened(rows, settings, source=THE_ROWS if frame is None else THE_FRAME) as reader:
+        source = THE_ROWS if frame is None else THE_FRAME
+        with opened(rows, settings, source=source, chosen=chosen) as reader:
             result = _read(reader, keep_rows, keep)
     else:
         if changed := settings.changed({*Reading.model_fields} - OF_FRAMES):
@@ -180,6 +182,7 @@ def answers_in(
                 f"the frame has been read already, so {', '.join(changed)} would do nothing: give "
                 "options of reading to read_answers."
             )
+        frame = frame if chosen is None else frame.filter(pl.col("example_id").is_in([*chosen]))
         result = _answers_of_frame(_with_own_columns(frame, settings.also), keep_rows)
         result = result if keep is None else _kept(result, keep)
     if result.wrong_rows:
@@ -195,14 +198,56 @@ def answers_in(
 
 def _kept(answers: Answers, keep: Keep) -> Answers:
     """Keep of answers in memory what `keep` keeps of some at a time."""
-    rows = [*answers.frame.iter_slices(FRAME)] or [answers.frame]
-    return replace(answers, frame=pl.concat(keep(some, answers.metadata) for some in rows))
+    some = (
+        replace(answers, frame=answers.frame[n : n + FRAME], rows=answers.rows[n : n + FRAME])
+        for n in range(0, max(answers.frame.height, 1), FRAME)
+    )
+    return replace(answers, frame=pl.concat(map(keep, some)), rows=())
 
 
 def facts_of(answers: pl.DataFrame) -> pl.DataFrame:
     """What reading takes of answers (columns of `RECORDS`) when all are read: a few bytes each."""
     few = pl.col("model", "no_answer").cast(pl.Categorical)
     return answers.select("example_id", *VERDICTS, "vocabulary", few)
+
+
+def read_chosen(
+    answers: Source,
+    reading: Reading | None,
+    choose: Callable[[Answers], Sequence[str]],
+    keys: Callable[[pl.DataFrame], Sequence[pl.Series]],
+    keep_rows: KeepRows = True,
+) -> tuple[Answers, int]:
+    """Read the answers whose ids `choose` gives, in this order, and count all.
+
+    It chooses by `facts_of` all answers and their `keys`. A long source is read once more for the
+    chosen ones. Raises `InputError` where one is no longer there.
+    """
+    answers = [*answers] if isinstance(answers, Iterator) else answers
+    held: list[Answers] | None = []  # all answers, while they are few
+
+    def keep(some: Answers) -> pl.DataFrame:
+        nonlocal held
+        held = None if held is None or len(held) == MOST_HELD else [*held, some]
+        return facts_of(some.frame).hstack([*keys(some.frame)])
+
+    every = answers_in(answers, reading, keep_rows, keep)
+    ids = choose(every)
+    if held is None:
+        settings = (reading or USUAL_READING).model_copy(update={"labels": None})
+        with silenced():
+            held = [answers_in(answers, settings, keep_rows, chosen={*ids})]
+    frame, rows = pl.concat(some.frame for some in held), [*chain(*(some.rows for some in held))]
+    places = {name: place for place, name in enumerate(frame["example_id"])}
+    if missing := [name for name in ids if name not in places]:
+        raise InputError(f"{every.source} has changed while it was read: {missing[0]!r} has left.")
+    order = [places[name] for name in ids]
+    verdicts = pl.DataFrame({"example_id": ids}).join(
+        every.frame.select("example_id", *VERDICTS), on="example_id", maintain_order="left"
+    )
+    frame = frame[order].with_columns(verdicts)
+    rows = [rows[place] for place in order] if rows else []
+    return replace(every, frame=frame, rows=rows), every.frame.height
 
 
 def _labelled(answers: Answers, reading: Reading) -> Answers:
@@ -360,6 +405,7 @@ def opened(
     reading: Reading,
     ids: Collection[str] | None = None,
     source: str = THE_ROWS,
+    chosen: Collection[str] | None = None,
 ) -> Iterator["RowReader"]:
     """Open the rows of a file, or rows, to read them. Raises `InputError`."""
     metadata, action = dict[str, str](), "Reading"
@@ -370,7 +416,7 @@ def opened(
         source, action = str(path), f"Reading {path.name}"
     else:
         rows = numbered(answers)
-    reader = RowReader(rows, metadata, source, reading, ids)
+    reader = RowReader(rows, metadata, source, reading, ids, chosen)
     with reminder(lambda: f"{action}: {reader.n_rows:,} rows so far"):
         yield reader
 
@@ -380,7 +426,6 @@ def _read(reader: "RowReader", keep_rows: KeepRows = False, keep: Keep | None = 
     frames = _Frames(reader, keep)
     wrong_rows: list[str] = []
     wrong_verdicts: list[str] = []  # for which no row is skipped
-    rows_of_records: list[Any] = []
     has_label = False
     failed_rows: list[str] = []
     for location, answer, record in reader:
@@ -395,7 +440,7 @@ def _read(reader: "RowReader", keep_rows: KeepRows = False, keep: Keep | None = 
         has_label = has_label or answer.has_verdict_at(reading.label)
         if keep_rows:
             row = answer.row
-            rows_of_records.append(row if keep_rows is True else keep_rows(record.example_id, row))
+            frames.rows.append(row if keep_rows is True else keep_rows(record.example_id, row))
         frames.add(record)
     require_right_rows(source, wrong_rows, wrong_verdicts, reading.wrong_rows == "skip")
     if failed_rows and reading.failed == "stop":
@@ -418,15 +463,19 @@ def _read(reader: "RowReader", keep_rows: KeepRows = False, keep: Keep | None = 
     if reader.requests is not None:
         LOGGER.info("%s", reader.requests.describe(frame.height))
     warn_of_assumed(frame, reading.vocabulary, source)
-    collected = reader.part_labels, rows_of_records
+    collected = reader.part_labels, frames.rows
     return Answers(frame, wrong_rows, reader.metadata, *collected, source, reader.first_rows)
 
 
 class _Frames:
-    """Frames of the answers of a file, some at a time, and what `keep` keeps of each."""
+    """Frames of the answers of a file, some at a time, and what `keep` keeps of each.
+
+    `rows` are those of the answers, but for those that `keep` has taken.
+    """
 
     def __init__(self, reader: "RowReader", keep: Keep | None = None) -> None:
         self._reader, self._keep = reader, keep
+        self.rows: list[Any] = []
         self._records: list[Record] = []
         self._frames: list[pl.DataFrame] = []
         self._long: list[pl.DataFrame] = []
@@ -444,8 +493,11 @@ class _Frames:
     def _add_frame(self) -> None:
         frame = with_failed_labels(as_frame(self._records), self._reader.reading)
         self._records.clear()
-        kept = frame if self._keep is None else self._keep(frame, self._reader.metadata)
-        self._frames.append(kept)
+        if self._keep is not None:
+            metadata, source = self._reader.metadata, self._reader.source
+            frame = self._keep(Answers(frame, [], metadata, rows=self.rows, source=source))
+            self.rows = []
+        self._frames.append(frame)
         if len(self._frames) >= MOST_FRAMES:  # of which each takes memory beside its content
             self._long.append(pl.concat(self._frames, rechunk=True))
             self._frames.clear()
@@ -513,8 +565,9 @@ class RowReader:
         source: str,
         reading: Reading,
         ids: Collection[str] | None = None,
+        chosen: Collection[str] | None = None,
     ) -> None:
-        """`ids` are the valid ids; None: any."""
+        """`ids` are the valid ids, and `chosen` those of the answers to read; None: any."""
         self.metadata, self.source, self._valid_ids = metadata, source, ids
         self._is_run = "schema_version" in metadata
         if self._is_run:
@@ -526,10 +579,10 @@ class RowReader:
         if self.requests is not None:
             rows = self.requests.added_to(iter(rows))
         self.first_rows: list[Any] = []
-        self._rows = rows
+        self._rows, self._chosen = rows, chosen
         self._read_ids, self.n_rows = _Ids(), 0
         self.part_labels: dict[str, PartLabels] = {}
-        self.empty_paths = dict(reading.columns)
+        self.empty_paths = dict(reading.columns) if chosen is None else {}
 
     def __iter__(self) -> Iterator[tuple[str, OneAnswer, Record | WrongRow]]:
         located = self._located()
@@ -557,7 +610,8 @@ class RowReader:
                 n_split, n_answers = n_split + 1, n_answers + answers[0].n_choices
             for answer in answers:
                 fields = answer.row if isinstance(answer.row, dict) else {}
-                if reading.filter in (None, fields.get("filter", reading.filter)):
+                is_read = reading.filter in (None, fields.get("filter", reading.filter))
+                if is_read and self._is_chosen(answer):
                     yield location, answer
         if n_split and reading.choices == "first":
             LOGGER.warning(
@@ -568,6 +622,14 @@ class RowReader:
                 "%s: %d rows hold %d answers; those of a row count as one question",
                 *(self.source, n_split, n_answers),
             )
+
+    def _is_chosen(self, answer: OneAnswer) -> bool:
+        if self._chosen is None or isinstance(answer.error, WrongRow):
+            return self._chosen is None
+        try:
+            return example_id(answer.row, answer.body, self.reading) in self._chosen
+        except WrongRow:
+            return False
 
     def _accepted(self, record: Record, answer: OneAnswer) -> Record | WrongRow | None:
         """A record with its own id, or what is wrong; None where it only adds labels of parts."""

@@ -246,7 +246,7 @@ class Calibrator:
             task = task or source.metadata.get("task")
             return score_parts(source.frame, predictor, target, task, stated_parts)
 
-        def keep(_: pl.DataFrame, scored: pl.DataFrame) -> pl.DataFrame:
+        def keep(_: Answers, scored: pl.DataFrame) -> pl.DataFrame:
             return scored.drop("example_id")
 
         settings = self.reading(reading), predictor, target, task

@@ -41,7 +41,6 @@ SCORED = {
     "keep": pl.Boolean,
     "reason": pl.String,
 }
-MOST_SCORED = 10_000  # answers whose inputs are in memory at once
 DIGITS = 4  # of probabilities in files
 WITHOUT_DECISION = "no answer has a decision, kept or not: %s"
 NO_ENTROPIES = "its entropies are not known"
@@ -63,11 +62,7 @@ def score_answers(
     traces. An answer that was not given is not kept at any target.
     """
     require_scored_kind(answers, predictor, target, task)
-    # The parts of an answer are counted, and the answers on which a score of the user's own fails.
-    is_whole = predictor.custom or predictor.fitted_on.parts is not None
-    size = answers.height if is_whole else MOST_SCORED
-    rows = [*answers.iter_slices(max(size, 1))] or [answers]
-    return pl.concat(score_rows(some, predictor, target) for some in rows)
+    return score_rows(answers, predictor, target)
 
 
 def require_scored_kind(
@@ -97,7 +92,7 @@ def score_source(
     predictor: Predictor,
     target: Target | None,
     task: str | None,
-    keep: Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame],
+    keep: Callable[[Answers, pl.DataFrame], pl.DataFrame],
     keep_rows: KeepRows = False,
 ) -> Answers:
     """Score answers while they are read: a long file needs a few bytes of memory for each.
@@ -109,13 +104,13 @@ def score_source(
     if target is not None:
         predictor.require_tested(target)
 
-    def score_some(some: pl.DataFrame, _: Mapping[str, str]) -> pl.DataFrame:
-        return kinds_of(some).hstack(keep(some, score_rows(some, predictor, target)))
+    def score_some(some: Answers) -> pl.DataFrame:
+        return kinds_of(some.frame).hstack(keep(some, score_rows(some.frame, predictor, target)))
 
     # The answers on which a score of the user's own fails are counted.
     is_whole = bool(predictor.custom)
     source = answers_in(answers, reading, keep_rows, None if is_whole else score_some)
-    source = replace(source, frame=score_some(source.frame, {})) if is_whole else source
+    source = replace(source, frame=score_some(source)) if is_whole else source
     require_scored_kind(source.frame, predictor, target, task or source.metadata.get("task"))
     return source
 

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from io import TextIOWrapper
 from pathlib import Path
@@ -22,6 +22,7 @@ from tracecal.statistics.percentages import percent
 if TYPE_CHECKING:
     import polars as pl
 
+    from tracecal.answers.answers import Answers
     from tracecal.calibrator.predictor import Predictor
 
 MOST_HELD = 2**24  # bytes of rows for stdout in memory, and not in a temporary file
@@ -88,11 +89,11 @@ def score(
     else:
         with nullcontext() if beside else scores_file(output) as write:
 
-            def keep(some: "pl.DataFrame", scored: "pl.DataFrame") -> "pl.DataFrame":
+            def keep(some: "Answers", scored: "pl.DataFrame") -> "pl.DataFrame":
                 if write is not None:
                     write(scored)
                 scored = scored.drop("example_id").with_columns(categories("reason"))
-                return question_keys(some).hstack(scored)
+                return question_keys(some.frame).hstack(scored)
 
             settings = loaded.reading(reading), predictor, target, options.get("task")
             kinds = score_source(answers, *settings, keep).frame
@@ -237,7 +238,9 @@ def write_beside(scores: "pl.DataFrame", answers: str, reading: Reading, output:
 
     Without `output` they go to stdout. Returns how many have none.
     """
-    from tracecal.answers.answers import answers_in, facts_of
+    import polars as pl
+
+    from tracecal.answers.answers import Answers, answers_in, facts_of
     from tracecal.calibrator.scoring import with_digits
 
     if output and Path(output).suffix != ".jsonl":
@@ -246,14 +249,16 @@ def write_beside(scores: "pl.DataFrame", answers: str, reading: Reading, output:
     confidences = with_digits(scores.drop("example_id"))
     with _bytes_file(output) as file:
 
-        def write(example_id: str, row: Mapping[str, Any]) -> bool:
-            place = places.get(example_id)
-            confidence = None if place is None else confidences.row(place, named=True)
-            line = json.dumps({**row, "confidence": confidence}, ensure_ascii=False)
-            file.write(f"{line}\n".encode())
-            return confidence is None
+        def write(some: Answers) -> pl.DataFrame:
+            found = [places.get(name) for name in some.frame["example_id"]]
+            for row, place in zip(some.rows, found, strict=True):
+                confidence = None if place is None else confidences.row(place, named=True)
+                line = json.dumps({**row, "confidence": confidence}, ensure_ascii=False)
+                file.write(f"{line}\n".encode())
+            return facts_of(some.frame).with_columns(place=pl.Series(found, dtype=pl.Int64))
 
-        return sum(answers_in(answers, reading, write, lambda some, _: facts_of(some)).rows)
+        rows = answers_in(answers, reading, keep_rows=True, keep=write)
+    return rows.frame["place"].null_count()
 
 
 def _print_rows(rows: IO[bytes]) -> None:

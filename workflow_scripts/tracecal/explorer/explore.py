@@ -64,7 +64,7 @@ def explore(
     """
     if number < 1:
         raise InputError(f"--number {number}: expected 1 or more answers.")
-    loaded = load_page_answers(answers, calibrator, task, parts, reading)
+    loaded = load_page_answers(answers, calibrator, task, parts, reading, number)
     rate = loaded.guaranteed_rate if error_rate is None else error_rate
     data = loaded.page_data(number, rate)
     if data["decision"] and set(data["decision"]["kept"]) == {None}:  # as of labelled answers

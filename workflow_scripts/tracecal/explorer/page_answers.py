@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from tracecal.answers.answers import Answers, Source, answers_in
+from tracecal.answers.answers import Answers, Source, answers_in, read_chosen
 from tracecal.answers.facts import find_question
 from tracecal.answers.parts.part_answers import part_answers
 from tracecal.answers.parts.parts import Parts
@@ -57,13 +57,14 @@ class PageAnswers:
     """Answers with their rows, and what a page shows of them.
 
     `fits` are a calibrator's by estimator, none without one. With `parts` these are shown by
-    themselves.
+    themselves. `total` is how many answers there are, where these were drawn from more.
     """
 
     answers: Answers
     fits: Mapping[str, Predictor]
     task: str | None
     parts: Parts | None
+    total: int | None = None
 
     @property
     def fitted_on(self) -> CalibrationData | None:
@@ -124,7 +125,7 @@ class PageAnswers:
             models={model: model for model in answers["model"].unique().sort()},
             tasks={task: task for task in answers["task"].unique().sort()},
             run=self.name,
-            total=texts.height,
+            total=self.total or texts.height,
             split=None,
             parents=parents,
             use=None if self.fitted_on is None else self.fitted_on.estimator,
@@ -155,11 +156,10 @@ class PageAnswers:
         )
         pairs = zip(self.answers.rows, frame["prompt"], strict=True)
         questions = [find_question(row, prompt) for row, prompt in pairs]
-        texts = frame.hstack(pl.DataFrame(questions, schema=QUESTIONS)).with_columns(
+        texts = _with_task(frame, self.answers).hstack(pl.DataFrame(questions, schema=QUESTIONS))
+        texts = texts.with_columns(
             pl.col("group_id").fill_null(pl.col("example_id")),
-            pl.col("model").fill_null(UNKNOWN_MODEL),
             pl.col("prompt").fill_null(""),
-            task=pl.lit(self.answers.metadata.get("task") or Path(self.name).stem),
             tokens=tokens,
             peak=PEAK,
         )
@@ -225,14 +225,30 @@ def part_texts(parts: pl.DataFrame, texts: pl.DataFrame) -> pl.DataFrame:
     return joined.select(*[name for name in texts.columns if name != "peak"], "peak", *PLACE)
 
 
+def _with_task(frame: pl.DataFrame, answers: Answers) -> pl.DataFrame:
+    """A frame of `answers` that names their model and task."""
+    task = answers.metadata.get("task") or Path(answers.source).stem
+    return frame.with_columns(pl.col("model").fill_null(UNKNOWN_MODEL), task=pl.lit(task))
+
+
+def _question_fields(_: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a row in which `find_question` finds the same as in the row."""
+    question = find_question({name: row[name] for name in row if name != "part"}, None)
+    return question | {"part": row["part"] if isinstance(row.get("part"), str) else None}
+
+
 def load_page_answers(
     answers: Source | PageAnswers,
     calibrator: str | Path | Calibrator | None = None,
     task: str | None = None,
     parts: str | Path | Mapping[str, Any] | None = None,
     reading: Reading | None = None,
+    number: int | None = None,
 ) -> PageAnswers:
-    """Read answers with what a page shows of them. Returned unchanged if already loaded."""
+    """Read answers with what a page shows of them. Returned unchanged if already loaded.
+
+    Of a file that holds far more than `number` answers those that may be shown are kept.
+    """
     if isinstance(answers, PageAnswers):
         return answers
     fits: dict[str, Predictor] = {}
@@ -240,7 +256,17 @@ def load_page_answers(
         loaded = calibrator_in(calibrator)
         fits = trace_predictors(loaded.file, loaded.where)
         reading = loaded.reading(reading)
-    source = answers_in(answers, reading, keep_rows=True)
-    fitted_parts = next((fit.fitted_on.parts for fit in fits.values()), None)
+    stated_parts = parts_in(parts) or next((fit.fitted_on.parts for fit in fits.values()), None)
+    if number is None or stated_parts or isinstance(answers, Answers):
+        source, total = answers_in(answers, reading, keep_rows=True), None
+    else:
+
+        def draw(every: Answers) -> list[str]:
+            frame = every.frame.with_columns(pl.col("model").cast(pl.String))
+            if frame.height > number:
+                frame = choose_answers(_with_task(frame, every), number, SEED)
+            return frame["example_id"].to_list()
+
+        source, total = read_chosen(answers, reading, draw, lambda _: (), _question_fields)
     task = task or source.metadata.get("task")
-    return PageAnswers(source, fits, task, parts_in(parts) or fitted_parts)
+    return PageAnswers(source, fits, task, stated_parts, total)

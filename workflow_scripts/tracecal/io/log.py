@@ -6,7 +6,7 @@
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Event, Thread
+from threading import Event, Thread, get_ident
 
 from tracecal.errors import in_python
 
@@ -68,3 +68,18 @@ def reminder(describe: Callable[[], str]) -> Iterator[None]:
         yield
     finally:
         has_ended.set()
+
+
+@contextmanager
+def silenced() -> Iterator[None]:
+    """Log nothing of this thread."""
+    here = get_ident()
+
+    def is_elsewhere(record: logging.LogRecord) -> bool:
+        return record.thread != here
+
+    LOGGER.addFilter(is_elsewhere)
+    try:
+        yield
+    finally:
+        LOGGER.removeFilter(is_elsewhere)

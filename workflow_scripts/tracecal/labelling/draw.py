@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tracecal.answers.answers import TRACES_READING, Source, answers_in, frame_of
-from tracecal.answers.groups import group_answers
+from tracecal.answers.answers import TRACES_READING, Source, frame_of, read_chosen
+from tracecal.answers.groups import group_answers, question_keys
 from tracecal.answers.reading import Reading
 from tracecal.errors import InputError
 from tracecal.fits.fit_settings import SEED, Unit
@@ -77,13 +77,17 @@ def pick(
     >>> tracecal.pick("labelled.jsonl", 20)["example_id"].n_unique()
     20
     """
-    source = answers_in(answers, reading, keep_rows=output is not None)
-    ids = draw_answers(source.frame, number, seed, unit)
+    source, _ = read_chosen(
+        answers,
+        reading,
+        lambda every: draw_answers(every.frame, number, seed, unit),
+        lambda some: [some["group_id"], *question_keys(some)],
+        keep_rows=output is not None,
+    )
     if output is not None:
-        rows = dict(zip(source.frame["example_id"], source.rows, strict=True))
-        write_text(to_json_lines([add_metadata(rows[id], source.metadata) for id in ids]), output)
-    order = pl.DataFrame({"example_id": ids})
-    return order.join(frame_of(source), on="example_id", how="left", maintain_order="left")
+        rows = [add_metadata(row, source.metadata) for row in source.rows]
+        write_text(to_json_lines(rows), output)
+    return frame_of(source)
 
 
 def random_order(answers: pl.DataFrame, seed: int, unit: Unit = "questions") -> pl.DataFrame:

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 import polars as pl
 
-from tracecal.answers.answers import Source
+from tracecal.answers.answers import Answers, Source
 from tracecal.answers.groups import content_hashes, group_answers, place_answers, question_keys
 from tracecal.answers.reading import Reading
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in
@@ -290,11 +290,12 @@ def check(
     if (reason := predictor.why_not(target)) is not None:
         raise InputError(f"there is no guarantee to check at {rate:g}: {reason}.")
 
-    def keep(some: pl.DataFrame, scored: pl.DataFrame) -> pl.DataFrame:
-        batch = pl.DataFrame(vars(batch_of_scored(some, scored, predictor))).to_struct("batch")
+    def keep(some: Answers, scored: pl.DataFrame) -> pl.DataFrame:
+        frame = some.frame
+        batch = pl.DataFrame(vars(batch_of_scored(frame, scored, predictor))).to_struct("batch")
         decision = scored.select("probability", "keep", categories("reason"))
-        keys = *question_keys(some), *content_hashes(some)
-        return some.select("unsure", "asked_for").hstack([*decision, batch, *keys])
+        keys = *question_keys(frame), *content_hashes(frame)
+        return frame.select("unsure", "asked_for").hstack([*decision, batch, *keys])
 
     source = score_source(answers, calibrator.reading(reading), predictor, target, task, keep)
     frame = random_labels(source.frame)

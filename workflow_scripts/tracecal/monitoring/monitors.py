@@ -12,7 +12,7 @@ from typing import Self
 
 import polars as pl
 
-from tracecal.answers.answers import Source
+from tracecal.answers.answers import Answers, Source
 from tracecal.answers.labels import read_labels
 from tracecal.answers.reading import USUAL_READING, Reading
 from tracecal.answers.record import QUESTION
@@ -25,6 +25,9 @@ from tracecal.monitoring import messages, monitor_settings, traffic
 from tracecal.monitoring.batch import Batch
 from tracecal.monitoring.changes import WatchedFile, change_lines
 from tracecal.monitoring.database import AddedCounts, StateDatabase
+
+# What says whether answers count once: their request, their number among its choices, and a key.
+SOURCES = {"request": pl.String, "choice": pl.Int64, "key": pl.String}
 
 
 class Monitors:
@@ -155,10 +158,11 @@ class Monitors:
             (reading or USUAL_READING).with_defaults(wrong_rows="skip")
         )
 
-        def keep(some: pl.DataFrame, scored: pl.DataFrame) -> pl.DataFrame:
-            batch = pl.DataFrame(vars(traffic.batch_of_scored(some, scored, self._fitted)))
+        def keep(some: Answers, scored: pl.DataFrame) -> pl.DataFrame:
+            batch = pl.DataFrame(vars(traffic.batch_of_scored(some.frame, scored, self._fitted)))
             question = QUESTION if by_question else pl.lit(None, pl.String)
-            return some.select("created", question=question).hstack(batch)
+            rows = pl.DataFrame(some.rows, SOURCES, orient="row")
+            return some.frame.select("created", question=question).hstack([*batch, *rows])
 
         source = score_source(
             answers,
@@ -172,7 +176,7 @@ class Monitors:
                 traffic.key_of(row, one_per),
             ),
         )
-        requests, choices, keys = zip(*source.rows, strict=True)
+        requests, choices, keys = (source.frame[name].to_list() for name in SOURCES)
         if one_per is not None:
             traffic.require_keys(keys, one_per)
         frame = source.frame
@@ -180,10 +184,10 @@ class Monitors:
         ids = frame["example_id"].to_list()
         if by_question:
             questions = frame.select("question", "group_id").rows()
-            keys = tuple(
+            keys = [
                 traffic.question_key(question, group, request)
                 for (question, group), request in zip(questions, requests, strict=True)
-            )
+            ]
         keys_or_requests = [key or request for key, request in zip(keys, requests, strict=True)]
         counts = self._database.add_answers(ids, batch, keys_or_requests, choices)
         self._answer_counts += counts
