@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tracecal.errors import InputError
 from tracecal.io.journal import IDENTITY, Journal
+from tracecal.io.regular_files import read_regular
 
 SCHEMA = pa.schema(
     {"example_id": pa.string(), "values": pa.list_(pa.float32()), "text": pa.string()}
@@ -141,6 +142,20 @@ def test_a_damaged_part_is_made_again(journal, caplog, monkeypatch, damage):
     assert "b" in again
     again.add(rows("a"))
     assert "a" in journal()
+
+
+def test_a_part_that_another_job_has_just_settled_is_none(journal, monkeypatch):
+    journal().add(rows("a"))
+    journal().add(rows("b", text="y"))
+    settled, _ = parts(journal())
+
+    def read(path, max_bytes):
+        settled.unlink(missing_ok=True)
+        return read_regular(path, max_bytes)
+
+    monkeypatch.setattr("tracecal.io.journal.read_regular", read)
+    again = journal()
+    assert ("a" in again) != ("b" in again)
 
 
 def test_a_finished_file_stands_for_its_parts(journal, tmp_path):

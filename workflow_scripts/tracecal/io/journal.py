@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -41,7 +42,8 @@ class Journal:
         self._finished: dict[str, Path] = {}
         _warn_of_others(self.folder, canonical)
         for part in sorted(self.folder.glob("*.arrow")):
-            self._read(part)
+            with suppress(FileNotFoundError):  # another job has settled meanwhile
+                self._read(part)
         if self._finished:
             LOGGER.info("%d examples are finished already (%s)", len(self._finished), self.folder)
         if not (self.folder / IDENTITY).exists():
