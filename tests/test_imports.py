@@ -67,6 +67,14 @@ def test_a_job_loads_nothing_heavy_but_what_it_uses(name):
     assert loaded(*imports(JOBS[name])) <= USED[name]
 
 
+def test_reading_loads_nothing_heavy():
+    """Arrow loads pandas where it makes an array of Python's objects."""
+    row = {"id": "a", "answer": "The capital is Paris.", "logprobs": [-0.5] * 4}
+    row |= {"tokens": ["The", " capital", " is", " Paris."], "entropies": [0.5] * 4}
+    rows = [row, row | {"id": "b", "logprobs": None}]
+    assert loaded("import tracecal", f"tracecal.read_answers({rows!r})") == set()
+
+
 def test_what_is_heavy_would_be_seen():
     assert loaded("import scipy") == {"scipy"}
 
