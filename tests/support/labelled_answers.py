@@ -3,7 +3,8 @@
 import numpy as np
 import polars as pl
 
-from tracecal.answers.record import Record, as_frame
+from tracecal.answers.record import Record
+from tracecal.answers.row import as_frame
 from tracecal.calibrator.fitting import fit_calibrator
 from tracecal.calibrator.predictor import make_predictor
 from tracecal.calibrator.schema import CalibratorFile

@@ -1,12 +1,9 @@
 """Exceptions with messages for users, and messages that several modules raise."""
 
-import os
 import re
-from collections.abc import Mapping, Sequence
-from numbers import Real
+from collections.abc import Sequence
 from pathlib import Path
 
-SMALLEST_RATE = 1e-6  # that an option may state
 N_EXAMPLES = 3  # places or names to quote in a message
 # What is typed as an option and is an argument of a function in Python, or a field of `Reading`,
 # which names its fields here. Snakemake's --config stays as it is typed.
@@ -24,7 +21,6 @@ _OPTION = re.compile(  # or a command, which stays as it is typed
     r"'(?:tracecal|snakemake|python)\b[^']*'"
     r"|--(?P<name>[a-z][a-z-]*)(?P<words>(?: [\w.]+=\S+)+| '[^']*'| [^\s'(]+)?"
 )
-_WITH_THREADS: dict[str, int] = {}  # the process that has started Polars' threads, once one has
 
 
 class InputError(ValueError):
@@ -85,29 +81,6 @@ class WrongVerdict(WrongRow):
 
 class Unanswered(ValueError):
     """A row that holds no answer; the message is why, one of `raw_answer.NoAnswer`."""
-
-
-def require_threads() -> None:
-    """Raise `InputError` in a process forked from one that called this: it lacks Polars' threads.
-
-    It would wait for them for ever.
-    """
-    if _WITH_THREADS.setdefault("process", os.getpid()) != os.getpid():
-        raise InputError(
-            "this process was forked from one that has read or scored answers, and lacks the "
-            "threads that this needs: start processes by 'spawn', as in "
-            "multiprocessing.get_context('spawn')."
-        )
-
-
-def require_shares(options: Mapping[str, float]) -> None:
-    """Raise `InputError` where an option, by its name, is not a share, such as an error rate."""
-    for option, value in options.items():
-        if not (isinstance(value, Real) and SMALLEST_RATE <= value < 1):
-            text = f"{value:g}" if isinstance(value, Real) else repr(value)
-            raise InputError(
-                f"{option} {text}: expected a number from {SMALLEST_RATE:g} to below 1."
-            )
 
 
 def require_columns(present: Sequence[str], needed: Sequence[str], path: str | Path) -> None:

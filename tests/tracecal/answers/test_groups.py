@@ -3,7 +3,8 @@
 import pytest
 
 from tracecal.answers.groups import group_answers
-from tracecal.answers.record import Record, as_frame
+from tracecal.answers.record import Record
+from tracecal.answers.row import as_frame
 from tracecal.errors import InputError
 
 LONG = [0.1234, 0.5678, 1.2345]

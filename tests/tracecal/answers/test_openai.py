@@ -12,8 +12,7 @@ from support.log_rows import END, TWO, batch, chat, token, write
 from tracecal.answers import answers
 from tracecal.answers.answers import read_file
 from tracecal.answers.reading import Reading
-from tracecal.answers.record import as_frame
-from tracecal.answers.row import read_row
+from tracecal.answers.row import as_frame, read_row
 from tracecal.answers.trace import entropy_bounds
 from tracecal.errors import InputError
 

@@ -15,8 +15,7 @@ from tracecal.answers.formats.layouts import FORMATS
 from tracecal.answers.imported_traces import kind_metadata
 from tracecal.answers.raw_answer import RawAnswer, split_reasoning, with_traced_tokens
 from tracecal.answers.reading import Reading
-from tracecal.answers.record import as_frame
-from tracecal.answers.row import read_row
+from tracecal.answers.row import as_frame, read_row
 from tracecal.answers.task_answers import NOT_REPLAYABLE
 from tracecal.answers.tokens import Step
 from tracecal.errors import InputError, WrongRow

@@ -237,7 +237,6 @@ def test_scalars_of_numpy_are_ids_and_verdicts():
 
 CALLS = {
     "score": lambda calibrator: calibrator.score("new.jsonl"),
-    "response": lambda calibrator: calibrator.score_response(chat([token("a", -0.1)], "a"), {}),
     "read": lambda _: tracecal.read_answers("new.jsonl"),
     "watch": lambda calibrator: tracecal.Monitors(calibrator, "s.db").watch("new.jsonl"),
     "features": lambda _: tracecal.trace_features([[0.5]], [[1.0]]),
@@ -252,15 +251,40 @@ def say_error(pipe, call, calibrator):
         pipe.send(str(error))
 
 
+def sent_by_forked(target, *arguments):
+    """What a forked process sends, or that it waits."""
+    forking = multiprocessing.get_context("fork")
+    receiver, sender = forking.Pipe(duplex=False)
+    child = forking.Process(target=target, args=(sender, *arguments))
+    child.start()
+    sent = receiver.recv() if receiver.poll(20) else "it waits"
+    child.kill()
+    return sent
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_a_forked_process_says_that_it_lacks_threads(files, name):
     """Polars' threads stay in the parent, and a child that needs them would wait for ever."""
     calibrator = tracecal.Calibrator.load("C.json")
     calibrator.score("new.jsonl")
-    forking = multiprocessing.get_context("fork")
-    receiver, sender = forking.Pipe(duplex=False)
-    child = forking.Process(target=say_error, args=(sender, CALLS[name], calibrator))
-    child.start()
-    told = receiver.recv() if receiver.poll(20) else "it waits"
-    child.kill()
+    told = sent_by_forked(say_error, CALLS[name], calibrator)
     assert "forked" in told and "'spawn'" in told
+
+
+def confidence_of(calibrator, text):
+    response, reading = chat([token(text, -0.1)], text), tracecal.Reading(stop_token="included")
+    return calibrator.score_response(response, {}, error_rate=0.5, reading=reading)
+
+
+def send_confidence(pipe, calibrator, text):
+    pipe.send(confidence_of(calibrator, text))
+
+
+@pytest.mark.parametrize("text", ["a", "a\nQuestion: b"])
+def test_a_forked_process_scores_a_response(files, text):
+    """One answer takes no threads, also one that runs on into another question."""
+    calibrator = tracecal.Calibrator.load("C.json")
+    calibrator.score("new.jsonl")
+    confidence = sent_by_forked(send_confidence, calibrator, text)
+    assert confidence == confidence_of(calibrator, text)
+    assert confidence.probability is not None

@@ -6,8 +6,8 @@ from scipy.stats import binom
 
 from support.labelled_answers import answers, fitted_file
 from tracecal.answers.reading import Reading
-from tracecal.answers.record import QUESTION, Record, as_frame
-from tracecal.answers.row import read_row
+from tracecal.answers.record import QUESTION, Record
+from tracecal.answers.row import as_frame, read_row
 from tracecal.calibrator.predictor import make_predictor
 from tracecal.calibrator.scoring import score_answers
 from tracecal.calibrator.trace_kinds import are_among, fingerprints

@@ -7,7 +7,8 @@ import pytest
 
 import tracecal
 from trace_workflow.models.decoding import decode
-from tracecal.answers.record import Record, as_frame
+from tracecal.answers.record import Record
+from tracecal.answers.row import as_frame
 from tracecal.capture.stop_strings import StopStrings
 from tracecal.capture.teacher_forcing import replay_answers, tokenisation
 from tracecal.cli.main import main

@@ -18,7 +18,6 @@ from support.running import ASK, CHAT, READING, proxied
 from support.upstream import Upstream
 from tracecal.answers.answers import answers_in, read_file
 from tracecal.answers.record import Record
-from tracecal.calibrator.scoring import answer_inputs
 from tracecal.errors import InputError
 from tracecal.monitoring.batch import Batch
 from tracecal.monitoring.database import StateDatabase
@@ -45,7 +44,7 @@ def shown(watcher, frame, factor=1.0):
     told = []
     for row in frame.iter_rows(named=True):
         trace = (np.array(row[name]) * factor for name in ("surprisal", "entropy"))
-        inputs = answer_inputs(watcher.predictor, Record("a", *trace))[0], len(row["surprisal"])
+        inputs = watcher.predictor.answer_inputs(Record("a", *trace))[0], len(row["surprisal"])
         told.append(watcher.observe({}, {}, KEPT, inputs))
     watcher.stop()
     watcher.run()
@@ -109,7 +108,7 @@ def test_one_answer_of_each_request_is_watched_or_of_each_value_that_the_user_na
     for one_per, expected in ((None, 6), ("request.user", 2)):
         watcher = watching(one_per=one_per, watch=f"{watching().path}{one_per}")
         inputs = (
-            answer_inputs(watcher.predictor, Record("a", row["surprisal"], row["entropy"]))[0],
+            watcher.predictor.answer_inputs(Record("a", row["surprisal"], row["entropy"]))[0],
             3,
         )
         for place in range(6):

@@ -10,6 +10,7 @@ holds, and a frame comes from Polars, pandas or any library with Arrow's C strea
 """
 
 import gc
+import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,11 +26,11 @@ from tracecal.answers.facts import OneAnswer, PartLabels, example_id, without_va
 from tracecal.answers.labels import MOST_ROWS, read_labels, with_labels
 from tracecal.answers.log_file import numbered, open_rows, require_right_rows
 from tracecal.answers.reading import OF_VERDICTS, USUAL_READING, Reading
-from tracecal.answers.record import RECORDS, Record, as_frame, own_column
+from tracecal.answers.record import RECORDS, Record, own_column
 from tracecal.answers.requests import Requests
-from tracecal.answers.row import FAILED, answers_of, read_records
+from tracecal.answers.row import FAILED, answers_of, as_frame, read_records
 from tracecal.answers.trace import warn_of_assumed
-from tracecal.errors import InputError, WrongRow, WrongVerdict, describe_wrong_rows, require_threads
+from tracecal.errors import InputError, WrongRow, WrongVerdict, describe_wrong_rows
 from tracecal.io.input_files import MOST_BYTES, require_regular
 from tracecal.io.log import LOGGER, reminder, silenced
 
@@ -57,6 +58,7 @@ NO_ANSWER_VERBS = {
     "cut while reasoning": ("is cut while reasoning", "are cut while reasoning"),
     FAILED: ("is of a failed request", "are of failed requests"),
 }
+_WITH_THREADS: dict[str, int] = {}  # the process that has started Polars' threads, once one has
 MOST_RECENT = 50_000  # ids that are not sorted yet
 MOST_FRAMES = 100  # before they are joined
 MOST_HELD = 4  # frames of answers in memory, which are not read once more
@@ -248,6 +250,19 @@ def read_chosen(
     frame = frame[order].with_columns(verdicts)
     rows = [rows[place] for place in order] if rows else []
     return replace(every, frame=frame, rows=rows), every.frame.height
+
+
+def require_threads() -> None:
+    """Raise `InputError` in a process forked from one that called this: it lacks Polars' threads.
+
+    It would wait for them for ever.
+    """
+    if _WITH_THREADS.setdefault("process", os.getpid()) != os.getpid():
+        raise InputError(
+            "this process was forked from one that has read or scored answers, and lacks the "
+            "threads that this needs: start processes by 'spawn', as in "
+            "multiprocessing.get_context('spawn')."
+        )
 
 
 def _labelled(answers: Answers, reading: Reading) -> Answers:

@@ -22,7 +22,6 @@ from pydantic.alias_generators import to_camel
 from tracecal.answers.formats.layout import STATED_IDS, Layout, Row, value_below
 from tracecal.answers.raw_answer import Known, RawAnswer
 from tracecal.answers.reading import Reading
-from tracecal.answers.record import without_blanks
 from tracecal.answers.tokens import PREFIX, Step, option_share, options_path
 from tracecal.answers.verdict import WORDS, agreed_verdict, alone, is_unsure, parse_verdict
 from tracecal.errors import Unanswered, WrongRow, WrongVerdict
@@ -292,6 +291,11 @@ def _without_reply(question: Any) -> Any:
 
 def _canonical(value: Any) -> str:
     return json.dumps(_without_blanks(value), ensure_ascii=True, sort_keys=True, default=str)
+
+
+def without_blanks(text: str) -> str:
+    """A text without blanks at its ends and before the ends of its lines."""
+    return "\n".join(map(str.rstrip, text.strip().split("\n")))
 
 
 def _without_blanks(value: Any) -> Any:

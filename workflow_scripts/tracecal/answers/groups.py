@@ -20,9 +20,13 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from tracecal.answers.record import QUESTION, has_distinctive_trace, without_blanks
+from tracecal.answers.facts import without_blanks
+from tracecal.answers.record import FLOATS, QUESTION
 from tracecal.errors import InputError
 
+# A trace with fewer distinct numbers may equal another question's by chance. Numbers of one or two
+# digits do not count: of sure tokens logs with four decimals hold few others.
+MIN_DISTINCT_VALUES, MAX_CHANCE_DIGITS = 3, 2
 TRACE_COLUMNS = ("answer", "surprisal", "entropy")
 KEYS = ("group_id", "question", "trace")  # answers with one of them in common are of one group
 Side = Literal["fit", "test"]
@@ -54,6 +58,21 @@ def question_keys(answers: pl.DataFrame) -> pl.DataFrame:
     return answers.select(
         pl.when(key.is_not_null()).then(key.hash()).alias(name) for name, key in keys.items()
     )
+
+
+def has_distinctive_trace(answers: pl.DataFrame) -> pl.Series:
+    """Find the answers with traces that cannot be equal by chance, bool [n].
+
+    >>> traces = {"surprisal": [[0.0, 1e-4, 2e-4], [0.1234, 1.01, 2.345]], "entropy": [None] * 2}
+    >>> has_distinctive_trace(pl.DataFrame(traces)).to_list()
+    [False, True]
+    """
+    lists = pl.col("surprisal", "entropy").cast(FLOATS).fill_null([])
+    numbers = pl.concat_list(lists).list.eval(
+        pl.element().filter(pl.element() != pl.element().round_sig_figs(MAX_CHANCE_DIGITS))
+    )
+    is_distinctive = numbers.list.n_unique() >= MIN_DISTINCT_VALUES
+    return answers.select(distinctive=is_distinctive).to_series()
 
 
 def first_of_groups(answers: pl.DataFrame) -> np.ndarray:

@@ -4,7 +4,7 @@ import polars as pl
 import pyarrow as pa
 
 from tracecal.answers.reading import Reading
-from tracecal.answers.record import entropy_kind
+from tracecal.answers.record import ENTROPY_KIND
 from tracecal.answers.trace import vocabulary_used
 from tracecal.errors import InputError
 from tracecal.io.journal import Row
@@ -47,7 +47,7 @@ def kind_metadata(answers: pl.DataFrame) -> dict[str, str]:
 
 def entropy_metadata(answers: pl.DataFrame, reading: Reading) -> dict[str, str]:
     """Metadata on the entropies of the answers: how they are known, and how many are not."""
-    metadata = {"entropy": entropy_kind(answers)}
+    metadata = {"entropy": _entropy_kind(answers)}
     if (top_k := answers["top_k"].drop_nulls().mode().min()) is not None:
         metadata["top_k"] = str(top_k)
     size, whence = vocabulary_used(answers, reading.vocabulary)
@@ -60,6 +60,12 @@ def entropy_metadata(answers: pl.DataFrame, reading: Reading) -> dict[str, str]:
             "scores that need entropy, such as TRACE, are null for %s", metadata[WITHOUT_ENTROPY]
         )
     return metadata
+
+
+def _entropy_kind(answers: pl.DataFrame) -> str:
+    """The `ENTROPY_KIND` of answers (columns of `RECORDS`): top-k where one answer's is."""
+    kinds = set(answers.select(ENTROPY_KIND).to_series())
+    return next((kind for kind in ("top-k", "exact") if kind in kinds), "none")
 
 
 def _common_kind(answers: pl.DataFrame, column: str) -> str:

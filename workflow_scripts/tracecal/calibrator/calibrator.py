@@ -22,7 +22,7 @@ from tracecal.calibrator.card import Card
 from tracecal.calibrator.fitting import fit_calibrator, require_no_label
 from tracecal.calibrator.guarantee import AnswerColumn
 from tracecal.calibrator.part_confidences import score_parts, score_response_parts
-from tracecal.calibrator.predictor import Predictor, make_predictor, target_of
+from tracecal.calibrator.predictor import Predictor, make_predictor
 from tracecal.calibrator.report import Report, make_report
 from tracecal.calibrator.schema import CalibrationData, CalibratorFile
 from tracecal.calibrator.scoring import (
@@ -35,7 +35,7 @@ from tracecal.calibrator.scoring import (
 )
 from tracecal.calibrator.trace_kinds import describe_run_on, reading_for
 from tracecal.calibrator.training_set import TrainingSet, make_training_set
-from tracecal.errors import InputError, require_shares
+from tracecal.errors import InputError
 from tracecal.estimators.custom import CustomSource, custom_scores
 from tracecal.estimators.trace_inputs import NO_CUSTOM, Custom
 from tracecal.fits.fit_settings import FitSettings, Unit, read_fit_settings, stated_shares
@@ -239,8 +239,8 @@ class Calibrator:
         >>> calibrator.score([row]).height
         1
         """
-        target = target_of(error_rate, overall_error, recall)
         predictor = self.predictor(estimator)  # refuses an unknown one before answers are read
+        target = predictor.target_of(error_rate, overall_error, recall)
         if stated_parts := parts_in(parts) or self.fitted_on.parts:
             source = answers_in(answers, self.reading(reading))
             task = task or source.metadata.get("task")
@@ -297,7 +297,7 @@ class Calibrator:
         True
         """
         predictor = self.predictor(estimator)
-        target = target_of(error_rate, overall_error)
+        target = predictor.target_of(error_rate, overall_error)
         return score_answer(predictor, surprisal, entropy, target, part=part, also=also or {})
 
     def score_response(
@@ -340,8 +340,9 @@ class Calibrator:
         >>> calibrator.score_response(response).probability > 0.5
         True
         """
-        target = target_of(error_rate, overall_error)
-        return score_response(self.predictor(estimator), response, request, target, reading)
+        predictor = self.predictor(estimator)
+        target = predictor.target_of(error_rate, overall_error)
+        return score_response(predictor, response, request, target, reading)
 
     def score_response_parts(
         self,
@@ -553,7 +554,7 @@ def calibrate(
     error_rates = stated_shares("--error-rate", error_rates)
     overall_errors = stated_shares("--overall-error", overall_errors)
     settings = read_fit_settings(config).with_targets(error_rates, overall_errors)
-    require_shares({"--recall": recall} if recall is not None else {})
+    stated_shares("--recall", [] if recall is None else [recall])
     if looks is not None and not (isinstance(looks, Integral) and looks >= 1):
         raise InputError(f"--looks {looks!r}: expected a whole number from 1 on.")
     earlier = None if after is None else calibrator_in(after).fitted_on

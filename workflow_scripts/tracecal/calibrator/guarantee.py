@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
+from tracecal.answers.answers import require_threads
 from tracecal.answers.record import ALSO
 from tracecal.calibrator.answer_ranking import Ranking
 from tracecal.calibrator.catalogue import describe_dependence
@@ -24,7 +25,7 @@ from tracecal.calibrator.schema import (
     RecallThreshold,
     ValueErrors,
 )
-from tracecal.errors import InputError, require_threads
+from tracecal.errors import InputError
 from tracecal.fits.fit_settings import RiskControl, Unit
 from tracecal.guarantees.error_rate import (
     ErrorRateTest,

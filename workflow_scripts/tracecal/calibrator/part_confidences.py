@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from tracecal.answers.answers import require_threads
 from tracecal.answers.parts.cutter import cut_parts
 from tracecal.answers.parts.part_answers import NO_TOKENS, part_answers
 from tracecal.answers.parts.parts import Parts
@@ -69,7 +70,7 @@ def _doubted(confidence: Confidence, doubts: Sequence[str]) -> Confidence:
 class ScoredAnswer(NamedTuple):
     """An answer's confidence, its inputs if it has a probability, and its parts if any are named.
 
-    `inputs` are those of `answer_inputs`; None of an answer without entropies, too, where the
+    `inputs` are `Predictor.answer_inputs`; None of an answer without entropies, too, where the
     predictor needs them.
     """
 
@@ -121,6 +122,7 @@ def record_parts(
     further = [name for name in requested if fitted is None or name not in fitted.names]
     if not further:
         require_parts(predictor.fitted_on, True)
+    require_threads()
     lists = {name: getattr(record, name) or (record.partial or {}).get(name) for name in TRACE}
     if lists["surprisal"] is None or record.tokens is None:
         return [], record.lacks or NO_TOKENS

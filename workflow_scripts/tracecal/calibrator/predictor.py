@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tracecal.answers.reading import Reading
-from tracecal.answers.record import ALSO
+from tracecal.answers.record import ALSO, Record
 from tracecal.calibrator.answer_ranking import AMOUNTS
 from tracecal.calibrator.catalogue import FIXED_SCORE, LOG_RIDGE, inputs_with_columns
 from tracecal.calibrator.schema import (
@@ -29,9 +29,12 @@ from tracecal.calibrator.schema import (
     Reference,
 )
 from tracecal.calibrator.trace_kinds import reading_for
-from tracecal.errors import InputError, require_shares
+from tracecal.errors import InputError
+from tracecal.estimators.features import INPUTS as OF_TRACES
+from tracecal.estimators.features import bounded_inputs
 from tracecal.estimators.registry import INPUTS, LOG_RIDGE_ALSO
 from tracecal.estimators.trace_inputs import NO_CUSTOM, Custom
+from tracecal.fits.fit_settings import stated_shares
 from tracecal.fits.fits import Fit, probability_bounds
 from tracecal.fits.pooled import PART_FEATURE
 from tracecal.guarantees.error_rate import NOT_OF_PARTS
@@ -64,7 +67,7 @@ def target_of(
             "give one of --error-rate, --overall-error and --recall: each is a guarantee by itself."
         )
     for name, share in stated:
-        require_shares({f"--{name.replace('_', '-')}": share})
+        stated_shares(f"--{name.replace('_', '-')}", [share])
         return share if name == "error_rate" else f"{name}:{share:g}"
     return None
 
@@ -168,6 +171,15 @@ class Predictor:
         object.__setattr__(self, "reading", reading_for(self.fitted_on, None))
         object.__setattr__(self, "targets", self.control.targets if self.control else {})
 
+    def target_of(
+        self, error_rate: float | None, overall_error: float | None, recall: float | None = None
+    ) -> Target | None:
+        """The one target that is stated, which may not be tested; raises as `target_of`."""
+        shares = {"error_rate": error_rate, "overall_error": overall_error, "recall": recall}
+        stated = {name: share for name, share in shares.items() if share is not None}
+        tested = (target for target in self.targets if stated_target(target) == stated)
+        return next(tested, None) or target_of(**shares)
+
     def suited(self, has_entropies: bool) -> "Predictor":
         """The predictor of an answer with entropies, or without."""
         return self if has_entropies or self.substitute is None else self.substitute
@@ -206,6 +218,40 @@ class Predictor:
     def _ranks_by_part(self) -> bool:
         """Whether the ranking takes the part's code as an input, as fits do `by_part`."""
         return self.control is not None and self.control.features[-1] == PART_FEATURE
+
+    def answer_inputs(self, record: Record, part: str | None = None) -> np.ndarray:
+        """Compute the columns of an answer, and their lower and upper bounds: [3, d].
+
+        Columns that are unknown are NaN. Raises the errors of `score_answer`.
+        """
+        surprisal, entropy = record.surprisal, record.entropy
+        lower, upper = record.entropy_lower, record.entropy_upper
+        if surprisal is None:
+            return np.full((3, len(self.columns) + 1), np.nan)
+        bounds = [] if lower is None or upper is None else [lower, upper]
+        lists = [surprisal, *([] if entropy is None else [entropy, *bounds])]
+        if len(set(map(len, lists))) > 1 or not len(surprisal):
+            raise InputError(
+                "an answer must have one surprisal and one entropy per token, at least 1"
+            )
+        # Rounded as traces are stored, so that an answer has one confidence everywhere.
+        arrays = np.array(lists, dtype=np.float32).astype(float)
+        if not (np.isfinite(arrays).all() and (arrays >= 0).all()):
+            raise InputError("surprisals and entropies must be finite and not negative, in nats")
+        names = [name for name in self.columns if not name.startswith(ALSO)]
+        if missing := [name for name in names if name not in OF_TRACES]:
+            raise InputError(
+                f"{self.estimator} needs {missing[0]}, which cannot be computed from one answer's "
+                "two lists: only the workflow can compute it. Choose trace_plus, or another "
+                "estimator of traces."
+            )
+        s, *entropies = arrays[:, None]
+        x = bounded_inputs(names, s, *(entropies or [None]))[:, 0]
+        if self.also:
+            values = {column["name"]: column["value"] for column in record.also or ()}
+            columns = np.array([values.get(name) for name in self.also], dtype=float)
+            x = np.hstack([x, np.tile(columns, (len(x), 1))])
+        return self.with_part(x, [part or ""] * len(x))
 
     def ranking_score(self, x: np.ndarray) -> np.ndarray:
         """Compute the ranking scores [n]; NaN where a column of the ranking is missing."""

@@ -28,8 +28,7 @@ from tracecal.calibrator.trace_kinds import (
     undecided_answers,
     undecided_record,
 )
-from tracecal.errors import InputError, WrongRow, require_threads, some_of
-from tracecal.estimators.features import INPUTS, bounded_inputs
+from tracecal.errors import InputError, WrongRow, some_of
 from tracecal.estimators.trace_inputs import TRACE_INPUTS, compute_bounded_inputs
 from tracecal.io.log import LOGGER
 
@@ -293,11 +292,11 @@ def score_record(
 ) -> tuple[Confidence, np.ndarray | None]:
     """Score a record of the calibrator's kind (`require_kind`), or the `part` of this name.
 
-    The inputs are those of `answer_inputs`, of the predictor that suits the record; None if it has
-    no probability. Raises the errors of `score_answer`.
+    The inputs are the `Predictor.answer_inputs` of the predictor that suits the record; None if it
+    has no probability. Raises the errors of `score_answer`.
     """
     predictor = predictor.suited(record.entropy is not None)
-    x = answer_inputs(predictor, record, part)
+    x = predictor.answer_inputs(record, part)
     undecided = None
     if target is not None:
         settings = predictor.ranking_inputs, predictor.fitted_on, predictor.labelled
@@ -310,39 +309,6 @@ def score_record(
         reason=reason[0],
     )
     return confidence, None if confidence.probability is None else x
-
-
-def answer_inputs(predictor: Predictor, record: Record, part: str | None = None) -> np.ndarray:
-    """Compute the predictor's columns of an answer, and their lower and upper bounds: [3, d].
-
-    Columns that are unknown are NaN. Raises the errors of `score_answer`.
-    """
-    surprisal, entropy = record.surprisal, record.entropy
-    lower, upper = record.entropy_lower, record.entropy_upper
-    if surprisal is None:
-        return np.full((3, len(predictor.columns) + 1), np.nan)
-    bounds = [] if lower is None or upper is None else [lower, upper]
-    lists = [surprisal, *([] if entropy is None else [entropy, *bounds])]
-    if len(set(map(len, lists))) > 1 or not len(surprisal):
-        raise InputError("an answer must have one surprisal and one entropy per token, at least 1")
-    # Rounded as traces are stored, so that an answer has one confidence everywhere.
-    arrays = np.array(lists, dtype=np.float32).astype(float)
-    if not (np.isfinite(arrays).all() and (arrays >= 0).all()):
-        raise InputError("surprisals and entropies must be finite and not negative, in nats")
-    names = [name for name in predictor.columns if not name.startswith(ALSO)]
-    if missing := [name for name in names if name not in INPUTS]:
-        raise InputError(
-            f"{predictor.estimator} needs {missing[0]}, which cannot be computed from one answer's "
-            "two lists: only the workflow can compute it. Choose trace_plus, or another estimator "
-            "of traces."
-        )
-    s, *entropies = arrays[:, None]
-    x = bounded_inputs(names, s, *(entropies or [None]))[:, 0]
-    if predictor.also:
-        values = {column["name"]: column["value"] for column in record.also or ()}
-        columns = np.array([values.get(name) for name in predictor.also], dtype=float)
-        x = np.hstack([x, np.tile(columns, (len(x), 1))])
-    return predictor.with_part(x, [part or ""] * len(x))
 
 
 def score_response(
@@ -365,7 +331,6 @@ def read_response(
     reading: Reading | None,
 ) -> Record:
     """Read the answer of a response, which is of the calibrator's kind (`require_kind`)."""
-    require_threads()
     body = response if isinstance(response, dict) else response.model_dump()
     row = {"id": "answer", "request": dict(request or {}), "response": body}
     settings = predictor.reading

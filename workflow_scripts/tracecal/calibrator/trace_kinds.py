@@ -8,21 +8,22 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import polars as pl
 
+from tracecal.answers.answers import require_threads
+from tracecal.answers.groups import has_distinctive_trace
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.reading import USUAL_READING, Reading
 from tracecal.answers.record import (
     ALSO,
     ENTROPY_KIND,
     QUESTION,
-    RECORDS,
     Record,
-    as_frame,
-    has_distinctive_trace,
 )
+from tracecal.answers.row import as_frame
 from tracecal.calibrator.schema import CalibrationData
 from tracecal.errors import InputError
 from tracecal.estimators.features import ENTROPY_INPUTS, INPUTS
@@ -78,17 +79,21 @@ def compare_answers(
             f"--task {fitted_on.task}."
         )
     run_on = describe_run_on(answers) if fitted_on.parts is None else None
-    return [*_compare_kinds(answers, fitted_on), *filter(None, [run_on])]
+    is_traced = pl.col("surprisal").is_not_null()
+    kinds = answers.group_by(*KIND, is_traced=is_traced, maintain_order=True).agg(
+        pl.col("example_id").first(), n=pl.len()
+    )
+    return [*_compare_kinds(kinds.to_dicts(), fitted_on), *filter(None, [run_on])]
 
 
 def compare_record(record: Record, fitted_on: CalibrationData) -> list[str]:
-    """`compare_answers` of one answer."""
+    """`compare_answers` of one answer, in Python alone: a forked process has no other threads."""
     kind = tuple(getattr(record, name) for name in KIND)
     refusal, unknown = _compare_kind(fitted_on, kind, record.surprisal is not None)
     if refusal is not None:
         raise InputError(refusal)
     if fitted_on.parts is None and re.search(NEXT_QUESTION, record.answer or ""):
-        return [*unknown, str(describe_run_on(as_frame([record])))]
+        return [*unknown, _run_on(1, 1, record.example_id)]
     return unknown
 
 
@@ -97,32 +102,32 @@ def _compare_kind(
     fitted_on: CalibrationData, kind: tuple[str | None, ...], has_trace: bool
 ) -> tuple[str | None, list[str]]:
     """Return why answers of a kind are refused, or None, and what is unknown about them."""
-    fields = {"example_id": "answer", "surprisal": [] if has_trace else None}
-    fields |= dict(zip(KIND, kind, strict=True))
-    answer = pl.DataFrame([fields], schema={name: RECORDS[name] for name in fields})
+    fields = {"example_id": "answer", "is_traced": has_trace, "n": 1}
     try:
-        return None, _compare_kinds(answer, fitted_on)
+        return None, _compare_kinds([fields | dict(zip(KIND, kind, strict=True))], fitted_on)
     except InputError as error:
         return error.args[0], []
 
 
-def _compare_kinds(answers: pl.DataFrame, fitted_on: CalibrationData) -> list[str]:
+def _compare_kinds(kinds: Sequence[Mapping[str, Any]], fitted_on: CalibrationData) -> list[str]:
     """List what is not known. Raises `InputError` for another model or another kind of trace.
 
+    `kinds` are those of answers, with the first id of each, and with the number n of its answers.
     Unknown properties of either side count as equal; see `_open_questions`.
     """
-    _require_model(answers["model"].drop_nulls().unique().sort().to_list(), fitted_on)
-    traced = answers.filter(pl.col("surprisal").is_not_null())
+    _require_model(sorted({kind["model"] for kind in kinds} - {None}), fitted_on)
+    traced = [kind for kind in kinds if kind["is_traced"]]
     for column, words in QUESTIONS.items():
-        differing = traced.filter(~pl.col(column).is_in(_same_kinds(column, fitted_on)))
-        if differing.height:
+        same = (None, *_same_kinds(column, fitted_on))
+        if differing := [kind for kind in traced if kind[column] not in same]:
+            n, first = sum(kind["n"] for kind in differing), differing[0]
             raise InputError(
                 f"the calibrator was fitted on traces that {words[getattr(fitted_on, column)]}, "
-                f"but {differing.height} answer(s), such as {differing['example_id'][0]!r}, "
-                f"{words[differing[column][0]]}: its probabilities do not hold for them. Calibrate "
-                f"on answers like these, or correct their kind with {words['option']}."
+                f"but {n} answer(s), such as {first['example_id']!r}, {words[first[column]]}: its "
+                "probabilities do not hold for them. Calibrate on answers like these, or correct "
+                f"their kind with {words['option']}."
             )
-    return [*_open_questions(traced, answers.height, fitted_on)]
+    return [*_open_questions(traced, sum(kind["n"] for kind in kinds), fitted_on)]
 
 
 def undecided_answers(
@@ -206,6 +211,9 @@ def is_among(record: Record, labelled: Set[str]) -> bool:
     question = record.prompt if record.asked is None else record.asked
     if _digest(question, record.answer, record.surprisal) not in labelled:
         return False
+    if question is not None:
+        return True
+    require_threads()
     return are_among(as_frame([record]), labelled).item()
 
 
@@ -248,18 +256,20 @@ def model_spellings(model: str) -> set[str]:
 
 
 def _open_questions(
-    traced: pl.DataFrame, n_answers: int, fitted_on: CalibrationData
+    traced: Sequence[Mapping[str, Any]], n_answers: int, fitted_on: CalibrationData
 ) -> Iterator[str]:
     """What the calibrator, or of `n_answers` those with a trace, do not say, one sentence each."""
     for column, words in QUESTIONS.items():
-        calibrators = getattr(fitted_on, column)
-        for side, kinds in (("calibrator does", {calibrators}), ("answers do", {*traced[column]})):
+        calibrators, of_answers = getattr(fitted_on, column), {kind[column] for kind in traced}
+        for side, kinds in (("calibrator does", {calibrators}), ("answers do", of_answers)):
             if "unknown" in kinds and column != "processed":  # which the last sentence is about
                 yield f"the {side} not say {words['what']} ({words['option']})"
-    if fitted_on.model is None or traced["model"].null_count():
+    if fitted_on.model is None or any(kind["model"] is None for kind in traced):
         side = "answers do" if fitted_on.model else "calibrator does"
         yield f"the {side} not say which model gave the answers (--model)"
-    n_open = traced.filter((pl.col("processed") == "unknown") & pl.col("decoding").is_null()).height
+    n_open = sum(
+        kind["n"] for kind in traced if kind["processed"] == "unknown" and kind["decoding"] is None
+    )
     if n_open and fitted_on.processed != "yes":
         yield (
             f"{n_open} of {n_answers} answers do not say how they were decoded: the "
@@ -442,8 +452,11 @@ def describe_run_on(answers: pl.DataFrame) -> str | None:
     run_on = answers.filter(pl.col("answer").str.contains(NEXT_QUESTION))
     if not run_on.height:
         return None
+    return _run_on(run_on.height, answers.height, run_on["example_id"][0])
+
+
+def _run_on(n: int, n_answers: int, example_id: str) -> str:
     return (
-        f"{run_on.height} of {answers.height} answers, such as {run_on['example_id'][0]!r}, "
-        "run on into another question, whose tokens count as theirs: decode with a stop string, "
-        "or cut texts and traces there"
+        f"{n} of {n_answers} answers, such as {example_id!r}, run on into another question, whose "
+        "tokens count as theirs: decode with a stop string, or cut texts and traces there"
     )

@@ -15,7 +15,7 @@ import polars as pl
 
 from tracecal.answers.groups import MIN_FITTED, group_answers, in_order
 from tracecal.answers.parts.parts import Parts
-from tracecal.answers.record import ALSO, own_column_paths
+from tracecal.answers.record import ALSO
 from tracecal.calibrator.catalogue import LOG_RIDGE, inputs_with_columns
 from tracecal.calibrator.trace_kinds import (
     are_among,
@@ -321,6 +321,14 @@ def make_training_set(
         row_tasks,
         part_names,
         custom,
+    )
+
+
+def own_column_paths(answers: pl.DataFrame) -> dict[str, str]:
+    """The paths of the own columns of answers, by their names."""
+    columns = answers.select(pl.col("also").explode()).unnest("also").drop_nulls("name")
+    return dict(
+        columns.unique("name", keep="first", maintain_order=True).select("name", "path").rows()
     )
 
 

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from tracecal.answers.answers import require_threads
 from tracecal.answers.record import RECORDS
-from tracecal.errors import InputError, require_threads
+from tracecal.errors import InputError
 from tracecal.estimators.features import FEATURES, answer_features, input_matrix
 
 SCHEMA = pl.Schema(RECORDS)  # type: ignore[arg-type]

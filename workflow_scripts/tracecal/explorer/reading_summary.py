@@ -28,7 +28,8 @@ from tracecal.answers.facts import (
 from tracecal.answers.formats.layout import STATED_IDS, Tree
 from tracecal.answers.labels import read_labels, with_labels
 from tracecal.answers.reading import USUAL_READING, Reading
-from tracecal.answers.record import Record, as_frame
+from tracecal.answers.record import Record
+from tracecal.answers.row import as_frame
 from tracecal.answers.tokens import Step, is_same_token
 from tracecal.errors import InputError, Unanswered, WrongRow, describe_wrong_rows, some_of
 

@@ -10,13 +10,14 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PositiveInt, field_validator
 
-from tracecal.errors import SMALLEST_RATE, require_shares
+from tracecal.errors import InputError
 from tracecal.io.input_files import read_yaml
 from tracecal.io.settings import Strict, parse
 
 # What was drawn at random to be labelled, which each guarantee counts once.
 Unit = Literal["questions", "answers"]
 SEED = 2026
+SMALLEST_RATE = 1e-6  # that an option may state
 
 
 class Splits(Strict):
@@ -44,12 +45,18 @@ Share = Annotated[float, Field(ge=SMALLEST_RATE, lt=1)]
 def stated_shares(option: str, values: float | Sequence[float]) -> tuple[float, ...]:
     """One share or several, as a tuple; raises `InputError` where one is not a `Share`.
 
+    `option` is its name, such as that of an error rate.
+
     >>> stated_shares("--error-rate", 0.1), stated_shares("--error-rate", [0.2, 0.1])
     ((0.1,), (0.2, 0.1))
     """
     shares = (values,) if isinstance(values, Real | str) else tuple(values)
     for share in shares:
-        require_shares({option: share})
+        if not (isinstance(share, Real) and SMALLEST_RATE <= share < 1):
+            text = f"{share:g}" if isinstance(share, Real) else repr(share)
+            raise InputError(
+                f"{option} {text}: expected a number from {SMALLEST_RATE:g} to below 1."
+            )
     return shares
 
 

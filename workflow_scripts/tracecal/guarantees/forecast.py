@@ -18,7 +18,7 @@ import polars as pl
 import scipy
 
 from tracecal.answers.groups import FIT_SHARE, MIN_FITTED
-from tracecal.errors import InputError, require_shares
+from tracecal.errors import InputError
 from tracecal.fits.fit_settings import SEED, stated_shares
 from tracecal.guarantees.error_rate import RankedAnswers, overall_threshold
 from tracecal.guarantees.line import significance_level
@@ -265,7 +265,7 @@ def forecast_tables(
     All rates are tested on the same draws. Raises `InputError` for settings out of range.
     """
     stated_shares("--error-rate", error_rates)
-    require_shares({"--confidence": confidence})
+    stated_shares("--confidence", [confidence])
     if most < MIN_QUESTIONS or draws < 1:
         raise InputError(f"--most must be {MIN_QUESTIONS} or more, and --draws must be 1 or more.")
     sizes = doubling_sizes(MIN_QUESTIONS, most)

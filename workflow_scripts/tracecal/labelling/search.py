@@ -18,9 +18,9 @@ from tracecal.answers.answers import Source
 from tracecal.answers.groups import group_answers
 from tracecal.answers.reading import Reading
 from tracecal.calibrator.calibrator import Calibrator
-from tracecal.errors import InputError, require_shares
+from tracecal.errors import InputError
 from tracecal.explorer.page_answers import PageAnswers, load_page_answers
-from tracecal.fits.fit_settings import SEED
+from tracecal.fits.fit_settings import SEED, stated_shares
 from tracecal.guarantees import sequential
 from tracecal.guarantees.line import significance_level
 from tracecal.io.digests import hash_of
@@ -101,7 +101,8 @@ class LabelSearch:
         record_file: str | Path | None = None,
         reading: Reading | None = None,
     ) -> None:
-        require_shares({"--error-rate": error_rate, "--confidence": confidence})
+        stated_shares("--error-rate", [error_rate])
+        stated_shares("--confidence", [confidence])
         page = load_page_answers(answers, calibrator, task, parts, reading)
         recommended = None if page.fitted_on is None else page.fitted_on.estimator
         estimator, scores = deciding_scores(page.data, estimator, recommended)

@@ -24,7 +24,8 @@ from tracecal.calibrator.schema import Reference
 from tracecal.calibrator.scoring import categories, score_source, warn_of_missing
 from tracecal.calibrator.trace_kinds import KNOWN_ANSWER, require_parts
 from tracecal.calibrator.training_set import random_labels
-from tracecal.errors import InputError, require_shares
+from tracecal.errors import InputError
+from tracecal.fits.fit_settings import stated_shares
 from tracecal.guarantees.line import significance_level
 from tracecal.io.digests import hash_of
 from tracecal.io.files import write_text
@@ -283,7 +284,7 @@ def check(
     target = target_of(error_rate, overall_error)
     if target is None or rate is None:
         raise InputError("name the guarantee to check: --error-rate or --overall-error.")
-    require_shares({"--confidence": confidence})
+    stated_shares("--confidence", [confidence])
     calibrator = calibrator_in(calibrator)
     predictor = calibrator.predictor(estimator)
     require_parts(predictor.fitted_on, False)
