@@ -18,7 +18,7 @@ import polars as pl
 from tracecal.answers.answers import answers_in
 from tracecal.answers.groups import group_answers
 from tracecal.answers.reading import Reading
-from tracecal.estimators.trace_inputs import TRACE_INPUTS, compute_inputs
+from tracecal.estimators.features import TRACE_INPUTS, compute_inputs
 
 ROOT = Path(__file__).resolve().parents[1]
 VOCABULARY = 200_000  # of entropies from listed log-probabilities

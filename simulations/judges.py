@@ -18,8 +18,8 @@ from scipy.special import expit
 from simulations.claims import Claim
 from tracecal.answers.groups import FIT_SHARE
 from tracecal.calibrator.catalogue import LOG_RIDGE
+from tracecal.estimators.features import compute_inputs
 from tracecal.estimators.registry import ESTIMATORS
-from tracecal.estimators.trace_inputs import compute_inputs
 from tracecal.fits.regression import fit_ridge
 from tracecal.guarantees.error_rate import lowered, threshold_by_line
 from tracecal.guarantees.line import significance_level

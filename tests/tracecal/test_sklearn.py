@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import tracecal
 from support.labelled_answers import answers, predictor_of, stored
 from tracecal import sklearn as of_traces
-from tracecal.estimators.trace_inputs import compute_inputs
+from tracecal.estimators.features import compute_inputs
 from tracecal.fits.regression import fit_ridge
 from tracecal.sklearn import LogRidgeClassifier, TraceFeatures
 

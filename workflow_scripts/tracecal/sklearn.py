@@ -17,9 +17,9 @@ import polars as pl
 
 from tracecal.answers.answers import answers_in
 from tracecal.errors import InputError
+from tracecal.estimators.features import TRACE_INPUTS, compute_inputs
 from tracecal.estimators.registry import ESTIMATORS
 from tracecal.estimators.trace_features import traces_in
-from tracecal.estimators.trace_inputs import TRACE_INPUTS, compute_inputs
 from tracecal.fits.regression import EITHER_SIGN, RIDGE, fit_all
 
 try:

@@ -12,10 +12,15 @@ from trace_workflow.config.custom import custom_code, require_unedited
 from trace_workflow.config.run import load_run
 from tracecal.errors import InputError
 from tracecal.estimators.custom import custom_estimators
-from tracecal.estimators.custom_scores import SCORES, TRIAL, answers, require_computable
+from tracecal.estimators.custom_scores import (
+    SCORES,
+    TRIAL,
+    answers,
+    compute_custom_scores,
+    require_computable,
+)
 from tracecal.estimators.features import answer_features
 from tracecal.estimators.scores import family_scores
-from tracecal.estimators.trace_inputs import compute_custom_scores
 from tracecal.io.files import write_parquet
 from tracecal.io.traces import TRACES, write_table
 

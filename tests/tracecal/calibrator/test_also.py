@@ -11,7 +11,8 @@ from support.labelled_answers import answers
 from tracecal.answers.answers import answers_in
 from tracecal.answers.reading import Reading
 from tracecal.cli.main import main
-from tracecal.estimators.trace_inputs import compute_inputs
+from tracecal.estimators.custom_scores import with_own_inputs
+from tracecal.estimators.features import compute_inputs
 from tracecal.explorer.confidences import trace_predictors
 from tracecal.explorer.page_answers import PageAnswers
 from tracecal.fits.regression import OWN_COLUMN, RIDGE
@@ -177,7 +178,7 @@ def test_the_fit_is_scikit_learns_with_a_penalty_of_each_column(calibrator):
         pl.col("entropy").is_not_null()
     )
     names = calibrator.predictor().inputs
-    x = compute_inputs(known, names).select(names).to_numpy()
+    x = compute_inputs(with_own_inputs(known, names), names).select(names).to_numpy()
     z = (x - fit.means) / np.array(fit.scales)
     y, w = known["correct"].to_numpy(), np.array(fit.weights)
     residual = 1 / (1 + np.exp(-(fit.intercept + z @ w))) - y

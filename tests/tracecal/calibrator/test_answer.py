@@ -28,9 +28,10 @@ from tracecal.estimators.features import (
     SLOPES,
     UNBOUNDED,
     answer_features,
+    compute_bounded_inputs,
+    compute_inputs,
     trace_inputs,
 )
-from tracecal.estimators.trace_inputs import compute_bounded_inputs, compute_inputs
 from tracecal.fits.fits import probability_bounds
 from tracecal.serving.scorer import Scorer
 

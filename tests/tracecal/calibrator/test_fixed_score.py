@@ -11,7 +11,7 @@ from tracecal.calibrator.answer_ranking import (
     MEAN_SURPRISAL,
     fit_fixed_score,
 )
-from tracecal.estimators.trace_inputs import compute_inputs
+from tracecal.estimators.features import compute_inputs
 from tracecal.fits.fits import probabilities
 
 WITH_ENTROPY = [name for name in AMOUNTS if "entropy" in name]

@@ -14,7 +14,7 @@ from tracecal.calibrator.catalogue import FIXED_SCORE, MEAN_OF_THREE, SURPRISAL_
 from tracecal.calibrator.predictor import Kinds, make_predictor
 from tracecal.calibrator.training_set import make_training_set
 from tracecal.errors import InputError
-from tracecal.estimators.trace_inputs import compute_inputs
+from tracecal.estimators.features import compute_inputs
 from tracecal.fits.fit_settings import FitSettings
 from tracecal.fits.fits import probabilities
 from tracecal.guarantees.error_rate import find_thresholds

@@ -24,8 +24,7 @@ from tracecal.calibrator.scoring import score_answers
 from tracecal.calibrator.trace_kinds import NEXT_QUESTION, describe_traces, vocabulary_for
 from tracecal.errors import InputError
 from tracecal.estimators import registry
-from tracecal.estimators.features import ENTROPY_INPUTS
-from tracecal.estimators.trace_inputs import compute_inputs
+from tracecal.estimators.features import ENTROPY_INPUTS, compute_inputs
 from tracecal.fits.fits import EstimatorFits, Identity
 from tracecal.fits.predictions import calibrate_all
 from tracecal.io.files import write_json

@@ -36,8 +36,7 @@ from tracecal.calibrator.scoring import (
 from tracecal.calibrator.trace_kinds import describe_run_on, reading_for
 from tracecal.calibrator.training_set import TrainingSet, make_training_set
 from tracecal.errors import InputError
-from tracecal.estimators.custom import CustomSource, custom_scores
-from tracecal.estimators.trace_inputs import NO_CUSTOM, Custom
+from tracecal.estimators.custom import NO_CUSTOM, Custom, CustomSource, custom_scores
 from tracecal.fits.fit_settings import FitSettings, Unit, read_fit_settings, stated_shares
 from tracecal.guarantees.error_rate import NOT_OF_PARTS
 from tracecal.io.log import LOGGER, reminder

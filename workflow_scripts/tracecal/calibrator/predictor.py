@@ -30,10 +30,10 @@ from tracecal.calibrator.schema import (
 )
 from tracecal.calibrator.trace_kinds import reading_for
 from tracecal.errors import InputError
-from tracecal.estimators.features import INPUTS as OF_TRACES
-from tracecal.estimators.features import bounded_inputs
+from tracecal.estimators.custom import NO_CUSTOM, Custom
+from tracecal.estimators.custom_scores import with_own_inputs
+from tracecal.estimators.features import TRACE_INPUTS, Own, bounded_inputs
 from tracecal.estimators.registry import INPUTS, LOG_RIDGE_ALSO
-from tracecal.estimators.trace_inputs import NO_CUSTOM, Custom
 from tracecal.fits.fit_settings import stated_shares
 from tracecal.fits.fits import Fit, probability_bounds
 from tracecal.fits.pooled import PART_FEATURE
@@ -215,6 +215,13 @@ class Predictor:
         return [name.removeprefix(ALSO) for name in self.columns if name.startswith(ALSO)]
 
     @property
+    def own(self) -> Own | None:
+        """Adds the user's own inputs among the columns to answers; None without any."""
+        if not (self.also or self.custom):
+            return None
+        return partial(with_own_inputs, names=self.columns, custom=self.custom)
+
+    @property
     def _ranks_by_part(self) -> bool:
         """Whether the ranking takes the part's code as an input, as fits do `by_part`."""
         return self.control is not None and self.control.features[-1] == PART_FEATURE
@@ -239,7 +246,7 @@ class Predictor:
         if not (np.isfinite(arrays).all() and (arrays >= 0).all()):
             raise InputError("surprisals and entropies must be finite and not negative, in nats")
         names = [name for name in self.columns if not name.startswith(ALSO)]
-        if missing := [name for name in names if name not in OF_TRACES]:
+        if missing := [name for name in names if name not in TRACE_INPUTS]:
             raise InputError(
                 f"{self.estimator} needs {missing[0]}, which cannot be computed from one answer's "
                 "two lists: only the workflow can compute it. Choose trace_plus, or another "

@@ -29,7 +29,7 @@ from tracecal.calibrator.trace_kinds import (
     undecided_record,
 )
 from tracecal.errors import InputError, WrongRow, some_of
-from tracecal.estimators.trace_inputs import TRACE_INPUTS, compute_bounded_inputs
+from tracecal.estimators.features import TRACE_INPUTS, compute_bounded_inputs
 from tracecal.io.log import LOGGER
 
 SCORED = {
@@ -171,7 +171,7 @@ def _score(
         [
             # Missing values become NaN.
             predictor.with_part(frame.select(columns).to_numpy(order="c"), parts)
-            for frame in compute_bounded_inputs(answers, columns, predictor.custom)
+            for frame in compute_bounded_inputs(answers, columns, predictor.own)
         ]
     )
     kinds = Kinds(*answers.select(*Kinds._fields).get_columns())

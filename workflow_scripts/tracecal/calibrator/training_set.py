@@ -9,6 +9,7 @@ Answers to several tasks are neither pooled nor scored in silence (`task_names`)
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import polars as pl
@@ -24,10 +25,11 @@ from tracecal.calibrator.trace_kinds import (
     usual_entropies,
 )
 from tracecal.errors import InputError
+from tracecal.estimators.custom import NO_CUSTOM, Custom
+from tracecal.estimators.custom_scores import with_own_inputs
 from tracecal.estimators.estimator import OwnFit
-from tracecal.estimators.features import FEATURES
+from tracecal.estimators.features import FEATURES, TRACE_INPUTS, compute_inputs
 from tracecal.estimators.registry import ESTIMATORS, INPUTS, LOG_RIDGE_ALSO, OF_FILES
-from tracecal.estimators.trace_inputs import NO_CUSTOM, TRACE_INPUTS, Custom, compute_inputs
 from tracecal.fits.fit_settings import FitSettings, Unit
 from tracecal.fits.fits import EstimatorFits
 from tracecal.fits.pooled import by_part, part_codes
@@ -276,18 +278,19 @@ def make_training_set(
         *(f"scores.{name}" for name in custom),
         *(f"{ALSO}{name}" for name in own_columns),
     )
+    own = partial(with_own_inputs, names=names, custom=custom) if custom or own_columns else None
     usual = usual_entropies(labelled)
     is_usual = has_usual_entropies(labelled, *usual)
     whole_of_part = ["parent_id"] if parts else []
     facts = labelled.select("correct", "no_answer", *whole_of_part, has_usual_entropies=is_usual)
-    frame = frame.hstack([*facts, *compute_inputs(labelled, names, custom).drop("example_id")])
+    frame = frame.hstack([*facts, *compute_inputs(labelled, names, own).drop("example_id")])
     if frame["rank"].n_unique() == 1:
         raise InputError(
             f"all {frame.height} labelled answers belong to one question, so that none can be "
             "predicted by the labels of others. Give answers that are not variants of each other "
             "group ids of their own."
         )
-    inputs = compute_inputs(unlabelled, names, custom).drop("example_id")
+    inputs = compute_inputs(unlabelled, names, own).drop("example_id")
     unlabelled = unlabelled.with_columns(
         *places.drop("example_id"),
         *inputs,

@@ -13,6 +13,8 @@ from tracecal.io.settings import Strict, parse
 if TYPE_CHECKING:  # slow to load, and not needed at import
     import polars as pl
 
+Custom = Mapping[str, "pl.Expr"]  # scores by id: expressions over traces and all features
+NO_CUSTOM: Custom = {}
 CustomSource = str | Path | Mapping[str, Any] | None  # a file, or what its ESTIMATORS would hold
 
 

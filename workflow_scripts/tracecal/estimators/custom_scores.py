@@ -1,24 +1,26 @@
-"""Scores of custom estimators: expressions over the columns of traces and features."""
+"""Scores of custom estimators: expressions over the columns of traces and features.
 
-from collections.abc import Mapping
+`with_own_inputs` adds them to answers, and the values of the user's own columns.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
 
 import polars as pl
 
+from tracecal.answers.record import ALSO, own_column
 from tracecal.errors import InputError
-from tracecal.estimators.custom import custom_scores
+from tracecal.estimators.custom import NO_CUSTOM, Custom, custom_scores
 from tracecal.estimators.families import ComputedScores
 from tracecal.estimators.features import FEATURES, answer_features
-from tracecal.estimators.trace_inputs import (
-    FAILURES,
-    TRACE_COLUMNS,
-    compute_custom_scores,
-    uncomputable,
-)
 from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_parquet
+from tracecal.io.log import LOGGER
 from tracecal.io.traces import read_traces
 
 SCORES = ComputedScores()
+# What an expression of the user's may raise: anything, as it may hold functions.
+FAILURES = (Exception, pl.exceptions.PanicException)
+TRACE_COLUMNS = ("example_id", "answer", "finish_reason", "tokens", "surprisal", "entropy")
 # Two answers, to try expressions on.
 TRIAL = pl.DataFrame(
     {
@@ -61,6 +63,70 @@ def require_computable(scores: Mapping[str, pl.Expr], where: str) -> None:
                 f"{where}: the score {name!r} is one number for all answers; it must be one for "
                 "each answer."
             )
+
+
+def with_own_inputs(
+    answers: pl.DataFrame, names: Collection[str], custom: Custom = NO_CUSTOM
+) -> pl.DataFrame:
+    """Add those of the inputs `names` that no trace gives: own columns, and `custom` scores."""
+    also = [name for name in names if name.startswith(ALSO)]
+    answers = answers.with_columns(own_column(name.removeprefix(ALSO)).alias(name) for name in also)
+    requested = {name: score for name, score in custom.items() if f"scores.{name}" in names}
+    if not requested:
+        return answers
+    rows = answers.select(TRACE_COLUMNS).hstack(answer_features(answers).select(*FEATURES))
+    scores = compute_custom_scores(rows, requested).select(
+        pl.col(name).alias(f"scores.{name}") for name in requested
+    )
+    return answers.with_columns(scores)
+
+
+def compute_custom_scores(rows: pl.DataFrame, custom: Custom) -> pl.DataFrame:
+    """Compute `example_id` and the Float64 score of each custom estimator.
+
+    `rows` have TRACE_COLUMNS and all features. A score that fails on some answers is missing for
+    these answers, and a warning counts them. Raises `InputError` where one fails on every answer.
+    """
+    scores = {name: _custom_score(rows, name, score) for name, score in custom.items()}
+    return rows.select("example_id", **scores)
+
+
+def _custom_score(rows: pl.DataFrame, name: str, score: pl.Expr) -> pl.Series:
+    number = score.cast(pl.Float64).alias(name)
+    try:
+        return rows.select("example_id", number)[name]
+    except FAILURES:
+        values, errors = [], []
+        for row in rows.iter_slices(1):
+            try:
+                values.append(row.select(number).item())
+            except FAILURES as error:
+                values.append(None)
+                errors.append(error)
+        if len(errors) == rows.height:
+            raise uncomputable(name, errors[0], rows.columns) from errors[0]
+        LOGGER.warning(
+            "the score %r fails on %d of %d answers, which go without it (%s)",
+            *(name, len(errors), rows.height, first_line(errors[0])),
+        )
+        return pl.Series(name, values, pl.Float64)
+
+
+def uncomputable(name: str, error: BaseException, columns: Iterable[str]) -> InputError:
+    """The error of a custom score that cannot be computed."""
+    return InputError(
+        f"the score {name!r} cannot be computed ({first_line(error)}); columns are "
+        f"{', '.join(columns)}."
+    )
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message, or the error's name.
+
+    >>> first_line(ValueError("no digit\\nin the answer"))
+    'no digit'
+    """
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def answers(traces: str, features: str, task: str, file: str, score: str) -> pl.DataFrame:

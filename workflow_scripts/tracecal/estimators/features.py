@@ -4,12 +4,14 @@
    [answers, T], T >= 1, in nats unless they say otherwise, and give one number each, [answers].
    `operators` has those that take Polars expressions.
 2. `trace_inputs(names, surprisal, entropy)` computes features and scores for answers of one length:
-   one answer of a server, or a block of a file's. `input_matrix` cuts a frame into such blocks, and
-   `answer_features` makes a frame of all features.
+   one answer of a server, or a block of a file's. `input_matrix` cuts a frame into such blocks,
+   `answer_features` makes a frame of all features, `compute_inputs` of the inputs of estimators,
+   and `compute_bounded_inputs` of their bounds, too. Inputs are named as in the calibration
+   protocol: `features.<name>` and `scores.<estimator>`.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -18,6 +20,7 @@ import polars as pl
 
 Values = TypeVar("Values", pl.Expr, np.ndarray)
 Kernel = Callable[[np.ndarray], np.ndarray]
+Own = Callable[[pl.DataFrame], pl.DataFrame]  # adds the columns of a user's own inputs
 ALPHA, BETA, GAMMA = 0.40, 0.40, 0.20
 DECAY, WINDOW, LENGTH_EXPONENT = 2.0, 4, 0.25
 K = 3  # tokens at the beginning or end of an answer
@@ -278,6 +281,7 @@ ENTROPY_INPUTS = frozenset(
     for name, (_, arguments) in INPUTS.items()
     if any(MEASURED[a][0] == "entropy" for a in arguments)
 )
+TRACE_INPUTS = tuple(INPUTS)
 # Inputs linear in the entropies.
 SLOPES = ("features.entropy_slope", "scores.entropy_slope")
 # Inputs neither linear nor monotone in each entropy, and so without bounds here. All others rise or
@@ -408,3 +412,57 @@ def answer_features(traces: pl.DataFrame) -> pl.DataFrame:
     x = input_matrix(traces, [f"features.{name}" for name in FEATURES])
     features = pl.DataFrame(x, [*FEATURES], nan_to_null=True)
     return traces.select("example_id").hstack(features)
+
+
+def compute_inputs(
+    answers: pl.DataFrame, names: Iterable[str] = TRACE_INPUTS, own: Own | None = None
+) -> pl.DataFrame:
+    """Compute `example_id` and the inputs `names`, Float64, of answers with their traces.
+
+    `own` adds to answers the columns of names that are no TRACE_INPUTS. A value is missing if it is
+    undefined, or if a needed `surprisal` or `entropy` is missing.
+
+    >>> answers = pl.DataFrame({"example_id": ["a"], "surprisal": [[0.0]], "entropy": [[0.5]]})
+    >>> compute_inputs(answers, ["scores.min_prob"])["scores.min_prob"].item()
+    1.0
+    """
+    names = list(names)
+    of_trace = [name for name in names if name in INPUTS]
+    beside = answers if own is None else own(answers)
+    return _finite(beside, input_matrix(answers, of_trace), of_trace, names)
+
+
+def compute_bounded_inputs(
+    answers: pl.DataFrame, names: Iterable[str] = TRACE_INPUTS, own: Own | None = None
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """Compute the inputs `names` and their lower and upper bounds, as `compute_inputs` does.
+
+    Each entropy lies between its bounds; without bounds it is exact. A bound is missing where none
+    is known: for an input of UNBOUNDED, for one of `own` that needs entropies with bounds, or
+    without upper bounds of the entropies.
+    """
+    names = list(names)
+    of_trace = [name for name in names if name in INPUTS]
+    beside, bounds = answers, answers
+    if own is not None:
+        exact = pl.when(pl.col("entropy_upper").is_null()).then("entropy")
+        beside, bounds = own(answers), own(answers.with_columns(exact))
+    x = np.full((3, answers.height, len(of_trace)), np.nan)
+    for rows, lists in blocks(answers, ("surprisal", "entropy", "entropy_lower", "entropy_upper")):
+        if lists[0] is not None or lists[1] is not None:
+            x[:, rows] = bounded_inputs(of_trace, *lists)
+    values, lower, upper = (
+        _finite(frame, table, of_trace, names)
+        for frame, table in zip((beside, bounds, bounds), x, strict=True)
+    )
+    return values, lower, upper
+
+
+def _finite(
+    beside: pl.DataFrame, x: np.ndarray, of_trace: Sequence[str], names: Sequence[str]
+) -> pl.DataFrame:
+    """`example_id` and `names`: the inputs x [n, of_trace], and further columns of a frame."""
+    numbers = pl.col(names).cast(pl.Float64)
+    further = beside.select("example_id", *(name for name in names if name not in of_trace))
+    frame = further.hstack(pl.DataFrame(x, [*of_trace], nan_to_null=True))
+    return frame.select("example_id", pl.when(numbers.is_finite()).then(numbers))

@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 import polars as pl
 
 from tracecal.calibrator.predictor import Predictor, make_predictor
 from tracecal.calibrator.schema import CalibratorFile
 from tracecal.calibrator.trace_kinds import compare_answers, fingerprints
-from tracecal.estimators.features import SCORES
+from tracecal.estimators.custom_scores import with_own_inputs
+from tracecal.estimators.features import SCORES, TRACE_INPUTS, compute_inputs
 from tracecal.estimators.registry import ESTIMATORS, LOG_RIDGE_ALSO
-from tracecal.estimators.trace_inputs import TRACE_INPUTS, compute_inputs
 from tracecal.explorer.explorer_contents import HELD_OUT, PROBABILITY, SCORE
 from tracecal.io.log import LOGGER
 
@@ -58,7 +59,8 @@ def confidence_columns(
         )
     nulls = pl.repeat(None, records.height, dtype=pl.Float64, eager=True)
     fit_inputs = dict.fromkeys(name for fit in fits.values() for name in fit.inputs)
-    values = compute_inputs(records, dict.fromkeys([*TRACE_INPUTS, *fit_inputs]))
+    own = partial(with_own_inputs, names=fit_inputs)
+    values = compute_inputs(records, dict.fromkeys([*TRACE_INPUTS, *fit_inputs]), own)
     parts = records["part"] if "part" in records.columns else nulls
     columns = {}
     for name in fits or SCORES:

@@ -11,7 +11,7 @@ import polars as pl
 from tracecal.answers.facts import value_at
 from tracecal.calibrator.predictor import Predictor, Target
 from tracecal.errors import InputError
-from tracecal.estimators.trace_inputs import compute_inputs
+from tracecal.estimators.features import compute_inputs
 from tracecal.fits.fits import as_json
 from tracecal.io.log import LOGGER
 from tracecal.monitoring.batch import Batch
@@ -23,7 +23,7 @@ def batch_of_scored(answers: pl.DataFrame, scored: pl.DataFrame, predictor: Pred
     """Return what is watched of answers with their scores (columns of `SCORED`)."""
     keep = scored["keep"].cast(pl.Float64).fill_null(np.nan).to_numpy()
     columns = list(predictor.columns)
-    inputs = compute_inputs(answers, columns, predictor.custom)
+    inputs = compute_inputs(answers, columns, predictor.own)
     x = inputs.select(pl.col(columns).fill_null(np.nan)).to_numpy()
     length = answers["surprisal"].list.len().cast(pl.Float64).fill_null(np.nan).to_numpy()
     return batch_of_inputs(x, length, predictor, keep)
