@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from tracecal.errors import InputError
-from tracecal.io.files import write_text
+from tracecal.io.regular_files import write_text
 
 
 def replace_table(page: Path, name: str, lines: list[str]) -> None:

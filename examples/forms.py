@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tracecal.io.files import write_text
+from tracecal.io.regular_files import write_text
 
 DIGITS = 5  # of log-probabilities, which readers tell from the values
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 
-from tracecal.io.files import write_text
+from tracecal.io.regular_files import write_text
 
 HERE = Path(__file__).resolve().parent
 

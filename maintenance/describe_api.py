@@ -14,7 +14,7 @@ from tracecal.answers.formats.layouts import FORMATS
 from tracecal.cli.api_source import read_docstring
 from tracecal.cli.command import Command
 from tracecal.cli.main import COMMANDS
-from tracecal.io.files import write_text
+from tracecal.io.regular_files import write_text
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 BEGIN = "<!-- written by `make reference` -->"

@@ -18,7 +18,7 @@ from pydantic_core import PydanticUndefined
 
 from trace_workflow.config.config import Config
 from trace_workflow.config.tasks import TaskSpec
-from tracecal.io.files import write_text
+from tracecal.io.regular_files import write_text
 
 ROOT = Path(__file__).resolve().parents[1]
 README = """# Configuration

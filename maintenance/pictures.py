@@ -17,8 +17,9 @@ import polars as pl
 
 from maintenance import pair
 from tracecal.errors import InputError
-from tracecal.io.files import read_parquet, write_bytes, write_text
+from tracecal.io.files import read_parquet
 from tracecal.io.input_files import read_yaml
+from tracecal.io.regular_files import write_bytes, write_text
 
 ROOT = Path(__file__).resolve().parents[1]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")

@@ -12,8 +12,9 @@ import pytest
 from examples.every_eval_ever import METRICS, write_records
 from trace_workflow.analyses.averages import AVERAGES
 from trace_workflow.config.run import load_run
-from tracecal.io.files import write_parquet, write_text
+from tracecal.io.files import write_parquet
 from tracecal.io.input_files import read_yaml
+from tracecal.io.regular_files import write_text
 from tracecal.statistics.metrics import ACCURACY, NAMES
 
 ROOT = Path(__file__).resolve().parents[1]

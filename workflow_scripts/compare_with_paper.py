@@ -5,7 +5,7 @@ from trace_workflow.config import paper
 from trace_workflow.tables.csv_file import read_rows, render_csv
 from trace_workflow.tables.html_page import render_html
 from trace_workflow.tables.paper_comparison import compare_with_paper
-from tracecal.io.files import write_text
+from tracecal.io.regular_files import write_text
 
 with job(snakemake):
     name = snakemake.wildcards.table

@@ -6,7 +6,7 @@ from trace_job import job
 from trace_workflow import tables
 from trace_workflow.tables.csv_file import read_rows
 from tracecal.calibrator.page_frame import render_page
-from tracecal.io.files import write_text
+from tracecal.io.regular_files import write_text
 
 with job(snakemake):
     n_rows = {Path(path).stem: len(read_rows(path)) for path in snakemake.input}

@@ -11,7 +11,7 @@ from trace_workflow.analyses.explorer_answers import (
 from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.explorer.explorer_contents import EXPLORED, choose_answers, contents
 from tracecal.explorer.explorer_page import page
-from tracecal.io.files import write_text
+from tracecal.io.regular_files import write_text
 
 with job(snakemake):
     inputs, params = snakemake.input, snakemake.params

@@ -2,7 +2,7 @@
 
 from trace_job import job
 from trace_workflow.models.staging.hub_rows import stage_rows
-from tracecal.io.files import write_text
+from tracecal.io.regular_files import write_text
 
 with job(snakemake, online=True):
     source = snakemake.params.source

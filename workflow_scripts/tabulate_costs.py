@@ -7,7 +7,8 @@ from trace_workflow.tables.costs import costs_table, count_tokens, read_benchmar
 from trace_workflow.tables.csv_file import render_csv
 from trace_workflow.tables.html_page import render_html
 from trace_workflow.tables.latex import render_latex
-from tracecal.io.files import write_checked, write_text
+from tracecal.io.files import write_checked
+from tracecal.io.regular_files import write_text
 
 with job(snakemake):
     params, output = snakemake.params, snakemake.output

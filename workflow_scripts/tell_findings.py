@@ -7,7 +7,8 @@ from trace_workflow.tables.finding import findings_frame
 from trace_workflow.tables.findings import find_all
 from trace_workflow.tables.study_results import StudyResults
 from tracecal.estimators.estimator import Entry
-from tracecal.io.files import read_parquet, write_checked, write_text
+from tracecal.io.files import read_parquet, write_checked
+from tracecal.io.regular_files import write_text
 from tracecal.io.spreadsheet_cells import escape_formula
 
 with job(snakemake):

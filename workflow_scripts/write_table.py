@@ -10,7 +10,8 @@ from trace_workflow.tables.latex import render_latex
 from trace_workflow.tables.study_results import StudyResults
 from trace_workflow.tables.table import as_in_paper
 from tracecal.estimators.estimator import Entry
-from tracecal.io.files import read_parquet, write_checked, write_text
+from tracecal.io.files import read_parquet, write_checked
+from tracecal.io.regular_files import write_text
 
 with job(snakemake):
     params, output = snakemake.params, snakemake.output

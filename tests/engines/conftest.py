@@ -20,8 +20,9 @@ from trace_workflow.config.config import load_config
 from trace_workflow.config.prompting import PromptSettings
 from trace_workflow.models.staging.packages import unpack_model
 from trace_workflow.models.vllm_engine import installed
-from tracecal.io.files import write_checked, write_parquet, write_text
+from tracecal.io.files import write_checked, write_parquet
 from tracecal.io.input_files import read_yaml
+from tracecal.io.regular_files import write_text
 
 ROOT = Path(__file__).resolve().parents[2]
 VLLM = f"vllm {installed()}"

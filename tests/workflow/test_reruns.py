@@ -279,7 +279,7 @@ WORDS = [
     ("workflow_scripts/tracecal/io/progress.py", "every: float = 5.0", "every: float = 9.0"),
     ("workflow_scripts/trace_workflow/jobs/job.py", '"unexpected error"', '"an unexpected error"'),
     ("workflow_scripts/tracecal/io/settings.py", '"is required"', '"is needed"'),
-    ("workflow_scripts/tracecal/io/files.py", "cannot be written", "could not be written"),
+    ("workflow_scripts/tracecal/io/regular_files.py", "cannot be written", "could not be written"),
     (
         "workflow_scripts/trace_workflow/config/prompting.py",
         "strings that end an answer",

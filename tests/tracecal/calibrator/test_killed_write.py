@@ -18,7 +18,7 @@ from tracecal.calibrator.schema import CalibratorFile
 WRITER = """
 import itertools, sys
 from pathlib import Path
-from tracecal.io.files import write_text
+from tracecal.io.regular_files import write_text
 texts = [Path(name).read_text(encoding="utf-8") for name in ("old.txt", "new.txt")]
 for number, text in enumerate(itertools.cycle(texts)):
     write_text(text, "C.json")

@@ -15,14 +15,13 @@ from tracecal.io.checksums import MADE_WITH, checksum_path
 from tracecal.io.files import (
     DOUBTED,
     atomic_folder,
-    atomic_write,
     read_json,
     read_parquet,
     verify,
     write_json,
     write_parquet,
-    write_text,
 )
+from tracecal.io.regular_files import atomic_write, write_text
 from tracecal.io.traces import write_table
 
 

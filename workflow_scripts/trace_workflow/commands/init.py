@@ -13,8 +13,8 @@ from pathlib import Path
 from trace_workflow.config.tasks import local_path
 from trace_workflow.jobs.code_hash import FOLDER, SCRIPTS
 from tracecal.errors import InputError
-from tracecal.io.files import write_text
 from tracecal.io.input_files import read_yaml
+from tracecal.io.regular_files import write_text
 
 ROOT = SCRIPTS.parent
 SNAKEFILE = """\

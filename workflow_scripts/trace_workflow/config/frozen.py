@@ -15,8 +15,8 @@ import yaml
 from trace_workflow.config.tasks import task_file
 from tracecal.errors import InputError
 from tracecal.io.digests import hash_of
-from tracecal.io.files import write_text
 from tracecal.io.input_files import read_yaml
+from tracecal.io.regular_files import write_text
 
 OPTIONS = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
 OPTIONS.add_argument("--configfile", "--configfiles", nargs="+", default=[])

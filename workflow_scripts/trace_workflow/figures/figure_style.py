@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from tracecal.estimators.estimator import Entry
-from tracecal.io.files import atomic_write, write_text
+from tracecal.io.regular_files import atomic_write, write_text
 
 COLUMN_WIDTH = 3.03
 TEXT_WIDTH = 6.3

@@ -27,7 +27,7 @@ from tracecal.calibrator.schema import (
     CalibratorFile,
     ErrorRateControl,
 )
-from tracecal.io.files import write_text
+from tracecal.io.regular_files import write_text
 from tracecal.statistics.percentages import percent, rate_text
 
 TEMPLATE = Path(__file__).with_name("card.html")

@@ -32,7 +32,7 @@ from tracecal.calibrator.trace_kinds import reading_for
 from tracecal.errors import InputError
 from tracecal.estimators.custom import NO_CUSTOM, Custom
 from tracecal.estimators.custom_scores import with_own_inputs
-from tracecal.estimators.features import TRACE_INPUTS, Own, bounded_inputs
+from tracecal.estimators.features import TRACE_INPUTS, Extend, bounded_inputs
 from tracecal.estimators.registry import INPUTS, LOG_RIDGE_ALSO
 from tracecal.fits.fit_settings import stated_shares
 from tracecal.fits.fits import Fit, probability_bounds
@@ -215,7 +215,7 @@ class Predictor:
         return [name.removeprefix(ALSO) for name in self.columns if name.startswith(ALSO)]
 
     @property
-    def own(self) -> Own | None:
+    def extend(self) -> Extend | None:
         """Adds the user's own inputs among the columns to answers; None without any."""
         if not (self.also or self.custom):
             return None

@@ -62,7 +62,7 @@ from tracecal.calibrator.training_set import TrainingSet
 from tracecal.estimators.registry import LOG_RIDGE_ALSO
 from tracecal.fits.fit_settings import FitSettings
 from tracecal.guarantees.forecast import labels_to_ask
-from tracecal.io.files import write_text
+from tracecal.io.regular_files import write_text
 from tracecal.statistics.percentages import percent, rate_text
 
 ABOUT_KEEPING = (

@@ -33,10 +33,9 @@ from tracecal.estimators.features import ENTROPY_INPUTS
 from tracecal.estimators.registry import INPUTS, LOG_RIDGE_ALSO
 from tracecal.fits.fit_settings import Unit
 from tracecal.fits.fits import Coefficients, EstimatorFits, Number, require_width
-from tracecal.io.files import write_text
 from tracecal.io.input_files import parsed_json
 from tracecal.io.log import LOGGER
-from tracecal.io.regular_files import read_regular
+from tracecal.io.regular_files import read_regular, write_text
 from tracecal.io.settings import Strict, parse
 
 # Increase it whenever a feature's definition changes, so that older calibrators are refused.

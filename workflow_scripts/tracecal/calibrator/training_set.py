@@ -278,19 +278,19 @@ def make_training_set(
         *(f"scores.{name}" for name in custom),
         *(f"{ALSO}{name}" for name in own_columns),
     )
-    own = partial(with_own_inputs, names=names, custom=custom) if custom or own_columns else None
+    extend = partial(with_own_inputs, names=names, custom=custom) if custom or own_columns else None
     usual = usual_entropies(labelled)
     is_usual = has_usual_entropies(labelled, *usual)
     whole_of_part = ["parent_id"] if parts else []
     facts = labelled.select("correct", "no_answer", *whole_of_part, has_usual_entropies=is_usual)
-    frame = frame.hstack([*facts, *compute_inputs(labelled, names, own).drop("example_id")])
+    frame = frame.hstack([*facts, *compute_inputs(labelled, names, extend).drop("example_id")])
     if frame["rank"].n_unique() == 1:
         raise InputError(
             f"all {frame.height} labelled answers belong to one question, so that none can be "
             "predicted by the labels of others. Give answers that are not variants of each other "
             "group ids of their own."
         )
-    inputs = compute_inputs(unlabelled, names, own).drop("example_id")
+    inputs = compute_inputs(unlabelled, names, extend).drop("example_id")
     unlabelled = unlabelled.with_columns(
         *places.drop("example_id"),
         *inputs,

@@ -85,7 +85,7 @@ def plan(
     picture : path, optional
         An .svg of the table.
     """
-    from tracecal.io.files import write_text
+    from tracecal.io.regular_files import write_text
 
     forecast = tracecal.plan(error_rate, calibrator=calibrator, **options)
     if picture:

@@ -221,7 +221,7 @@ def scores_file(output: str | None) -> "Iterator[Callable[[pl.DataFrame], object
 @contextmanager
 def _bytes_file(output: str | None) -> Iterator[IO[bytes]]:
     """A file that is written whole or not at all; without `output` it goes to stdout."""
-    from tracecal.io.files import atomic_write
+    from tracecal.io.regular_files import atomic_write
 
     if output:
         with atomic_write(output) as part, part.open("wb") as file:

@@ -20,7 +20,7 @@ import polars as pl
 
 Values = TypeVar("Values", pl.Expr, np.ndarray)
 Kernel = Callable[[np.ndarray], np.ndarray]
-Own = Callable[[pl.DataFrame], pl.DataFrame]  # adds the columns of a user's own inputs
+Extend = Callable[[pl.DataFrame], pl.DataFrame]  # adds the columns of a user's own inputs
 ALPHA, BETA, GAMMA = 0.40, 0.40, 0.20
 DECAY, WINDOW, LENGTH_EXPONENT = 2.0, 4, 0.25
 K = 3  # tokens at the beginning or end of an answer
@@ -415,12 +415,12 @@ def answer_features(traces: pl.DataFrame) -> pl.DataFrame:
 
 
 def compute_inputs(
-    answers: pl.DataFrame, names: Iterable[str] = TRACE_INPUTS, own: Own | None = None
+    answers: pl.DataFrame, names: Iterable[str] = TRACE_INPUTS, extend: Extend | None = None
 ) -> pl.DataFrame:
     """Compute `example_id` and the inputs `names`, Float64, of answers with their traces.
 
-    `own` adds to answers the columns of names that are no TRACE_INPUTS. A value is missing if it is
-    undefined, or if a needed `surprisal` or `entropy` is missing.
+    `extend` adds to answers the columns of names that are no TRACE_INPUTS. A value is missing if it
+    is undefined, or if a needed `surprisal` or `entropy` is missing.
 
     >>> answers = pl.DataFrame({"example_id": ["a"], "surprisal": [[0.0]], "entropy": [[0.5]]})
     >>> compute_inputs(answers, ["scores.min_prob"])["scores.min_prob"].item()
@@ -428,25 +428,25 @@ def compute_inputs(
     """
     names = list(names)
     of_trace = [name for name in names if name in INPUTS]
-    beside = answers if own is None else own(answers)
+    beside = answers if extend is None else extend(answers)
     return _finite(beside, input_matrix(answers, of_trace), of_trace, names)
 
 
 def compute_bounded_inputs(
-    answers: pl.DataFrame, names: Iterable[str] = TRACE_INPUTS, own: Own | None = None
+    answers: pl.DataFrame, names: Iterable[str] = TRACE_INPUTS, extend: Extend | None = None
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Compute the inputs `names` and their lower and upper bounds, as `compute_inputs` does.
 
     Each entropy lies between its bounds; without bounds it is exact. A bound is missing where none
-    is known: for an input of UNBOUNDED, for one of `own` that needs entropies with bounds, or
+    is known: for an input of UNBOUNDED, for a further one that needs entropies with bounds, or
     without upper bounds of the entropies.
     """
     names = list(names)
     of_trace = [name for name in names if name in INPUTS]
     beside, bounds = answers, answers
-    if own is not None:
+    if extend is not None:
         exact = pl.when(pl.col("entropy_upper").is_null()).then("entropy")
-        beside, bounds = own(answers), own(answers.with_columns(exact))
+        beside, bounds = extend(answers), extend(answers.with_columns(exact))
     x = np.full((3, answers.height, len(of_trace)), np.nan)
     for rows, lists in blocks(answers, ("surprisal", "entropy", "entropy_lower", "entropy_upper")):
         if lists[0] is not None or lists[1] is not None:

@@ -59,8 +59,8 @@ def confidence_columns(
         )
     nulls = pl.repeat(None, records.height, dtype=pl.Float64, eager=True)
     fit_inputs = dict.fromkeys(name for fit in fits.values() for name in fit.inputs)
-    own = partial(with_own_inputs, names=fit_inputs)
-    values = compute_inputs(records, dict.fromkeys([*TRACE_INPUTS, *fit_inputs]), own)
+    extend = partial(with_own_inputs, names=fit_inputs)
+    values = compute_inputs(records, dict.fromkeys([*TRACE_INPUTS, *fit_inputs]), extend)
     parts = records["part"] if "part" in records.columns else nulls
     columns = {}
     for name in fits or SCORES:

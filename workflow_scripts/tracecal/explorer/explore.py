@@ -15,7 +15,7 @@ from tracecal.explorer.confidences import with_held_out
 from tracecal.explorer.explorer_contents import EXPLORED
 from tracecal.explorer.explorer_page import page
 from tracecal.explorer.page_answers import load_page_answers
-from tracecal.io.files import write_text
+from tracecal.io.regular_files import write_text
 
 
 def explore(

@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from tracecal.errors import InputError
 from tracecal.io.digests import digest, hash_of
-from tracecal.io.files import MOST_RESULT, write_bytes, write_text
+from tracecal.io.files import MOST_RESULT
 from tracecal.io.log import LOGGER
-from tracecal.io.regular_files import read_regular
+from tracecal.io.regular_files import read_regular, write_bytes, write_text
 
 Row = dict[str, object]
 IDENTITY = "identity.json"

@@ -1,5 +1,10 @@
-"""Regular files of bounded size: a pipe, a device or a hole would be read for ever."""
+"""Regular files: read up to a size, and written atomically (whole or not at all).
 
+A pipe, a device or a hole would be read for ever.
+"""
+
+import errno
+import fcntl
 import os
 import stat
 from collections.abc import Iterator
@@ -9,6 +14,7 @@ from typing import BinaryIO
 
 from tracecal.errors import InputError, here
 
+WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # file systems that have none
 MOST_HOLES, LARGEST_HOLE_RATIO = 2**28, 100  # bytes; of larger files, those to a written one
 
 
@@ -75,3 +81,103 @@ def open_own(path: str, flags: int) -> int:
 def open_without_waiting(path: str, flags: int) -> int:
     """An opener for `open`: neither it nor a read waits, as for a pipe's other end."""
     return os.open(path, flags | os.O_NONBLOCK)
+
+
+@contextmanager
+def errors_naming(path: Path, part: Path | None = None) -> Iterator[None]:
+    """Name `path` in a write error that names no file or the temporary file `part`.
+
+    An error of a library becomes an `InputError`.
+    """
+    try:
+        yield
+    except Exception as error:
+        library = type(error).__module__.partition(".")[0]
+        if isinstance(error, OSError) and error.errno is not None:
+            if error.filename in (None, str(part)):
+                error.filename = str(path)
+        elif library in ("polars", "pyarrow") or "(os error" in str(error):  # as Rust words them
+            raise InputError(f"{path} cannot be written: {str(error).strip()}.") from error
+        raise
+
+
+@contextmanager
+def atomic_write(path: str | Path) -> Iterator[Path]:
+    """Yield a temporary path beside `path`, and rename it to `path` once it is written.
+
+    A link stays: the file that it points to is written, and keeps its mode. After an error, such
+    as a full disk, the temporary file is gone and `path` unchanged. The temporary name is fixed, so
+    that the next attempt overwrites what a killed job left. Raises `InputError` while another
+    process writes the same file.
+    """
+    path = Path(path)
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is a folder or a device: name a file to write.")
+    with suppress(FileNotFoundError), errors_naming(path):
+        path.stat()  # a link to itself is an error of the system
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path = Path(os.path.realpath(path)) if path.is_symlink() else path
+    part = path.with_name(f".{path.name}.part")
+    with errors_naming(path, part), _locked(path, part):
+        try:
+            yield part
+            if path.exists() and (mode := path.stat().st_mode) != part.stat().st_mode:
+                part.chmod(stat.S_IMODE(mode))
+            with part.open("rb") as handle:
+                os.fsync(handle.fileno())
+            part.replace(path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+        _sync_folder(path.parent)
+
+
+@contextmanager
+def _locked(path: Path, part: Path) -> Iterator[None]:
+    """Make `part` and hold a lock on it, which a kill releases; without locks there is none.
+
+    Raises `InputError` where another process holds it.
+    """
+    while True:
+        with open(part, "ab", opener=open_own) as handle:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise InputError(
+                    f"{path} is being written by another process: wait for its end, or name "
+                    "another file."
+                ) from None
+            except OSError as error:
+                if error.errno not in WITHOUT_LOCKS:
+                    raise
+            # Another process may have renamed the file between its opening and its lock.
+            if _is_at(handle.fileno(), part):
+                yield
+                return
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename survive a power cut: the folder stores the names."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_bytes(content: bytes, path: str | Path) -> None:
+    """Write `content` atomically."""
+    with atomic_write(path) as part:
+        part.write_bytes(content)
+
+
+def write_text(text: str, path: str | Path) -> None:
+    """Write `text` atomically as UTF-8, line endings unchanged."""
+    write_bytes(text.encode(), path)

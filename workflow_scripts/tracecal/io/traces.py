@@ -9,8 +9,9 @@ import polars as pl
 import pyarrow as pa
 
 from tracecal.errors import InputError, regenerate, require_columns, unreadable
-from tracecal.io.files import atomic_write, map_sealed
+from tracecal.io.files import map_sealed
 from tracecal.io.journal import sorted_by_example
+from tracecal.io.regular_files import atomic_write
 from tracecal.io.seals import KEY, blank, seal
 
 SCHEMA_VERSION = "1"

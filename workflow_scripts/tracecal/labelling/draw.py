@@ -18,9 +18,9 @@ from tracecal.answers.groups import group_answers, question_keys
 from tracecal.answers.reading import Reading
 from tracecal.errors import InputError
 from tracecal.fits.fit_settings import SEED, Unit
-from tracecal.io.files import write_text
 from tracecal.io.log import LOGGER
 from tracecal.io.randomness import seeded
+from tracecal.io.regular_files import write_text
 
 # What is said where answers are to fewer questions, by the unit that is drawn.
 REPEATS: Mapping[Unit, str] = {

@@ -28,9 +28,9 @@ from tracecal.errors import InputError
 from tracecal.fits.fit_settings import stated_shares
 from tracecal.guarantees.line import significance_level
 from tracecal.io.digests import hash_of
-from tracecal.io.files import write_text
 from tracecal.io.log import LOGGER
 from tracecal.io.randomness import seeded
+from tracecal.io.regular_files import write_text
 from tracecal.monitoring.batch import Batch
 from tracecal.monitoring.messages import long_name
 from tracecal.monitoring.state import AlarmSettings, initial_state, watch

@@ -14,8 +14,8 @@ from huggingface_hub.utils import disable_progress_bars
 from trace_workflow.models.staging.hub import Contents, HubSource, gated, read_contents, request
 from tracecal.errors import InputError
 from tracecal.io.checksums import write_sum
-from tracecal.io.files import atomic_write
 from tracecal.io.log import LOGGER
+from tracecal.io.regular_files import atomic_write
 
 BATCH = 10_000  # rows held in memory at once
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from trace_workflow.models.folders import check_model_folder
 from tracecal.errors import InputError
 from tracecal.io.digests import digest
-from tracecal.io.files import atomic_folder, write_text
+from tracecal.io.files import atomic_folder
 from tracecal.io.log import LOGGER
+from tracecal.io.regular_files import write_text
 
 if TYPE_CHECKING:  # slow to load, and needed for a GGUF file alone
     from transformers import PreTrainedTokenizerFast
