@@ -452,11 +452,11 @@ def _read(reader: "RowReader", keep_rows: KeepRows = False, keep: Keep | None = 
         if record.no_answer == FAILED and reading.failed in ("stop", "skip"):
             failed_rows.append(f"{location}: {FAILED}")
             continue
-        has_label = has_label or answer.has_verdict_at(reading.label)
         if keep_rows:
             row = answer.row
             frames.rows.append(row if keep_rows is True else keep_rows(record.example_id, row))
         frames.add(record)
+        has_label = has_label or answer.has_verdict_at(reading.label)
     require_right_rows(source, wrong_rows, wrong_verdicts, reading.wrong_rows == "skip")
     if failed_rows and reading.failed == "stop":
         raise InputError(

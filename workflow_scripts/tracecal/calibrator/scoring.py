@@ -99,9 +99,9 @@ def score_source(
     The frame has the columns of `kinds_of`, and those that `keep` returns of some answers and their
     scores (columns of `SCORED`). Raises the errors of `score_answers`.
     """
-    require_parts(predictor.fitted_on, False)
     if target is not None:
         predictor.require_tested(target)
+    require_parts(predictor.fitted_on, False)
 
     def score_some(some: Answers) -> pl.DataFrame:
         return kinds_of(some.frame).hstack(keep(some, score_rows(some.frame, predictor, target)))
