@@ -47,7 +47,8 @@ def kind_metadata(answers: pl.DataFrame) -> dict[str, str]:
 
 def entropy_metadata(answers: pl.DataFrame, reading: Reading) -> dict[str, str]:
     """Metadata on the entropies of the answers: how they are known, and how many are not."""
-    metadata = {"entropy": _entropy_kind(answers)}
+    kinds = set(answers.select(ENTROPY_KIND).to_series())
+    metadata = {"entropy": next((kind for kind in ("top-k", "exact") if kind in kinds), "none")}
     if (top_k := answers["top_k"].drop_nulls().mode().min()) is not None:
         metadata["top_k"] = str(top_k)
     size, whence = vocabulary_used(answers, reading.vocabulary)
@@ -60,12 +61,6 @@ def entropy_metadata(answers: pl.DataFrame, reading: Reading) -> dict[str, str]:
             "scores that need entropy, such as TRACE, are null for %s", metadata[WITHOUT_ENTROPY]
         )
     return metadata
-
-
-def _entropy_kind(answers: pl.DataFrame) -> str:
-    """The `ENTROPY_KIND` of answers (columns of `RECORDS`): top-k where one answer's is."""
-    kinds = set(answers.select(ENTROPY_KIND).to_series())
-    return next((kind for kind in ("top-k", "exact") if kind in kinds), "none")
 
 
 def _common_kind(answers: pl.DataFrame, column: str) -> str:

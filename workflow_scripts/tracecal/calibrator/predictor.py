@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import ALSO, Record
@@ -32,7 +33,7 @@ from tracecal.calibrator.trace_kinds import reading_for
 from tracecal.errors import InputError
 from tracecal.estimators.custom import NO_CUSTOM, Custom
 from tracecal.estimators.custom_scores import with_own_inputs
-from tracecal.estimators.features import TRACE_INPUTS, Extend, bounded_inputs
+from tracecal.estimators.features import TRACE_INPUTS, bounded_inputs
 from tracecal.estimators.registry import INPUTS, LOG_RIDGE_ALSO
 from tracecal.fits.fit_settings import stated_shares
 from tracecal.fits.fits import Fit, probability_bounds
@@ -214,12 +215,9 @@ class Predictor:
         """The names of the user's own columns among the inputs."""
         return [name.removeprefix(ALSO) for name in self.columns if name.startswith(ALSO)]
 
-    @property
-    def extend(self) -> Extend | None:
-        """Adds the user's own inputs among the columns to answers; None without any."""
-        if not (self.also or self.custom):
-            return None
-        return partial(with_own_inputs, names=self.columns, custom=self.custom)
+    def extended(self, answers: pl.DataFrame) -> pl.DataFrame:
+        """Answers with the user's own inputs among the columns."""
+        return with_own_inputs(answers, self.columns, self.custom)
 
     @property
     def _ranks_by_part(self) -> bool:

@@ -171,7 +171,7 @@ def _score(
         [
             # Missing values become NaN.
             predictor.with_part(frame.select(columns).to_numpy(order="c"), parts)
-            for frame in compute_bounded_inputs(answers, columns, predictor.extend)
+            for frame in compute_bounded_inputs(answers, columns, predictor.extended)
         ]
     )
     kinds = Kinds(*answers.select(*Kinds._fields).get_columns())

@@ -28,7 +28,7 @@ from tracecal.errors import InputError
 from tracecal.estimators.custom import NO_CUSTOM, Custom
 from tracecal.estimators.custom_scores import with_own_inputs
 from tracecal.estimators.estimator import OwnFit
-from tracecal.estimators.features import FEATURES, TRACE_INPUTS, compute_inputs
+from tracecal.estimators.features import FEATURES, TRACE_INPUTS, UNCHANGED, compute_inputs
 from tracecal.estimators.registry import ESTIMATORS, INPUTS, LOG_RIDGE_ALSO, OF_FILES
 from tracecal.fits.fit_settings import FitSettings, Unit
 from tracecal.fits.fits import EstimatorFits
@@ -278,7 +278,9 @@ def make_training_set(
         *(f"scores.{name}" for name in custom),
         *(f"{ALSO}{name}" for name in own_columns),
     )
-    extend = partial(with_own_inputs, names=names, custom=custom) if custom or own_columns else None
+    extend = (
+        partial(with_own_inputs, names=names, custom=custom) if custom or own_columns else UNCHANGED
+    )
     usual = usual_entropies(labelled)
     is_usual = has_usual_entropies(labelled, *usual)
     whole_of_part = ["parent_id"] if parts else []

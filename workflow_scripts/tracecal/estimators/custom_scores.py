@@ -75,10 +75,8 @@ def with_own_inputs(
     if not requested:
         return answers
     rows = answers.select(TRACE_COLUMNS).hstack(answer_features(answers).select(*FEATURES))
-    scores = compute_custom_scores(rows, requested).select(
-        pl.col(name).alias(f"scores.{name}") for name in requested
-    )
-    return answers.with_columns(scores)
+    scores = compute_custom_scores(rows, requested).drop("example_id")
+    return answers.hstack(scores.rename({name: f"scores.{name}" for name in requested}))
 
 
 def compute_custom_scores(rows: pl.DataFrame, custom: Custom) -> pl.DataFrame:

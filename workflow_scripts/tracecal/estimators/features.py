@@ -21,6 +21,7 @@ import polars as pl
 Values = TypeVar("Values", pl.Expr, np.ndarray)
 Kernel = Callable[[np.ndarray], np.ndarray]
 Extend = Callable[[pl.DataFrame], pl.DataFrame]  # adds the columns of a user's own inputs
+UNCHANGED: Extend = pl.DataFrame.clone
 ALPHA, BETA, GAMMA = 0.40, 0.40, 0.20
 DECAY, WINDOW, LENGTH_EXPONENT = 2.0, 4, 0.25
 K = 3  # tokens at the beginning or end of an answer
@@ -415,7 +416,7 @@ def answer_features(traces: pl.DataFrame) -> pl.DataFrame:
 
 
 def compute_inputs(
-    answers: pl.DataFrame, names: Iterable[str] = TRACE_INPUTS, extend: Extend | None = None
+    answers: pl.DataFrame, names: Iterable[str] = TRACE_INPUTS, extend: Extend = UNCHANGED
 ) -> pl.DataFrame:
     """Compute `example_id` and the inputs `names`, Float64, of answers with their traces.
 
@@ -428,13 +429,12 @@ def compute_inputs(
     """
     names = list(names)
     of_trace = [name for name in names if name in INPUTS]
-    beside = answers if extend is None else extend(answers)
-    return _finite(beside, input_matrix(answers, of_trace), of_trace, names)
+    return _finite(extend(answers), input_matrix(answers, of_trace), of_trace, names)
 
 
 def compute_bounded_inputs(
-    answers: pl.DataFrame, names: Iterable[str] = TRACE_INPUTS, extend: Extend | None = None
-) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    answers: pl.DataFrame, names: Iterable[str] = TRACE_INPUTS, extend: Extend = UNCHANGED
+) -> tuple[pl.DataFrame, ...]:
     """Compute the inputs `names` and their lower and upper bounds, as `compute_inputs` does.
 
     Each entropy lies between its bounds; without bounds it is exact. A bound is missing where none
@@ -443,19 +443,14 @@ def compute_bounded_inputs(
     """
     names = list(names)
     of_trace = [name for name in names if name in INPUTS]
-    beside, bounds = answers, answers
-    if extend is not None:
-        exact = pl.when(pl.col("entropy_upper").is_null()).then("entropy")
-        beside, bounds = extend(answers), extend(answers.with_columns(exact))
+    exact = pl.when(pl.col("entropy_upper").is_null()).then("entropy")
+    beside, bounds = extend(answers), extend(answers.with_columns(exact))
     x = np.full((3, answers.height, len(of_trace)), np.nan)
     for rows, lists in blocks(answers, ("surprisal", "entropy", "entropy_lower", "entropy_upper")):
         if lists[0] is not None or lists[1] is not None:
             x[:, rows] = bounded_inputs(of_trace, *lists)
-    values, lower, upper = (
-        _finite(frame, table, of_trace, names)
-        for frame, table in zip((beside, bounds, bounds), x, strict=True)
-    )
-    return values, lower, upper
+    tables = zip((beside, bounds, bounds), x, strict=True)
+    return tuple(_finite(frame, table, of_trace, names) for frame, table in tables)
 
 
 def _finite(

@@ -45,8 +45,6 @@ Share = Annotated[float, Field(ge=SMALLEST_RATE, lt=1)]
 def stated_shares(option: str, values: float | Sequence[float]) -> tuple[float, ...]:
     """One share or several, as a tuple; raises `InputError` where one is not a `Share`.
 
-    `option` is its name, such as that of an error rate.
-
     >>> stated_shares("--error-rate", 0.1), stated_shares("--error-rate", [0.2, 0.1])
     ((0.1,), (0.2, 0.1))
     """

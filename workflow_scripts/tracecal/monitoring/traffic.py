@@ -23,7 +23,7 @@ def batch_of_scored(answers: pl.DataFrame, scored: pl.DataFrame, predictor: Pred
     """Return what is watched of answers with their scores (columns of `SCORED`)."""
     keep = scored["keep"].cast(pl.Float64).fill_null(np.nan).to_numpy()
     columns = list(predictor.columns)
-    inputs = compute_inputs(answers, columns, predictor.extend)
+    inputs = compute_inputs(answers, columns, predictor.extended)
     x = inputs.select(pl.col(columns).fill_null(np.nan)).to_numpy()
     length = answers["surprisal"].list.len().cast(pl.Float64).fill_null(np.nan).to_numpy()
     return batch_of_inputs(x, length, predictor, keep)

@@ -285,27 +285,24 @@ class Layout(Marked):
 
 
 class Formats(dict[str, Layout]):
-    """Formats by name, in the order of recognition."""
+    """Formats by name, in the order of recognition.
+
+    >>> from tracecal.answers.formats.layouts import FORMATS
+    >>> FORMATS.layout_of({"choices": [{"message": {"content": "Lima"}}]}).name
+    'openai_chat'
+    >>> FORMATS.recognises({"answer": "Lima"}), FORMATS.recognises({"reply": "Lima"})
+    (True, False)
+    """
 
     def layout_of(self, row: Row) -> Layout:
-        """The first format that recognises a row. Raises `WrongRow` where none does.
-
-        >>> from tracecal.answers.formats.layouts import FORMATS
-        >>> FORMATS.layout_of({"choices": [{"message": {"content": "Lima"}}]}).name
-        'openai_chat'
-        """
+        """The first format that recognises a row. Raises `WrongRow` where none does."""
         for layout in self.values():
             if layout.recognises(row):
                 return layout
         raise WrongRow(f"its format is unknown; expected one of {', '.join(self)}")
 
     def recognises(self, row: Row) -> bool:
-        """Whether a row is an answer of a program, or of own columns.
-
-        >>> from tracecal.answers.formats.layouts import FORMATS
-        >>> FORMATS.recognises({"answer": "Lima"}), FORMATS.recognises({"reply": "Lima"})
-        (True, False)
-        """
+        """Whether a row is an answer of a program, or of own columns."""
         return any(layout.recognises(row) for layout in self.values())
 
 
