@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 from scipy.stats import binomtest
 
+from tracecal.answers.facts import without_blanks
 from tracecal.answers.groups import group_answers, place_answers
-from tracecal.answers.record import without_blanks
 
 
 def make_answers(n, seed=0, group_size=1):
