@@ -124,7 +124,7 @@ def test_the_forecast_of_labels_is_that_of_the_plan():
         calibrator.report().text.split()
     )
     assert plan.text.endswith(
-        f"Of labels that 'tracecal label' asks for, about {n_to_ask} would do."
+        f"'tracecal label' asks for labels that decide: about {n_to_ask} would do."
     )
     several = tracecal.calibrate(answers(300, seed=7), "t", error_rates=[0.3], looks=3)
     (entry,) = several.report().control.thresholds

@@ -78,7 +78,7 @@ def test_traffic_like_the_calibrations_raises_no_alarm_and_other_traffic_does(fo
     assert alarmed([*WATCH, "--answers", "other.jsonl"])
     told = capsys.readouterr().out
     assert "800 of 800 answers watched" in told
-    assert "400 answers new, 400 of them watched" in told
+    assert "400 new answers, 400 of them watched" in told
     assert "independent of one another" in told
     assert "ALARM: the probability changed: noticed at answer" in told
 

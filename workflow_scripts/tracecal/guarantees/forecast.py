@@ -480,7 +480,9 @@ def describe_forecast(
             f"{other_powers[0]} with {fewer}, in {other_powers[1]} with {more}."
         )
     if n_to_ask:
-        sentences.append(f"Of labels that 'tracecal label' asks for, about {n_to_ask:,} would do.")
+        sentences.append(
+            f"'tracecal label' asks for labels that decide: about {n_to_ask:,} would do."
+        )
     return " ".join(sentences)
 
 

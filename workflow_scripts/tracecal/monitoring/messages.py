@@ -104,9 +104,9 @@ def _count_lines(
     counts: dict[str, int], answers: AddedCounts, labels: AddedCounts
 ) -> Iterator[str]:
     yield (
-        f"{answers.new:,} answers new, {answers.watched:,} of them watched; "
-        f"{counts['unknown']:,} in all without confidence; {counts['kept']:,} of "
-        f"{counts['decided']:,} decided ones kept"
+        f"{answers.new:,} new answers, {answers.watched:,} of them watched; "
+        f"{counts['unknown']:,} in all without confidence; of "
+        f"{counts['decided']:,} that have a decision {counts['kept']:,} are kept"
     )
     if answers.repeated or answers.contradicting:
         yield (
