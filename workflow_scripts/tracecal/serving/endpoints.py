@@ -9,7 +9,7 @@
 import posixpath
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -17,6 +17,8 @@ from urllib.parse import unquote
 from tracecal.serving.json_bodies import Object, UnreadableError
 
 INCLUDE_LOGPROBS = "message.output_text.logprobs"
+# Below which a client finds a confidence, as in the answer itself.
+CONFIDENCE_HOLDERS = {"response", "choices", "delta", "message"}
 # What some servers ignore in a path: a query or an end that was encoded, parameters of a segment,
 # what is no letter or digit, and then dots at a segment's end.
 IGNORED = re.compile(r"[?#\0].*|;[^/]*|[^a-z0-9/.]", re.DOTALL)
@@ -72,29 +74,17 @@ def _trimmed(logprobs: Any, top: int | None) -> Any:
     return logprobs
 
 
-def confidence_holders(answer: Object) -> Iterator[Object]:
-    """Yield where a client finds a confidence: an answer, a Responses object, and choices with
-    their deltas and messages."""
-    choices = answer.get("choices")
-    choices = choices if isinstance(choices, list) else ()
-    if isinstance(response := answer.get("response"), dict):
-        yield from confidence_holders(response)
-    for holder in [answer, *choices]:
-        if isinstance(holder, dict):
-            yield holder
-            parts = holder.get("delta"), holder.get("message")
-            yield from (part for part in parts if isinstance(part, dict))
-
-
 def drop_confidence(value: Any) -> None:
     """Remove the `confidence` that a server itself wrote: it would pass for the proxy's.
 
     Some clients read keys in any case.
     """
-    for answer in value if isinstance(value, list) else [value]:
-        for holder in confidence_holders(answer) if isinstance(answer, dict) else ():
+    for holder in value if isinstance(value, list) else [value]:
+        if isinstance(holder, dict):
             for key in [key for key in holder if key.lower() == "confidence"]:
                 del holder[key]
+            for name in CONFIDENCE_HOLDERS & holder.keys():
+                drop_confidence(holder[name])
 
 
 def may_need_changes(content: bytes) -> bool:
