@@ -290,3 +290,13 @@ def test_nor_in_an_answer_that_comes_whole(scorer, path, name):
         answer["choices"][0][name] = text if name == "text" else {"content": text}
         scorer.add_confidence(answer, ASK)
         assert answer["choices"][0]["confidence"]["keep"] is keep
+
+
+def test_a_response_that_ends_with_another_text_than_was_streamed_is_not_kept(scorer):
+    *begun, end = ANSWERS["/v1/responses"][1]
+    texts = [begun[1] | {"delta": text} for text in ("5", "1")]
+    for deltas, keep in (([], True), (texts, True), (begun[1:] * 2, None), (texts[:1], None)):
+        data = passed_on(scorer, [begun[0], *deltas, deepcopy(end)], "/v1/responses")
+        confidence = json.loads(data[-2])["response"]["confidence"]
+        assert confidence["keep"] is keep
+        assert (confidence["reason"] == "the tokens spell another text") is not keep

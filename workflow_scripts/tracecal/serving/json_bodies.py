@@ -113,6 +113,11 @@ def parse_json(content: bytes) -> Any:
     return value
 
 
+def objects_in(value: Any) -> list[Object]:
+    """The objects of a list; none of anything else."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
 def write_json(value: Any) -> bytes:
     """Return a value as JSON, in which numbers have the digits that they were read with.
 

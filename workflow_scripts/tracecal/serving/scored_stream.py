@@ -10,13 +10,14 @@ from aiohttp import ClientResponse
 from tracecal.answers.formats.layouts import CHAT_STREAM, END_EVENTS
 from tracecal.answers.formats.stream import Joined
 from tracecal.answers.log_file import DONE as LAST_EVENT
-from tracecal.answers.raw_answer import finish
+from tracecal.answers.raw_answer import OTHER_TEXT, finish
 from tracecal.serving.endpoints import Endpoint, drop_confidence, require_opaque, trim
 from tracecal.serving.failures import SERVER_FAILURES
 from tracecal.serving.json_bodies import (
     BOM,
     Object,
     TooLargeError,
+    objects_in,
     parse_json,
     scoring_size,
     work_on,
@@ -30,7 +31,7 @@ LONGEST_END = 4  # bytes
 FIELD = re.compile(rb"(?:event|id|retry)?:")  # that is no data, or a comment; clients ignore others
 MAX_LINES = 10_000  # of an event, which has a few
 MAX_CHOICES = 1000  # of an answer that is scored
-DONE = LAST_EVENT.encode()
+DONE, TEXT_EVENT = LAST_EVENT.encode(), "response.output_text.delta"
 CUT_SHORT = "the stream ended without a finish_reason: the answer may be cut short"
 UNREAD = "data of the stream cannot be read"
 MIXED = "the stream has chunks of several answers: their id or model differs"
@@ -79,6 +80,13 @@ def event_data(event: bytes) -> tuple[list[bytes], list[bytes]]:
     return data, [line for line in lines if line and line[:5] not in (b"data", b"data:")]
 
 
+def response_text(response: Object) -> str:
+    """The text of an object of the Responses API, of all its messages."""
+    items = objects_in(response.get("output"))
+    parts = [part for item in items for part in objects_in(item.get("content"))]
+    return "".join(str(part.get("text")) for part in parts if part.get("type") == "output_text")
+
+
 def _is_done(data: list[bytes]) -> bool:
     return [value.strip() for value in data] == [DONE]
 
@@ -108,9 +116,9 @@ class ScoredStream:
     The event that states a choice's end is `withheld`, with its lines, until the stream itself has
     ended, and so is what follows it: a server may go on after an end. An answer of more than
     `max_bytes` is not scored. The stream `has_failed` once it broke off, the server sent an error
-    or went on after an object of the Responses API; `responses` are those to score. `names` are the
-    stream's id and model. Each of its `doubts` is a reason to keep no answer, such as data that was
-    no JSON object: some clients find a text there.
+    or went on after an object of the Responses API; `responses` are those to score, whose streamed
+    text is `texts`. `names` are its id and model. Each of its `doubts` is a reason to keep no
+    answer, such as data that was no JSON object: some clients find a text there.
     """
 
     scorer: Unscored
@@ -124,6 +132,7 @@ class ScoredStream:
     withheld: list[tuple[list[bytes], Any]] = field(default_factory=list)
     last_chunk: Object = field(default_factory=dict)
     has_failed: bool = False
+    texts: list[str] = field(default_factory=list)
     names: dict[str, Any] = field(default_factory=dict)
     doubts: set[str] = field(default_factory=set)
 
@@ -206,6 +215,8 @@ class ScoredStream:
         names = {name: answer[name] for name in ("id", "model") if answer.get(name)}
         self.names = names | self.names
         self.doubts |= set() if names.items() <= self.names.items() else {MIXED}
+        if content.get("type") == TEXT_EVENT and self._unscorable() is None:
+            self.texts.append(str(content.get("delta")))
         if content.get("type") in END_EVENTS and isinstance(response, dict):
             self.responses.append(response)
             return [], [value]
@@ -263,6 +274,8 @@ class ScoredStream:
                 doubt = WENT_ON if streamed.has_more or self.has_failed else None
                 self._end(*streamed.ending, streamed, doubt)
         for response in self.responses:
+            is_other = "".join(self.texts).strip() != response_text(response).strip()
+            self.doubts |= {OTHER_TEXT} if self.texts and is_other else set()
             doubt = self._doubt(WENT_ON if self.has_failed else None)
             self.scorer.add_confidence(response, self.request, doubt)
         events = [self._written(*event) for event in self.withheld]

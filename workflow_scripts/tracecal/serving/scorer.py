@@ -29,7 +29,7 @@ from tracecal.serving.endpoints import (
     require_opaque,
     trim,
 )
-from tracecal.serving.json_bodies import Object, parse_json, write_json
+from tracecal.serving.json_bodies import Object, objects_in, parse_json, write_json
 
 if TYPE_CHECKING:  # slow to load, and not needed at import
     from tracecal.serving.watcher import Inputs, Watcher
@@ -73,11 +73,9 @@ class Unscored:
         """
         if isinstance(answer.get("output"), list):
             answer["confidence"] = self.confidence(answer, request, doubt)
-        choices = answer.get("choices")
-        for choice in choices if isinstance(choices, list) else ():
-            if isinstance(choice, dict):
-                one_choice = answer | {"choices": [choice]}
-                choice["confidence"] = self.confidence(one_choice, request, doubt)
+        for choice in objects_in(answer.get("choices")):
+            one_choice = answer | {"choices": [choice]}
+            choice["confidence"] = self.confidence(one_choice, request, doubt)
 
     def confidence(self, answer: Object, request: Object, doubt: str | None = None) -> Object:
         """Return the confidence of an answer with one choice, as JSON values."""
@@ -167,10 +165,7 @@ class Scorer(Unscored):
 
 def token_doubts(answer: Object, record: Record, request: Object) -> list[str]:
     """Say why the tokens may not be those of the answer; `record` is the answer as it was read."""
-    choices = answer.get("choices")
-    choice = (
-        choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
-    )
+    choice = next(iter(objects_in(answer.get("choices"))), {})
     messages = [choice.get(name) for name in ("message", "delta")]
     texts = [part.get("content") for part in messages if isinstance(part, dict)]
     if len({str(text) for text in (*texts, choice.get("text")) if text}) > 1:

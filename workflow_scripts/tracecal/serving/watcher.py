@@ -25,7 +25,7 @@ from tracecal.monitoring.traffic import (
     key_of,
     question_key,
 )
-from tracecal.serving.json_bodies import Object
+from tracecal.serving.json_bodies import Object, objects_in
 from tracecal.serving.proxy_settings import ProxySettings
 
 INTERVAL = 0.5  # seconds between two batches
@@ -186,9 +186,7 @@ class Watcher:
 
 def _request_and_choice(answer: Object) -> tuple[str, int]:
     """Return the id of an answer's request, made up where it has none, and its choice's number."""
-    choices = answer.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices else {}
-    number = choice.get("index") if isinstance(choice, dict) else None
+    number = next(iter(objects_in(answer.get("choices"))), {}).get("index")
     request_id = answer.get("id")
     is_named = isinstance(request_id, str) and request_id
     return (
