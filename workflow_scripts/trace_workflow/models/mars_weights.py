@@ -8,12 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import torch
 
-from trace_workflow.models.text_encoders import (
-    TextEncoder,
-    read_all,
-    truncated_questions,
-    visible_texts,
-)
+from trace_workflow.models.text_encoders import TextEncoder, visible_texts
 from tracecal.errors import InputError
 
 # Scripts without spaces between words: each character counts as a word.
@@ -125,9 +120,9 @@ def model_phrases(
             "token; encoders.importance must have three (a phrase begins, goes on, importance), "
             "as duygunuryldz/MARS does."
         )
-    questions = truncated_questions(encoder, *zip(*pairs, strict=True), room=2 * encoder.room(2))
+    questions = encoder.truncated_questions(*zip(*pairs, strict=True), room=2 * encoder.room(2))
     fitted = [(question, answer) for question, (_, answer) in zip(questions, pairs, strict=True)]
-    logits = read_all(encoder, fitted, batch_size, lambda inputs, output: output.logits.cpu())
+    logits = encoder.read_all(fitted, batch_size, lambda inputs, output: output.logits.cpu())
     encoded = encoder.tokenizer(
         fitted, truncation=True, max_length=encoder.window, return_offsets_mapping=True
     )

@@ -6,7 +6,7 @@ from itertools import permutations
 import polars as pl
 import pyarrow as pa
 
-from trace_workflow.models.text_encoders import TextEncoder, read_all, truncated_questions
+from trace_workflow.models.text_encoders import TextEncoder
 from tracecal.errors import InputError
 
 COMPARISONS = pa.schema(
@@ -66,15 +66,14 @@ def _probabilities(
     """Entailment, neutral and contradiction of each (question, premise, hypothesis)."""
     order = relation_columns(encoder.model.config.id2label)
     longer = [max(premise, hypothesis, key=len) for _, premise, hypothesis in texts]
-    questions = truncated_questions(
-        encoder, [question for question, _, _ in texts], longer, encoder.room(2)
+    questions = encoder.truncated_questions(
+        [question for question, _, _ in texts], longer, encoder.room(2)
     )
     pairs = [
         (f"{question} {premise}".lstrip(), f"{question} {hypothesis}".lstrip())
         for question, (_, premise, hypothesis) in zip(questions, texts, strict=True)
     ]
-    return read_all(
-        encoder,
+    return encoder.read_all(
         pairs,
         batch_size,
         lambda inputs, output: output.logits.softmax(-1)[:, order].tolist(),

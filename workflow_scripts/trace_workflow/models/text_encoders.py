@@ -38,6 +38,51 @@ class TextEncoder:
         special = self.tokenizer.num_special_tokens_to_add(pair=texts == 2)
         return (self.window - special) // texts
 
+    @property
+    def is_cross_encoder(self) -> bool:
+        """Whether it reads a pair of texts at once instead of embedding each."""
+        return type(self.model).__name__.endswith("ForSequenceClassification")
+
+    def truncated_questions(
+        self, questions: Sequence[str], answers: Sequence[str], room: int
+    ) -> list[str]:
+        """The questions, truncated on the left to fit into `room` tokens with their answers."""
+        joined = [" ".join(pair) for pair in zip(questions, answers, strict=True)]
+        encoded = self.tokenizer(
+            joined, add_special_tokens=False, return_offsets_mapping=True, verbose=False
+        )
+        return [
+            question if len(spans) <= room else question[spans[-room][0] :].lstrip()
+            for question, spans in zip(questions, encoded["offset_mapping"], strict=True)
+        ]
+
+    @torch.inference_mode()
+    def read_all(
+        self,
+        texts: Sequence[Text],
+        batch_size: int,
+        reduce: Callable[[dict[str, torch.Tensor], Any], Sequence[Any]],
+    ) -> list[Any]:
+        """`reduce(inputs, output)` of each text or pair, in order; batches have similar lengths."""
+        encoded = self.tokenizer(list(texts), truncation=True, max_length=self.window)
+        rows = [
+            {
+                "example_id": index,
+                "prompt_token_ids": ids,
+                "inputs": {name: encoded[name][index] for name in encoded},
+            }
+            for index, ids in enumerate(encoded["input_ids"])
+        ]
+
+        def work(batch: list[dict[str, Any]]) -> list[tuple[int, Any]]:
+            inputs = self.tokenizer.pad([row["inputs"] for row in batch], return_tensors="pt")
+            inputs = inputs.to(self.model.device)
+            results = reduce(inputs, self.model(**inputs))
+            return [(row["example_id"], result) for row, result in zip(batch, results, strict=True)]
+
+        by_index = dict(in_batches(rows, batch_size, "texts", work))
+        return [by_index[index] for index in range(len(rows))]
+
 
 def load_encoder(folder: str | Path, task: str | None = None) -> TextEncoder:
     """The encoder in `folder`, on the GPU where there is one.
@@ -90,53 +135,6 @@ def _pooling(folder: str | Path) -> str:
             f"must pool by {' or '.join(POOLINGS)}."
         )
     return modes[0]
-
-
-def is_cross_encoder(encoder: TextEncoder) -> bool:
-    """Whether it reads a pair of texts at once instead of embedding each."""
-    return type(encoder.model).__name__.endswith("ForSequenceClassification")
-
-
-def truncated_questions(
-    encoder: TextEncoder, questions: Sequence[str], answers: Sequence[str], room: int
-) -> list[str]:
-    """The questions, truncated on the left to fit into `room` tokens with their answers."""
-    joined = [f"{question} {answer}" for question, answer in zip(questions, answers, strict=True)]
-    encoded = encoder.tokenizer(
-        joined, add_special_tokens=False, return_offsets_mapping=True, verbose=False
-    )
-    return [
-        question if len(spans) <= room else question[spans[-room][0] :].lstrip()
-        for question, spans in zip(questions, encoded["offset_mapping"], strict=True)
-    ]
-
-
-@torch.inference_mode()
-def read_all(
-    encoder: TextEncoder,
-    texts: Sequence[Text],
-    batch_size: int,
-    reduce: Callable[[dict[str, torch.Tensor], Any], Sequence[Any]],
-) -> list[Any]:
-    """`reduce(inputs, output)` of every text or pair, in order; batches have similar lengths."""
-    encoded = encoder.tokenizer(list(texts), truncation=True, max_length=encoder.window)
-    rows = [
-        {
-            "example_id": index,
-            "prompt_token_ids": ids,
-            "inputs": {name: encoded[name][index] for name in encoded},
-        }
-        for index, ids in enumerate(encoded["input_ids"])
-    ]
-
-    def work(batch: list[dict[str, Any]]) -> list[tuple[int, Any]]:
-        inputs = encoder.tokenizer.pad([row["inputs"] for row in batch], return_tensors="pt")
-        inputs = inputs.to(encoder.model.device)
-        results = reduce(inputs, encoder.model(**inputs))
-        return [(row["example_id"], result) for row, result in zip(batch, results, strict=True)]
-
-    by_index = dict(in_batches(rows, batch_size, "texts", work))
-    return [by_index[index] for index in range(len(rows))]
 
 
 def visible_texts(

@@ -5,13 +5,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import torch
 
-from trace_workflow.models.text_encoders import (
-    TextEncoder,
-    is_cross_encoder,
-    read_all,
-    truncated_questions,
-    visible_texts,
-)
+from trace_workflow.models.text_encoders import TextEncoder, visible_texts
 from tracecal.errors import InputError
 
 Pair = tuple[str, str]
@@ -22,7 +16,7 @@ def similarities(encoder: TextEncoder, pairs: Sequence[Pair], batch_size: int) -
     distinct = list(dict.fromkeys(pairs))
     if not distinct:
         return {}
-    compare = _cross_similarities if is_cross_encoder(encoder) else _cosines
+    compare = _cross_similarities if encoder.is_cross_encoder else _cosines
     return dict(zip(distinct, compare(encoder, distinct, batch_size), strict=True))
 
 
@@ -33,8 +27,8 @@ def _cross_similarities(encoder: TextEncoder, pairs: list[Pair], batch_size: int
             "pair; encoders.similarity must be a cross-encoder with one (such as "
             "cross-encoder/stsb-roberta-large) or an embedding model."
         )
-    return read_all(
-        encoder, pairs, batch_size, lambda inputs, output: output.logits[:, 0].sigmoid().tolist()
+    return encoder.read_all(
+        pairs, batch_size, lambda inputs, output: output.logits[:, 0].sigmoid().tolist()
     )
 
 
@@ -44,7 +38,7 @@ def _cosines(encoder: TextEncoder, pairs: list[Pair], batch_size: int) -> list[f
     def embed(inputs: dict[str, torch.Tensor], output) -> torch.Tensor:
         return embeddings(output.last_hidden_state, inputs["attention_mask"], encoder.pooling).cpu()
 
-    embedded = torch.stack(read_all(encoder, texts, batch_size, embed))
+    embedded = torch.stack(encoder.read_all(texts, batch_size, embed))
     row = {text: index for index, text in enumerate(texts)}
     first, second = (embedded[[row[pair[side]] for pair in pairs]] for side in (0, 1))
     return (first * second).sum(-1).tolist()
@@ -73,8 +67,8 @@ def token_weights(
     """
     texts = [visible_texts(row["token_ids"], row["tokens"], special) for row in answers]
     joined = ["".join(visible).strip() for visible in texts]
-    room = encoder.room(2 if is_cross_encoder(encoder) else 1)
-    questions = truncated_questions(encoder, [row["question"] for row in answers], joined, room)
+    room = encoder.room(2 if encoder.is_cross_encoder else 1)
+    questions = encoder.truncated_questions([row["question"] for row in answers], joined, room)
     visible_tokens = [[token not in special for token in row["token_ids"]] for row in answers]
     pairs = [
         [

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.texts import ANSWERS
-from trace_workflow.models import text_encoders, token_sar_weights
-from trace_workflow.models.text_encoders import is_cross_encoder, truncated_questions
+from trace_workflow.models.text_encoders import TextEncoder
 from trace_workflow.models.token_sar_weights import (
     normalised_relevance,
     similarities,
@@ -57,7 +56,7 @@ def test_byte_level_answers_in_any_script(make_encoder, tokenizer, answer):
 @pytest.mark.parametrize("kind", ["embedding", "cross"])
 def test_weights_agree_with_one_pair_at_a_time(make_encoder, kind):
     encoder = make_encoder(kind)
-    assert is_cross_encoder(encoder) is (kind == "cross")
+    assert encoder.is_cross_encoder is (kind == "cross")
     rows = [
         row(["Par", "is", " in", " France", "<end>"], "a"),
         row(["Rome", "<end>"], "b", "Which city is it that lies on the Tiber?"),
@@ -82,7 +81,7 @@ def test_a_question_longer_than_the_window_is_cut_and_the_answer_kept(make_encod
     long = "The river is long and wide and deep. " * 40 + "Where is Paris?"
     answer = "on the Seine"
     room = encoder.room(2 if kind == "cross" else 1)
-    (question,) = truncated_questions(encoder, [long], [answer], room)
+    (question,) = encoder.truncated_questions([long], [answer], room)
     assert long.endswith(question) and len(question) < len(long)
     ids = encoder.tokenizer(f"{question} {answer}", add_special_tokens=False)["input_ids"]
     assert 0 < len(ids) <= room
@@ -93,14 +92,14 @@ def test_a_question_longer_than_the_window_is_cut_and_the_answer_kept(make_encod
 
 def test_texts_that_fit_are_left_alone(make_encoder):
     encoder = make_encoder("cross")
-    assert truncated_questions(encoder, ["Where?"], ["Paris"], encoder.room(2)) == ["Where?"]
+    assert encoder.truncated_questions(["Where?"], ["Paris"], encoder.room(2)) == ["Where?"]
 
 
 def test_nothing_is_read_twice_nor_one_by_one(make_encoder, monkeypatch):
     read = []
-    original = text_encoders.read_all
+    original = TextEncoder.read_all
     monkeypatch.setattr(
-        token_sar_weights,
+        TextEncoder,
         "read_all",
         lambda encoder, texts, *rest: read.append(texts) or original(encoder, texts, *rest),
     )
