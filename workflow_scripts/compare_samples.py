@@ -6,13 +6,12 @@ from trace_job import job
 from trace_workflow.models.encoder_step import write_output
 from trace_workflow.models.folders import fingerprint
 from trace_workflow.models.nli import COMPARISONS, compare_samples
-from trace_workflow.models.step import shard_of
 from trace_workflow.models.text_encoders import load_encoder
 from tracecal.io.evaluated import evaluated
 from tracecal.io.traces import arrow_metadata, read_arrow, read_traces
 
 with job(snakemake):
-    paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
+    paths, batch_size = snakemake.input, snakemake.resources.batch_size
     traces = read_traces(paths.traces, ["example_id", "answer"])
     answers = evaluated(traces, paths.task, ["question"])
     samples = read_arrow(paths.samples, ["example_id", "sample", "text"])
@@ -23,17 +22,15 @@ with job(snakemake):
         def compare(rows):
             decoded = {row["example_id"]: (row["question"], row["answer"]) for row in rows}
             compared = samples.filter(pl.col("example_id").is_in(list(decoded)))
-            return compare_samples(encoder, compared, decoded, resources.batch_size)
+            return compare_samples(encoder, compared, decoded, batch_size)
 
         return compare
 
     write_output(
-        snakemake.output[0],
+        snakemake,
         answers.select("example_id", "question", "answer").to_dicts(),
         COMPARISONS,
-        dict(params.items()),
         arrow_metadata(paths.samples) | {"encoder": fingerprint(paths.encoder)},
         [paths.samples, paths.traces, paths.task],
         start,
-        shard=shard_of(snakemake.wildcards),
     )

@@ -3,19 +3,15 @@
 from trace_job import job
 from trace_workflow.models.encoder_step import weigh_answers
 from trace_workflow.models.mars_weights import PHRASE_WEIGHTS, phrase_weights
-from trace_workflow.models.step import shard_of
 
 with job(snakemake):
     params, batch_size = snakemake.params, snakemake.resources.batch_size
     weigh_answers(
-        snakemake.input,
+        snakemake,
         ["question", "language"],
         PHRASE_WEIGHTS,
-        dict(params.items()),
-        snakemake.output[0],
         lambda encoder, answers, special: phrase_weights(
             encoder, answers, special, **params.phrases, batch_size=batch_size
         ),
         encoder_task="token",
-        shard=shard_of(snakemake.wildcards),
     )

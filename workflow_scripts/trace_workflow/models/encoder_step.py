@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from trace_workflow.models.folders import fingerprint
-from trace_workflow.models.step import dealt, recorded
+from trace_workflow.models.step import dealt, recorded, shard_of
 from trace_workflow.models.text_encoders import TextEncoder, load_encoder
 from tracecal.capture.batches import Keep
 from tracecal.capture.model import load_tokenizer
@@ -25,21 +25,19 @@ Weigh = Callable[[TextEncoder | None, list[Row], frozenset[int]], list[Row]]
 
 
 def weigh_answers(
-    files: Any,
+    snakemake: Any,
     columns: Sequence[str],
     schema: pa.Schema,
-    settings: Mapping[str, object],
-    output: str,
     weigh: Weigh,
     encoder_task: str | None = None,
-    shard: str | None = None,
 ) -> None:
-    """Write the weights of a task's evaluated answers to `output`, or those of a `shard` of them.
+    """Write the weights of a task's evaluated answers, as `write_output` does.
 
-    `files` are the rule's inputs: `traces`, `task`, the language `model` and, where there is one,
-    the `encoder`, loaded for `encoder_task`. `weigh(encoder, answers, special)` gets the answers
-    with `columns` of their questions and the ids of tokens without text. `settings` are the rule's.
+    The rule's inputs are `traces`, `task`, the language `model` and, where there is one, the
+    `encoder`, loaded for `encoder_task`. `weigh(encoder, answers, special)` gets the answers with
+    `columns` of their questions and the ids of tokens without text.
     """
+    files = snakemake.input
     traces = read_traces(files.traces, ["example_id", "token_ids", "tokens"])
     answers = evaluated(traces, files.task, columns)
     folder = files.get("encoder")
@@ -52,28 +50,27 @@ def weigh_answers(
     metadata = arrow_metadata(files.traces)
     metadata |= {"encoder": fingerprint(folder) if folder else "none"}
     sources = [files.traces, files.task]
-    write_output(output, answers.to_dicts(), schema, settings, metadata, sources, start, shard)
+    write_output(snakemake, answers.to_dicts(), schema, metadata, sources, start)
 
 
 def write_output(
-    output: str,
+    snakemake: Any,
     answers: Sequence[Row],
     schema: pa.Schema,
-    settings: Mapping[str, object],
     metadata: Mapping[str, str],
     sources: Sequence[str],
     start: Callable[[], Callable[[list[Row]], list[Row]]],
-    shard: str | None = None,
 ) -> None:
-    """Write the rows of all `answers`, or of a `shard` of them, to `output`, CHUNK at a time.
+    """Write the rows of all `answers`, or of the job's shard of them, CHUNK at a time.
 
-    `settings` are the rule's, `journal` among them; `sources` the files from which the rows are
-    computed. `start` loads the models and returns the function from answers to rows; it is called
-    only where answers are missing.
+    `snakemake` is the script's own object, whose parameters hold the folder `journal`; `sources`
+    are the files from which the rows are computed. `start` loads the models and returns the
+    function from answers to rows; it is called only where answers are missing.
     """
-    identity = {key: value for key, value in settings.items() if key != "journal"}
+    settings, shard = dict(snakemake.params.items()), shard_of(snakemake.wildcards)
+    folder, output = settings.pop("journal"), snakemake.output[0]
     inputs = {"sources": [digest(path) for path in sources]}
-    journal = Journal(settings["journal"], schema, {**identity, **metadata, **inputs})
+    journal = Journal(folder, schema, {**settings, **metadata, **inputs})
 
     def work(missing: list[Row], keep: Keep) -> None:
         rows_of = start()

@@ -1,5 +1,7 @@
 """A weighing step goes on where it stopped."""
 
+from types import SimpleNamespace
+
 import pyarrow as pa
 import pytest
 
@@ -29,7 +31,8 @@ def test_what_was_weighed_is_not_weighed_again(tmp_path, monkeypatch):
 
     def run(name):
         settings = {"code": "c", "journal": str(tmp_path / "journal")}
-        write_output(tmp_path / name, answers, SCHEMA, settings, METADATA, [source], start)
+        step = SimpleNamespace(params=settings, output=[tmp_path / name], wildcards={})
+        write_output(step, answers, SCHEMA, METADATA, [source], start)
 
     with pytest.raises(KeyboardInterrupt):
         run("out.arrow")
@@ -65,7 +68,8 @@ def test_shards_weigh_every_answer_once_and_another_number_of_them_weighs_nothin
         made = []
         for number in range(1, count + 1):
             output, shard = tmp_path / f"{number}-of-{count}.arrow", f"{number}-of-{count}"
-            write_output(output, answers, SCHEMA, settings, METADATA, [source], start, shard)
+            step = SimpleNamespace(params=settings, output=[output], wildcards={"shard": shard})
+            write_output(step, answers, SCHEMA, METADATA, [source], start)
             made += read_arrow(output)["example_id"].to_list()
         assert sorted(made) == [row["example_id"] for row in answers]
         assert sorted(weighed) == sorted(made)
