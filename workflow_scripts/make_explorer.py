@@ -3,11 +3,7 @@
 import polars as pl
 
 from trace_job import job
-from trace_workflow.analyses.explorer_answers import (
-    read_explorer_answers,
-    read_parents,
-    show_guarantee,
-)
+from trace_workflow.analyses import explorer_answers
 from trace_workflow.analyses.study_files import StudyFiles
 from tracecal.explorer.explorer_contents import EXPLORED, choose_answers, contents
 from tracecal.explorer.explorer_page import page
@@ -19,7 +15,7 @@ with job(snakemake):
     kinds = ("traces", "tasks", "labels", "scores", "predictions")
     ids = [entry["id"] for entry in params.estimators]
     answers = pl.concat(
-        read_explorer_answers(paths, ids, params.parents.get(task)).select(
+        explorer_answers.read_explorer_answers(paths, ids, params.parents.get(task)).select(
             pl.lit(model).alias("model"), pl.lit(task).alias("task"), pl.all()
         )
         for model, task, paths in files.by_pair(*kinds)
@@ -38,7 +34,9 @@ with job(snakemake):
         params.run,
         answers.height,
         params.main,
-        parents=read_parents(chosen, parents),
-        decision=show_guarantee(inputs.guarantees, params.headline, answers, params.tasks),
+        parents=explorer_answers.read_parents(chosen, parents),
+        decision=explorer_answers.show_guarantee(
+            inputs.guarantees, params.headline, answers, params.tasks
+        ),
     )
     write_text(page(data), snakemake.output[0])

@@ -5,14 +5,7 @@ from functools import partial
 from typing import Any
 
 from trace_workflow.config.run import Run
-from trace_workflow.contents.entries import (
-    Analysis,
-    Figure,
-    PerPair,
-    PlannedTable,
-    Result,
-    analysed,
-)
+from trace_workflow.contents.entries import Analysis, Figure, PerPair, PlannedTable, analysed
 from trace_workflow.tables.estimator_rows import ESTIMATOR_ROWS, estimators_of
 from tracecal.estimators.estimator import Estimator, entries
 from tracecal.estimators.feature_sets import LIKELIHOOD, TRACE_PLUS_FEATURES
@@ -68,7 +61,7 @@ SHARED_ROWS = {
 }
 
 
-def results(run: Run) -> Iterator[Result | PlannedTable]:
+def results(run: Run) -> Iterator[Analysis | Figure | PlannedTable]:
     """The analyses, tables and figures of the averages."""
     yield from _analyses(run)
     yield from _main_tables(run)

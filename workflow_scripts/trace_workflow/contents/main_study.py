@@ -6,18 +6,11 @@ from typing import Any
 from trace_workflow.config.estimator_list import EstimatorList
 from trace_workflow.config.run import Run
 from trace_workflow.contents.comparison import comparison_table
-from trace_workflow.contents.entries import (
-    Analysis,
-    Figure,
-    PlannedTable,
-    Result,
-    analysed,
-    pair_files,
-)
+from trace_workflow.contents.entries import Analysis, Figure, PlannedTable, analysed, pair_files
 from tracecal.estimators.estimator import PICKED, entries
 
 
-def results(run: Run) -> Iterator[Result | PlannedTable]:
+def results(run: Run) -> Iterator[Analysis | Figure | PlannedTable]:
     """The analyses, tables and figures of the main study's answers, and of parts of answers."""
     yield from _operators(run)
     yield from _spikes(run)
@@ -31,7 +24,7 @@ def results(run: Run) -> Iterator[Result | PlannedTable]:
         yield from _parts(run)
 
 
-def _operators(run: Run) -> Iterator[Result | PlannedTable]:
+def _operators(run: Run) -> Iterator[Analysis | Figure | PlannedTable]:
     """Variants of TRACE's operators."""
     kinds = "operators labels splits"
     yield _of_pairs("hyperparameter_sensitivity", kinds, _calibration(run))
@@ -42,7 +35,7 @@ def _operators(run: Run) -> Iterator[Result | PlannedTable]:
     yield comparison_table(run, "position_shift", "position_shift", estimators=[], weights=0)
 
 
-def _spikes(run: Run) -> Iterator[Result | PlannedTable]:
+def _spikes(run: Run) -> Iterator[Analysis | Figure | PlannedTable]:
     """Answers with and without a local spike of uncertainty."""
     for name in ("spike_strata", "spike_quintiles"):
         settings = {"bootstrap": run.bootstrap, "name": name}
@@ -61,7 +54,7 @@ def _spikes(run: Run) -> Iterator[Result | PlannedTable]:
     yield Figure("spike_evidence", panels)
 
 
-def _representative(run: Run) -> Iterator[Result | PlannedTable]:
+def _representative(run: Run) -> Iterator[Analysis | Figure | PlannedTable]:
     """Representative estimators: by error, calibration size, coverage and length."""
     representative = run.selection.representative
     bins = {"ece_bins": run.config.calibration.ece_bins}
@@ -108,7 +101,7 @@ def _representative(run: Run) -> Iterator[Result | PlannedTable]:
     yield Figure("robustness_panels", panels, settings)
 
 
-def _few_labels(run: Run) -> Iterator[Result | PlannedTable]:
+def _few_labels(run: Run) -> Iterator[Analysis | Figure | PlannedTable]:
     """TRACE+, the fits on logarithms and the baselines, at fixed numbers of labels."""
     selection = run.selection
     baselines = selection.main_compared.baselines
@@ -130,7 +123,7 @@ def _few_labels(run: Run) -> Iterator[Result | PlannedTable]:
     yield PlannedTable("few_labels", ["few_labels"], estimators=estimators)
 
 
-def _parts(run: Run) -> Iterator[Result | PlannedTable]:
+def _parts(run: Run) -> Iterator[Analysis | Figure | PlannedTable]:
     """Parts of answers."""
     estimators, bootstrap = run.selection.of_parts, {"bootstrap": run.bootstrap}
     files = pair_files("traces wholes labels splits questions", "parts")
@@ -147,7 +140,7 @@ def _parts(run: Run) -> Iterator[Result | PlannedTable]:
         )
 
 
-def _transfer(run: Run) -> Iterator[Result | PlannedTable]:
+def _transfer(run: Run) -> Iterator[Analysis | Figure | PlannedTable]:
     """Each task calibrated on the others."""
     baseline = {"named_baseline": run.config.study.named_baseline}
     settings = {

@@ -11,14 +11,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from trace_workflow.tables import improvement_columns as improved
-from trace_workflow.tables import marks
-from trace_workflow.tables.metric_names import (
-    BETTER,
-    CLAIMED,
-    DIRECTION_NOTE,
-    METRIC_NAMES,
-    METRICS,
-)
+from trace_workflow.tables import marks, metric_names
 from trace_workflow.tables.ranking_table import BEST_OF_COLUMN, rank_columns
 from trace_workflow.tables.standing_notes import beam_notes, count_notes
 from trace_workflow.tables.study_results import StudyResults, rows_by, tasks_of
@@ -62,11 +55,14 @@ def table(study: StudyResults) -> Table:
     """Make the table from `averages` and `improvements`."""
     averages = study.select("averages")
     tasks, measured = tasks_of(averages), set(averages["estimator"])
-    metrics = [metric for metric in CLAIMED if metric in set(averages["metric"])]
-    added_metrics = [metric for metric in metrics if metric not in METRICS]
+    metrics = [metric for metric in metric_names.CLAIMED if metric in set(averages["metric"])]
+    added_metrics = [metric for metric in metrics if metric not in metric_names.METRICS]
     scopes = (*tasks, None) if len(tasks) > 1 else tasks  # a single task is its average
     keys = [
-        (task, metric) for part in (METRICS, added_metrics) for task in scopes for metric in part
+        (task, metric)
+        for part in (metric_names.METRICS, added_metrics)
+        for task in scopes
+        for metric in part
     ]
     entries = [e for e in study.with_role("baseline", "trace", "own") if e.id in measured]
     gains = {}
@@ -104,7 +100,7 @@ def table(study: StudyResults) -> Table:
         notes=(
             *count_notes(study),
             *beam_notes(entries, study),
-            *([DIRECTION_NOTE] if "auroc_calibrated" in metrics else []),
+            *([metric_names.DIRECTION_NOTE] if "auroc_calibrated" in metrics else []),
             *improved.explain_improvements(comparison.gains.values(), study),
         ),
     )
@@ -175,13 +171,13 @@ def _column(key: Key, comparison: Comparison) -> Column:
     ]
     unsupported = [name for name, gain in bounded.items() if improved.is_unsupported(gain)]
     estimator, task_label = pl.col("estimator"), study.tasks[task] if task else "Avg."
-    in_paper = metric in METRICS
+    in_paper = metric in metric_names.METRICS
     of_task = in_paper or (None, metric) not in comparison.keys
     return Column(
         (_name(*key),),
-        METRIC_NAMES[metric] if of_task else task_label,
-        task_label if of_task else METRIC_NAMES[metric],
-        BETTER[metric],
+        metric_names.METRIC_NAMES[metric] if of_task else task_label,
+        task_label if of_task else metric_names.METRIC_NAMES[metric],
+        metric_names.BETTER[metric],
         signed=~estimator.is_in([*comparison.ids, PICKED]),
         mark=marks.mark_partly_undefined(_name(*key))
         + marks.mark_where((estimator.is_in(partly_scored), marks.UNSCORED)),
