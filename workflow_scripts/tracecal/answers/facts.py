@@ -335,6 +335,12 @@ def find_question(row: Mapping[str, Any], prompt: str | None) -> dict[str, Any]:
     }
 
 
+def question_fields(_: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a row in which `find_question` finds the same as in the row."""
+    question = find_question({name: row[name] for name in row if name != "part"}, None)
+    return question | {"part": row["part"] if isinstance(row.get("part"), str) else None}
+
+
 def _values(objects: Iterable[Mapping[str, Any]], names: Sequence[str]) -> list[Any]:
     return [each[name] for each in objects for name in names if each.get(name) is not None]
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 
 import polars as pl
 
-from tracecal.answers.answers import Answers, Source, answers_in
+from tracecal.answers.answers import Answers, KeepRows, Source, answers_in
 from tracecal.answers.facts import value_at
 from tracecal.answers.parts.part_answers import part_answers
 from tracecal.answers.parts.parts import Parts, read_parts
@@ -560,7 +560,8 @@ def calibrate(
     if not task.strip():
         raise InputError("--task is empty: name the task of the answers, such as --task math.")
     custom = NO_CUSTOM if estimators is None else custom_scores(estimators)
-    source = answers_in(answers, reading, keep_rows=by is not None)
+    keep_rows: KeepRows = by is not None and (lambda _, row: {by: value_at(row, by)})
+    source = answers_in(answers, reading, keep_rows)
     if warning := describe_run_on(source.frame):
         LOGGER.warning("%s", warning)
     frame, stated_parts = source.frame, parts_in(parts)

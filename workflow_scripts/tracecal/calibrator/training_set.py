@@ -215,9 +215,8 @@ class TrainingSet(NamedTuple):
             self.own_fits,
             part_names=self.part_names,
         )
-        names = places.rename({"place": "example_id", "example_id": "name"})
-        renamed = predictions.join(names, on="example_id", maintain_order="left")
-        return renamed.with_columns(example_id="name").drop("name"), fits
+        rows = predictions["example_id"].cast(pl.Int64)
+        return predictions.with_columns(example_id=self.frame["example_id"].gather(rows)), fits
 
     def _folds(self, members: pl.Expr, first: int) -> list[pl.DataFrame]:
         """Make a split for each fold of the `members`, which is predicted by the rest.

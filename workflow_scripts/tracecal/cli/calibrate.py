@@ -53,11 +53,18 @@ def calibrate(
         Print how well every estimator predicts, too.
     """
     from tracecal.answers.answers import answers_in
+    from tracecal.answers.facts import question_fields, value_at
 
     explorer = str(Path(report).with_suffix(".answers.html")) if report else None
     require_apart({"answers": answers, "output": output, "report": report, "explorer": explorer})
-    keeps_rows = bool(report) or options.get("by") is not None
-    labelled = answers_in(answers, reading, keep_rows=keeps_rows)
+    by = options.get("by")
+
+    def fields(example_id: str, row: dict[str, Any]) -> dict[str, Any]:
+        shown = question_fields(example_id, row) if report else {}
+        value = None if by is None else value_at(row, by)
+        return shown if by is None or value is None else shown | {by: value}
+
+    labelled = answers_in(answers, reading, fields if report or by is not None else False)
     calibrator = tracecal.calibrate(
         labelled,
         task,

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from tracecal.answers.answers import Answers, Source, answers_in, read_chosen
-from tracecal.answers.facts import find_question
+from tracecal.answers.facts import find_question, question_fields
 from tracecal.answers.parts.part_answers import part_answers
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.reading import Reading
@@ -231,12 +231,6 @@ def _with_task(frame: pl.DataFrame, answers: Answers) -> pl.DataFrame:
     return frame.with_columns(pl.col("model").fill_null(UNKNOWN_MODEL), task=pl.lit(task))
 
 
-def _question_fields(_: str, row: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a row in which `find_question` finds the same as in the row."""
-    question = find_question({name: row[name] for name in row if name != "part"}, None)
-    return question | {"part": row["part"] if isinstance(row.get("part"), str) else None}
-
-
 def load_page_answers(
     answers: Source | PageAnswers,
     calibrator: str | Path | Calibrator | None = None,
@@ -267,6 +261,6 @@ def load_page_answers(
                 frame = choose_answers(_with_task(frame, every), number, SEED)
             return frame["example_id"].to_list()
 
-        source, total = read_chosen(answers, reading, draw, lambda _: (), _question_fields)
+        source, total = read_chosen(answers, reading, draw, lambda _: (), question_fields)
     task = task or source.metadata.get("task")
     return PageAnswers(source, fits, task, stated_parts, total)
