@@ -127,9 +127,7 @@ class Ranking(NamedTuple):
 
 
 def choose_ranking(
-    training: TrainingSet,
-    fits: Mapping[str, EstimatorFits],
-    estimator: str | None = None,
+    training: TrainingSet, fits: Mapping[str, EstimatorFits], estimator: str | None = None
 ) -> Ranking:
     """Fix the ranking, without the labels that test it.
 

@@ -117,10 +117,7 @@ def fit_calibrator(
     parse(CalibrationData, data.model_dump(mode="json", by_alias=True), "the calibrator")
     file = CalibratorFile.of(data, estimators)
     return file.with_keys(
-        file.recommended(),
-        risk_control=control,
-        reference=ranking.reference(),
-        held_out=held_out,
+        file.recommended(), risk_control=control, reference=ranking.reference(), held_out=held_out
     )
 
 

@@ -45,10 +45,7 @@ def next_commands(
     score = ["score", "--answers", new, *read_new, *by, *name_task, *keep]
     explore = ["explore", "--answers", answers, *read_labelled, *by, *name_task, "--output", page]
     what = "a probability for each new answer" + (", and whether to keep it" if keep else "")
-    rows += [
-        (what, [*score, "--output", SCORED_FILE]),
-        ("look at the labelled answers", explore),
-    ]
+    rows += [(what, [*score, "--output", SCORED_FILE]), ("look at the labelled answers", explore)]
     if not fitted_on.parts:
         state = f"{Path(calibrator).stem}.db"
         watch = ["watch", "--answers", new, *read_new, *by, *name_task, *keep, "--state", state]

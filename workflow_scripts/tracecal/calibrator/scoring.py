@@ -325,10 +325,7 @@ def score_response(
 
 
 def read_response(
-    predictor: Predictor,
-    response: Any,
-    request: Mapping[str, Any] | None,
-    reading: Reading | None,
+    predictor: Predictor, response: Any, request: Mapping[str, Any] | None, reading: Reading | None
 ) -> Record:
     """Read the answer of a response, which is of the calibrator's kind (`require_kind`)."""
     body = response if isinstance(response, dict) else response.model_dump()

@@ -17,12 +17,7 @@ from tracecal.answers.answers import require_threads
 from tracecal.answers.groups import has_distinctive_trace
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.reading import USUAL_READING, Reading
-from tracecal.answers.record import (
-    ALSO,
-    ENTROPY_KIND,
-    QUESTION,
-    Record,
-)
+from tracecal.answers.record import ALSO, ENTROPY_KIND, QUESTION, Record
 from tracecal.answers.row import as_frame
 from tracecal.calibrator.schema import CalibrationData
 from tracecal.errors import InputError
@@ -373,11 +368,7 @@ def describe_entropies(kind: str, top_k: int | None) -> str:
 
 
 def describe_traces(
-    metadata: Mapping[str, str],
-    correct: pl.Series,
-    model: str,
-    known_as: Sequence[str],
-    task: str,
+    metadata: Mapping[str, str], correct: pl.Series, model: str, known_as: Sequence[str], task: str
 ) -> CalibrationData:
     """Describe a run's answers by the `metadata` of its traces and their labels.
 

@@ -71,10 +71,7 @@ class RiskControl(Strict):
         description="target shares of all answers that remain wrong, where people mend the rest",
     )
     confidence: float = Field(
-        0.9,
-        gt=0,
-        lt=1,
-        description="confidence with which each guarantee holds; 1 - delta",
+        0.9, gt=0, lt=1, description="confidence with which each guarantee holds; 1 - delta"
     )
 
     @field_validator("error_rates", "overall_errors")

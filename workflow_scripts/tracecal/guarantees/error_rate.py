@@ -257,10 +257,7 @@ def _last_digit(score: np.ndarray) -> np.ndarray:
 
 
 def threshold_by_line(
-    score: np.ndarray,
-    wrong: np.ndarray,
-    error_rate: float,
-    level: float,
+    score: np.ndarray, wrong: np.ndarray, error_rate: float, level: float
 ) -> ErrorRateTest:
     """Test answers, `score` [n] and `wrong` [n], by the line."""
     places = find_places(score, wrong)
@@ -280,11 +277,7 @@ def threshold_by_line(
 
 
 def threshold_by_values(
-    score: np.ndarray,
-    wrong: np.ndarray,
-    unlabelled: np.ndarray,
-    error_rate: float,
-    level: float,
+    score: np.ndarray, wrong: np.ndarray, unlabelled: np.ndarray, error_rate: float, level: float
 ) -> ErrorRateTest:
     """Test answers at the distinct scores of `unlabelled` ones, from the top down.
 

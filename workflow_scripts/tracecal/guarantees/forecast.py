@@ -126,11 +126,7 @@ class LabelledPopulation:
 
     @classmethod
     def from_labels(
-        cls,
-        group: np.ndarray,
-        score: np.ndarray,
-        correct: np.ndarray,
-        of_parts: bool = False,
+        cls, group: np.ndarray, score: np.ndarray, correct: np.ndarray, of_parts: bool = False
     ) -> "LabelledPopulation":
         """Fit the curve to labelled answers with `normal_scores`.
 

@@ -28,12 +28,7 @@ from tracecal.statistics.probability_metrics import brier, ece
 from tracecal.statistics.ranking_metrics import single_auroc
 
 # The columns of a score's value. `seen`: the calibrator was fitted on this very answer.
-VALUE = {
-    "probability": pl.Float64,
-    "correct": pl.Boolean,
-    "keep": pl.Boolean,
-    "seen": pl.Boolean,
-}
+VALUE = {"probability": pl.Float64, "correct": pl.Boolean, "keep": pl.Boolean, "seen": pl.Boolean}
 N_BINS = Calibration().ece_bins
 
 
@@ -163,10 +158,7 @@ def confidence(
 
 
 def score_sample(
-    state: TaskState,
-    predictor: Predictor,
-    error_rate: float | None,
-    reading: Reading,
+    state: TaskState, predictor: Predictor, error_rate: float | None, reading: Reading
 ) -> tuple[Confidence, bool]:
     """Return the confidence of a sample's answer, and whether the calibrator was fitted on it.
 

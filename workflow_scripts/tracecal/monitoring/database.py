@@ -164,11 +164,7 @@ class StateDatabase:
         return counts
 
     def add_served(
-        self,
-        ids: Sequence[str],
-        batch: Batch,
-        keys: Sequence[str],
-        choices: Sequence[int],
+        self, ids: Sequence[str], batch: Batch, keys: Sequence[str], choices: Sequence[int]
     ) -> int:
         """Watch the answers of a server, each of which counts; return how many ids were known.
 

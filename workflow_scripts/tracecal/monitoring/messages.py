@@ -77,10 +77,7 @@ def reference_warning(predictor: Predictor) -> str | None:
 
 
 def summary(
-    database: StateDatabase,
-    answers: AddedCounts,
-    labels: AddedCounts,
-    changes: Iterable[str] = (),
+    database: StateDatabase, answers: AddedCounts, labels: AddedCounts, changes: Iterable[str] = ()
 ) -> str:
     """Return what `tracecal watch` prints: counts, evidence, warnings, alarms and `changes`."""
     state = database.state

@@ -81,11 +81,7 @@ class Monitors:
         chance: float = monitor_settings.ERROR_ALARM_CHANCE,
         one_per: str | None = None,
     ) -> None:
-        options = {
-            "answers_per_alarm": answers_per_alarm,
-            "chance": chance,
-            "one_per": one_per,
-        }
+        options = {"answers_per_alarm": answers_per_alarm, "chance": chance, "one_per": one_per}
         self._settings = parse(monitor_settings.MonitorSettings, options, "options")
         self._calibrator = calibrator_in(calibrator)
         self._fitted = self._calibrator.predictor(estimator)
