@@ -253,10 +253,7 @@ def read_chosen(
 
 
 def require_threads() -> None:
-    """Raise `InputError` in a process forked from one that called this: it lacks Polars' threads.
-
-    It would wait for them for ever.
-    """
+    """Raise `InputError` in a process forked from one that called this, without Polars' threads."""
     if _WITH_THREADS.setdefault("process", os.getpid()) != os.getpid():
         raise InputError(
             "this process was forked from one that has read or scored answers, and lacks the "

@@ -7,7 +7,6 @@ a calibrator was fitted on an answer.
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -83,25 +82,11 @@ def compare_answers(
 
 def compare_record(record: Record, fitted_on: CalibrationData) -> list[str]:
     """`compare_answers` of one answer, in Python alone: a forked process has no other threads."""
-    kind = tuple(getattr(record, name) for name in KIND)
-    refusal, unknown = _compare_kind(fitted_on, kind, record.surprisal is not None)
-    if refusal is not None:
-        raise InputError(refusal)
+    kind = {"example_id": "answer", "is_traced": record.surprisal is not None, "n": 1}
+    unknown = _compare_kinds([vars(record) | kind], fitted_on)
     if fitted_on.parts is None and re.search(NEXT_QUESTION, record.answer or ""):
         return [*unknown, _run_on(1, 1, record.example_id)]
     return unknown
-
-
-@lru_cache(maxsize=1000)
-def _compare_kind(
-    fitted_on: CalibrationData, kind: tuple[str | None, ...], has_trace: bool
-) -> tuple[str | None, list[str]]:
-    """Return why answers of a kind are refused, or None, and what is unknown about them."""
-    fields = {"example_id": "answer", "is_traced": has_trace, "n": 1}
-    try:
-        return None, _compare_kinds([fields | dict(zip(KIND, kind, strict=True))], fitted_on)
-    except InputError as error:
-        return error.args[0], []
 
 
 def _compare_kinds(kinds: Sequence[Mapping[str, Any]], fitted_on: CalibrationData) -> list[str]:

@@ -11,7 +11,7 @@
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -416,7 +416,7 @@ def answer_features(traces: pl.DataFrame) -> pl.DataFrame:
 
 
 def compute_inputs(
-    answers: pl.DataFrame, names: Iterable[str] = TRACE_INPUTS, extend: Extend = UNCHANGED
+    answers: pl.DataFrame, names: Collection[str] = TRACE_INPUTS, extend: Extend = UNCHANGED
 ) -> pl.DataFrame:
     """Compute `example_id` and the inputs `names`, Float64, of answers with their traces.
 
@@ -427,13 +427,12 @@ def compute_inputs(
     >>> compute_inputs(answers, ["scores.min_prob"])["scores.min_prob"].item()
     1.0
     """
-    names = list(names)
     of_trace = [name for name in names if name in INPUTS]
     return _finite(extend(answers), input_matrix(answers, of_trace), of_trace, names)
 
 
 def compute_bounded_inputs(
-    answers: pl.DataFrame, names: Iterable[str] = TRACE_INPUTS, extend: Extend = UNCHANGED
+    answers: pl.DataFrame, names: Collection[str] = TRACE_INPUTS, extend: Extend = UNCHANGED
 ) -> tuple[pl.DataFrame, ...]:
     """Compute the inputs `names` and their lower and upper bounds, as `compute_inputs` does.
 
@@ -441,7 +440,6 @@ def compute_bounded_inputs(
     is known: for an input of UNBOUNDED, for a further one that needs entropies with bounds, or
     without upper bounds of the entropies.
     """
-    names = list(names)
     of_trace = [name for name in names if name in INPUTS]
     exact = pl.when(pl.col("entropy_upper").is_null()).then("entropy")
     beside, bounds = extend(answers), extend(answers.with_columns(exact))
@@ -454,10 +452,10 @@ def compute_bounded_inputs(
 
 
 def _finite(
-    beside: pl.DataFrame, x: np.ndarray, of_trace: Sequence[str], names: Sequence[str]
+    beside: pl.DataFrame, x: np.ndarray, of_trace: Sequence[str], names: Collection[str]
 ) -> pl.DataFrame:
     """`example_id` and `names`: the inputs x [n, of_trace], and further columns of a frame."""
-    numbers = pl.col(names).cast(pl.Float64)
+    numbers = pl.col([*names]).cast(pl.Float64)
     further = beside.select("example_id", *(name for name in names if name not in of_trace))
     frame = further.hstack(pl.DataFrame(x, [*of_trace], nan_to_null=True))
     return frame.select("example_id", pl.when(numbers.is_finite()).then(numbers))

@@ -13,8 +13,6 @@
 path, ``{}`` asks for an object, ``[]`` for a list, ``:bool`` and ``:text`` for such a value, and
 ``[{}]`` for a list of objects, in which the rest of the path holds for each. A path behind ``!``
 must not be there.
-
-`Formats` are layouts in the order in which they are asked whether a row is theirs.
 """
 
 import re
