@@ -7,10 +7,6 @@ from tracecal.io.regular_files import write_text
 with job(snakemake, online=True):
     source = snakemake.params.source
     commit = stage_rows(
-        source["hub"],
-        source["config"],
-        source["revision"],
-        source["split"],
-        snakemake.output.rows,
+        source["hub"], source["config"], source["revision"], source["split"], snakemake.output.rows
     )
     write_text(f"{commit}\n", snakemake.output.revision)

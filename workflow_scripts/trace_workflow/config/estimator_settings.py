@@ -166,10 +166,7 @@ class Importance(Encoder):
     """MARS's phrase model: for each token two logits (begins a phrase, continues one) and one
     for the importance of the phrase that begins there."""
 
-    source: ModelSource | None = Field(
-        None,
-        description="null: no model, which covers no language",
-    )
+    source: ModelSource | None = Field(None, description="null: no model, which covers no language")
     languages: tuple[str, ...] = Field(
         ("en",),
         description="languages of the model; in others every word is a phrase of equal weight",

@@ -69,11 +69,7 @@ def _merged(
 
 
 PHRASE_WEIGHTS = pa.schema(
-    {
-        "example_id": pa.string(),
-        "phrase": pa.list_(pa.int32()),
-        "weight": pa.list_(pa.float32()),
-    }
+    {"example_id": pa.string(), "phrase": pa.list_(pa.int32()), "weight": pa.list_(pa.float32())}
 )
 
 

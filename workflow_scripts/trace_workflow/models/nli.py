@@ -74,9 +74,7 @@ def _probabilities(
         for question, (_, premise, hypothesis) in zip(questions, texts, strict=True)
     ]
     return encoder.read_all(
-        pairs,
-        batch_size,
-        lambda inputs, output: output.logits.softmax(-1)[:, order].tolist(),
+        pairs, batch_size, lambda inputs, output: output.logits.softmax(-1)[:, order].tolist()
     )
 
 

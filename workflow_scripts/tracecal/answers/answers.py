@@ -398,9 +398,7 @@ def _labels_of_row(row: Mapping[str, Any]) -> PartLabels:
 
 
 def read_file(
-    path: str | Path,
-    reading: Reading | None = None,
-    ids: Collection[str] | None = None,
+    path: str | Path, reading: Reading | None = None, ids: Collection[str] | None = None
 ) -> Answers:
     """Read the answers of a file; a row is identified by its id, never by its position.
 

@@ -37,14 +37,7 @@ CONTEXTS = ("context", "passage")
 REFERENCES = ("references", "reference", "target", "answers", "gold", "solution", "solutions")
 TASKS = ("task", "task_name")
 # Ids that programs give: Every Eval Ever, LiteLLM and vLLM, dspy, Gemini.
-OTHER_IDS = (
-    "sample_id",
-    "request_id",
-    "uuid",
-    "key",
-    "responseId",
-    "response_id",
-)
+OTHER_IDS = ("sample_id", "request_id", "uuid", "key", "responseId", "response_id")
 TIMES = ("created", "created_at", "completed_at", "timestamp", "startTime")
 CENTURY = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 

@@ -47,8 +47,7 @@ _HEADER = r"[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>"
 MARKS = (
     Marks(rf"<(?i:{_NAME})>", "</{name}>"),  # DeepSeek, Qwen, Seed and most others
     Marks(  # OpenThinker
-        rf"<\|begin_of_(?i:{_NAME})\|>",
-        r"<\|end_of_{name}\|>\s*(?:<\|begin_of_solution\|>)?",
+        rf"<\|begin_of_(?i:{_NAME})\|>", r"<\|end_of_{name}\|>\s*(?:<\|begin_of_solution\|>)?"
     ),
     Marks(r"\[THINK\]", r"\[/THINK\]"),  # Mistral
     Marks(rf"\[(?i:{_NAME})\]", r"\[/{name}\]", words=True),

@@ -25,10 +25,7 @@ OF_RESPONSES = ("vocabulary", "model", "stop_token", "processed")
     "add confidence to a server's answers",
     "tracecal serve --upstream http://localhost:8000 --calibrator C.json",
     usual=["error_rate", "overall_error", "recall"],
-    models={
-        "settings": ModelOptions(panels=PANELS),
-        "reading": reading_options(only=OF_RESPONSES),
-    },
+    models={"settings": ModelOptions(panels=PANELS), "reading": reading_options(only=OF_RESPONSES)},
 )
 def serve(
     *,

@@ -13,9 +13,7 @@ from tracecal.estimators.scores import require_aligned
 from tracecal.io.evaluated import evaluated
 from tracecal.io.traces import read_arrow, read_traces
 
-SCORES: dict[str, pl.Expr] = {
-    "mars": (-pl.col("risk")).exp(),
-}
+SCORES: dict[str, pl.Expr] = {"mars": (-pl.col("risk")).exp()}
 
 
 def phrase_risk(traces: pl.DataFrame, weights: pl.DataFrame) -> pl.DataFrame:

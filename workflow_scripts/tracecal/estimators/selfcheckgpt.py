@@ -14,9 +14,7 @@ import polars as pl
 from tracecal.answers.normalised_text import normalised
 from tracecal.io.traces import read_arrow, read_traces
 
-SCORES: dict[str, pl.Expr] = {
-    "selfcheckgpt": 1 - pl.col("inconsistency"),
-}
+SCORES: dict[str, pl.Expr] = {"selfcheckgpt": 1 - pl.col("inconsistency")}
 
 
 def contradictions(comparisons: pl.DataFrame) -> pl.DataFrame:

@@ -16,9 +16,7 @@ import polars as pl
 from tracecal.answers.normalised_text import normalised
 from tracecal.io.traces import read_arrow
 
-SCORES: dict[str, pl.Expr] = {
-    "semantic_entropy": -pl.col("nats"),
-}
+SCORES: dict[str, pl.Expr] = {"semantic_entropy": -pl.col("nats")}
 # When a comparison speaks for a shared meaning; two samples need both directions.
 AGREES = {
     "mutual_entailment": pl.col("entailment") > pl.max_horizontal("neutral", "contradiction"),

@@ -17,7 +17,7 @@ from tracecal.io.traces import read_arrow, read_traces
 ANY_RELEVANT = pl.col("weight").list.sum() > 0
 
 SCORES: dict[str, pl.Expr] = {
-    "token_sar": pl.when(ANY_RELEVANT).then((-pl.col("weighted_surprisal")).exp()),
+    "token_sar": pl.when(ANY_RELEVANT).then((-pl.col("weighted_surprisal")).exp())
 }
 
 

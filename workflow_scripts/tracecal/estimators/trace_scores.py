@@ -47,9 +47,7 @@ def reference_share(entropy: pl.Expr) -> pl.Expr:
 
 SCORES: dict[str, pl.Expr] = {
     name: score(name) for name in TRACE_SCORES if name not in FAMILIES["trace"].SCORES
-} | {
-    "ces": -(reference_share(op.mean(H)) * reference_share(H.list.max().cast(pl.Float64))).sqrt(),
-}
+} | {"ces": -(reference_share(op.mean(H)) * reference_share(H.list.max().cast(pl.Float64))).sqrt()}
 
 
 def answers(traces: str, task: str) -> pl.DataFrame:

@@ -38,9 +38,7 @@ class ProxySettings(MonitorSettings):
         600, le=DAY, description="seconds the server or a client may stall"
     )
     client_timeout: PositiveFloat = Field(
-        75,
-        le=DAY,
-        description="seconds for headers, or a body to score",
+        75, le=DAY, description="seconds for headers, or a body to score"
     )
     watch: str | None = Field(None, description="SQLite state of monitors; shown at /metrics")
     on_alarm: Literal["withhold", "warn"] = Field(

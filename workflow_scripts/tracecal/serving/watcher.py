@@ -189,7 +189,4 @@ def _request_and_choice(answer: Object) -> tuple[str, int]:
     number = next(iter(objects_in(answer.get("choices"))), {}).get("index")
     request_id = answer.get("id")
     is_named = isinstance(request_id, str) and request_id
-    return (
-        request_id if is_named else uuid.uuid4().hex,
-        number if isinstance(number, int) else 0,
-    )
+    return (request_id if is_named else uuid.uuid4().hex, number if isinstance(number, int) else 0)

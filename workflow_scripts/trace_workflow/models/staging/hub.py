@@ -99,10 +99,7 @@ def stage_model(repository: str, revision: str, target: str | Path) -> str:
         contents.source,
         # The names are exact; a pattern such as *.safetensors would fetch second copies of weights.
         lambda: snapshot_download(
-            repository,
-            revision=commit,
-            allow_patterns=sorted(names),
-            tqdm_class=LineBar,
+            repository, revision=commit, allow_patterns=sorted(names), tqdm_class=LineBar
         ),
     )
     link_model(folder, target, names)
