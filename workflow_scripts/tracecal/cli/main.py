@@ -59,8 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _open_closed_streams()
     if isinstance(sys.stdout, TextIOWrapper):  # an encoding may lack letters of a name
         sys.stdout.reconfigure(errors="backslashreplace")
-    # A tenth of the full collections, which walk all objects of all modules.
-    gc.set_threshold(*gc.get_threshold()[:2], 100)
+    # A third of the full collections of garbage, which walk all objects of all modules.
+    gc.set_threshold(*gc.get_threshold()[:2], 30)
     # More threads spend more time waiting than they save on products as small as ours.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     handler = logging.StreamHandler(sys.stderr)
