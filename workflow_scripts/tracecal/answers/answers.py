@@ -473,15 +473,12 @@ def _read(reader: "RowReader", keep_rows: KeepRows = False, keep: Keep | None = 
     if reader.requests is not None:
         LOGGER.info("%s", reader.requests.describe(frame.height))
     warn_of_assumed(frame, reading.vocabulary, source)
-    collected = reader.part_labels, frames.rows
-    return Answers(frame, wrong_rows, reader.metadata, *collected, source, reader.first_rows)
+    held = reader.part_labels, frames.rows, source, reader.first_rows
+    return Answers(frame, wrong_rows, reader.metadata, *held)
 
 
 class _Frames:
-    """Frames of the answers of a file, some at a time, and what `keep` keeps of each.
-
-    `rows` are those of the answers, but for those that `keep` has taken.
-    """
+    """Frames of the answers of a file, some at a time, and what `keep` keeps of each."""
 
     def __init__(self, reader: "RowReader", keep: Keep | None = None) -> None:
         self._reader, self._keep = reader, keep
@@ -505,7 +502,7 @@ class _Frames:
         self._records.clear()
         if self._keep is not None:
             metadata, source = self._reader.metadata, self._reader.source
-            frame = self._keep(Answers(frame, [], metadata, rows=self.rows, source=source))
+            frame = self._keep(Answers(frame, [], metadata, {}, self.rows, source))
             self.rows = []
         self._frames.append(frame)
         if len(self._frames) >= MOST_FRAMES:  # of which each takes memory beside its content
