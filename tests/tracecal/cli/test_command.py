@@ -289,6 +289,27 @@ def test_confidence_is_written_beside_the_rows_of_a_file(files, caplog):
     ]
 
 
+def test_half_a_surrogate_pair_beside_an_answer_stays_as_it_is(files):
+    """As of an emoji that a program cut."""
+    main(CALIBRATE)
+    cut = {"note": "\ud83d", "\ud83d": ["ö"], "question": "Which? \ud83d"}
+    rows = [json.loads(line) | cut for line in Path("new.jsonl").read_text().splitlines()]
+    write(files / "cut.jsonl", rows)
+    write(files / "labels.jsonl", [{"id": row["example_id"], "correct": True} for row in rows])
+    commands = [
+        ["explore", "cut.jsonl", "--calibrator", "C.json", "--output", "page.html"],
+        ["pick", "cut.jsonl", "--number", "6", "--output", "pick.jsonl"],
+        ["label", "pick.jsonl", "--labels", "labels.jsonl", "--output", "judged.jsonl"],
+        ["label", "pick.jsonl", "--labels", "labels.jsonl", "--output", "judged.jsonl"],
+        [*SCORE, "--beside", "cut.jsonl", "--output", "beside.jsonl"],
+    ]
+    assert [main(command) for command in commands] == [0] * 5
+    for name in ("pick", "judged", "beside"):
+        lines = Path(f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+        written = [json.loads(line) for line in lines]
+        assert len(written) == 6 and all(row.items() >= cut.items() for row in written)
+
+
 def test_without_log_probabilities_nothing_is_written_beside(files, caplog):
     main(CALIBRATE)
     write(files / "samples.jsonl", [{"doc_id": 1, "resps": [["x"]], "filter": "none"}])

@@ -254,7 +254,7 @@ def write_beside(scores: "pl.DataFrame", answers: str, reading: Reading, output:
             for row, place in zip(some.rows, found, strict=True):
                 confidence = None if place is None else confidences.row(place, named=True)
                 line = json.dumps({**row, "confidence": confidence}, ensure_ascii=False)
-                file.write(f"{line}\n".encode())
+                file.write(f"{line}\n".encode(errors="backslashreplace"))
             return facts_of(some.frame).with_columns(place=pl.Series(found, dtype=pl.Int64))
 
         rows = answers_in(answers, reading, keep_rows=True, keep=write)

@@ -5,6 +5,7 @@
 3. `PageAnswers.rows_to_judge` gives what a person labels: the answers, or their parts.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -156,6 +157,8 @@ class PageAnswers:
         )
         pairs = zip(self.answers.rows, frame["prompt"], strict=True)
         questions = [find_question(row, prompt) for row, prompt in pairs]
+        # Half a surrogate pair, as of an emoji that was cut, is no text that a frame holds.
+        questions = json.loads(json.dumps(questions, ensure_ascii=False).encode(errors="replace"))
         texts = _with_task(frame, self.answers).hstack(pl.DataFrame(questions, schema=QUESTIONS))
         texts = texts.with_columns(
             pl.col("group_id").fill_null(pl.col("example_id")),

@@ -179,5 +179,5 @@ def write_bytes(content: bytes, path: str | Path) -> None:
 
 
 def write_text(text: str, path: str | Path) -> None:
-    """Write `text` atomically as UTF-8, line endings unchanged."""
-    write_bytes(text.encode(), path)
+    """Write `text` atomically as UTF-8, line endings unchanged, half a surrogate pair escaped."""
+    write_bytes(text.encode(errors="backslashreplace"), path)

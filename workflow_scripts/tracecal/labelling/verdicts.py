@@ -88,7 +88,7 @@ class VerdictFile:
         mark = '"labelled": {'
         for row in self._rows.values():
             text = json.dumps({**row, "labelled": {}}, ensure_ascii=False)
-            begun = text[: text.rindex(mark) + len(mark)].encode()
+            begun = text[: text.rindex(mark) + len(mark)].encode(errors="backslashreplace")
             if begun.startswith(line) or line.startswith(begun):
                 return True
         return False
@@ -135,7 +135,7 @@ class VerdictFile:
         if asked_for or self._asked_for:
             labelled["asked_for"] = True
         row = {**self._rows[example_id], "labelled": labelled}
-        content = f"{json.dumps(row, ensure_ascii=False)}\n".encode()
+        content = f"{json.dumps(row, ensure_ascii=False)}\n".encode(errors="backslashreplace")
         self._require_unchanged()
         try:
             written = self._file.write(content)
