@@ -81,27 +81,22 @@ def as_frame(records: Iterable[Record]) -> pl.DataFrame:
 
 
 def _array(values: Sequence[Any], kind: Any) -> pa.Array:
-    """Values as an array of Arrow: lists from Arrow cost Polars a tenth of lists from Python.
-
-    `pa.array` would load pandas where it is installed, and masks and tables `pyarrow.compute`.
-    """
+    """Values as an array of Arrow; `pa.array` would first load pandas, where it is installed."""
     if not isinstance(kind, pl.List | pl.Struct):
         return pl.Series(values, dtype=kind).to_arrow()
     is_present = np.array([value is not None for value in values], dtype=bool)
     buffers = [pa.py_buffer(np.packbits(is_present, bitorder="little"))]
     if isinstance(kind, pl.List):
         lists = [() if value is None else value for value in values]
-        entries = _array([*chain.from_iterable(lists)], kind.inner)
         buffers.append(pa.py_buffer(np.cumsum([0, *map(len, lists)])))
-        return pa.Array.from_buffers(
-            pa.large_list(entries.type), len(values), buffers, children=[entries]
-        )
-    fields = {
-        field.name: _array([value and value.get(field.name) for value in values], field.dtype)
-        for field in kind.fields
-    }
-    struct = pa.struct([(name, field.type) for name, field in fields.items()])
-    return pa.Array.from_buffers(struct, len(values), buffers, children=[*fields.values()])
+        children = [_array([*chain.from_iterable(lists)], kind.inner)]
+    else:
+        children = [
+            _array([value and value.get(field.name) for value in values], field.dtype)
+            for field in kind.fields
+        ]
+    arrow = pl.Series([], dtype=kind).to_arrow().type
+    return pa.Array.from_buffers(arrow, len(values), buffers, children=children)
 
 
 def _draft(reading: Reading, answer: OneAnswer) -> Draft:

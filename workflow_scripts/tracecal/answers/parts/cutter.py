@@ -86,7 +86,6 @@ def _slice_lists(
     entries = lists.explode(empty_as_null=False, keep_nulls=False).gather(
         np.repeat(begin, length) + np.arange(through[-1])
     )
-    # `pa.array` would load pandas where it is installed.
     ends, mask = pl.Series(through).to_arrow(), pl.Series(is_null).to_arrow()
     slices = pa.LargeListArray.from_arrays(ends, entries.to_arrow(), mask=mask)
     return pl.Series(lists.name, slices)
