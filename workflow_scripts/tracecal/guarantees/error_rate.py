@@ -312,12 +312,9 @@ def threshold_in_order(
     if reason := too_few(n, "answers", error_rate, level):
         return replace(test, reason=reason)
     thresholds = choose(n)
-    counts = [
-        len(scores) - np.searchsorted(np.sort(scores), thresholds)
-        for scores in (score, score[wrong])
-    ]
-    passes = scipy.special.bdtr(counts[1], counts[0], error_rate) <= level
-    n_passed = int(np.cumprod(passes).sum())
+    scores = score, score[wrong]
+    counts = [len(each) - np.searchsorted(np.sort(each), thresholds) for each in scores]
+    n_passed = int(np.cumprod(scipy.special.bdtr(counts[1], counts[0], error_rate) <= level).sum())
     n_kept, n_wrong = (int(count[max(n_passed - 1, 0)]) for count in counts)
     allowed = allowed_errors(n_kept, error_rate, level)
     test = replace(test, kept=n_kept, wrong=n_wrong, allowed=allowed)

@@ -123,11 +123,10 @@ def _crossing(allowed: np.ndarray, first: int, error_rate: float, limit: float) 
 
     The sum ends once it is above `limit`; it is then only a lower bound.
     """
-    width = max(int(allowed.max()), 0) + 2
     crossed, passed = 0.0, 0
     # The probability of each number of wrong answers with no rank passed yet. Numbers above the
     # largest limit never pass, and are dropped.
-    probability = np.zeros(width)
+    probability = np.zeros(max(int(allowed.max()), 0) + 2)
     probability[0] = 1.0
     fewer, more = probability[:-1], probability[1:]
     for n_allowed in [-1] * (first - 1) + allowed.tolist():
