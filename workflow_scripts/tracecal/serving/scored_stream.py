@@ -263,8 +263,7 @@ class ScoredStream:
             pieces.add_part({name: choice.get(name), "logprobs": lists})
         streamed.texts.add_part({name: choice.get(name) for name in ("delta", "text")})
         streamed.message = choice.get("message") or streamed.message
-        stated = dict(delta) if isinstance(delta, dict) else {}
-        stated.pop("role", None)
+        stated = delta | {"role": None} if isinstance(delta, dict) else {}
         return not piece.is_empty or any([choice.get("message"), *stated.values()])
 
     def _release(self) -> list[bytes]:

@@ -166,9 +166,9 @@ class Scorer(Unscored):
 def token_doubts(answer: Object, record: Record, request: Object) -> list[str]:
     """Say why the tokens may not be those of the answer; `record` is the answer as it was read."""
     choice = next(iter(objects_in(answer.get("choices"))), {})
-    messages = [choice.get(name) for name in ("message", "delta")]
-    texts = [part.get("content") for part in messages if isinstance(part, dict)]
-    if len({str(text) for text in (*texts, choice.get("text")) if text}) > 1:
+    messages = objects_in([choice.get("message"), choice.get("delta")])
+    texts = [choice.get("text"), *(message.get("content") for message in messages)]
+    if len({str(text) for text in texts if text}) > 1:
         return [OTHER_TEXT]  # which of them a client reads is unknown
     if record.reasoning in ("within", "alone"):
         return []  # the tokens include the reasoning
