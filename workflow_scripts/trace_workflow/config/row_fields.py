@@ -9,26 +9,25 @@ from itertools import islice
 from typing import Any
 
 from trace_workflow.config.row_files import Row
-from trace_workflow.config.tasks import Fields
+from trace_workflow.config.tasks import Fields, Rows
 from tracecal.errors import InputError, listed
 
 
-def map_rows(
-    rows: Sequence[Row], fields: Fields, language: str, separate: bool, where: str
-) -> list[Row]:
+def map_rows(rows: Sequence[Row], spec: Rows, language: str | None, where: str) -> list[Row]:
     """Task rows without their role; a row may still lack a question or references.
 
-    `language` is that of rows without one. Where rows of several languages share ids (`separate`,
-    or a language field), the language is appended to the id, and the plain id is the group of the
-    translations unless a field sets the group.
+    `language` is that of a file with one language of several. Where rows of several languages share
+    ids (in such files, or with a language field), the language is appended to the id, and the plain
+    id is the group of the translations unless a field sets the group.
     Raises `InputError` for a field that no row has, with `where` and the rows' fields.
     """
+    fields = spec.fields
     _require_fields(rows, fields, where)
-    separate = separate or fields.language is not None
+    separate = language is not None or fields.language is not None
     mapped = []
     for number, row in enumerate(rows, 1):
         try:
-            mapped.append(_map_row(row, fields, language, separate))
+            mapped.append(_map_row(row, fields, language or spec.language, separate))
         except InputError as error:
             raise InputError(f"{where}: row {number}: {error}") from error
     return mapped

@@ -5,7 +5,6 @@
 2. `draw_subset(rows, seed, count)` marks the rows of it that the costliest estimators take.
 """
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
@@ -16,6 +15,7 @@ from trace_workflow.config.tasks import Rows
 from tracecal.errors import InputError
 from tracecal.io.files import read_parquet
 from tracecal.io.log import LOGGER
+from tracecal.io.randomness import rank
 
 SCHEMA = {
     "example_id": pl.String,
@@ -118,17 +118,13 @@ def subsample(rows: pl.DataFrame, role: str, limit: int | None, seed: int) -> pl
     """
     if limit is None or rows.height <= limit:
         return rows
-    ranks = [
-        hashlib.sha256(f"{seed}:{role}:{example_id}".encode()).hexdigest()
-        for example_id in rows["example_id"]
-    ]
+    ranks = [rank(seed, role, example_id) for example_id in rows["example_id"]]
     return rows.with_columns(rank=pl.Series(ranks)).sort("rank").head(limit).drop("rank")
 
 
 def _file_rows(spec: Rows, path: str, language: str | None) -> list[Row]:
     """The usable rows of one file: with a question and at least one reference."""
-    separate = language is not None
-    rows = map_rows(read_rows(path), spec.fields, language or spec.language, separate, path)
+    rows = map_rows(read_rows(path), spec, language, path)
     with_question = [row for row in rows if row["question"]]
     usable = [row for row in with_question if row["references"]]
     for lost, what in (
@@ -215,9 +211,8 @@ def _evaluated_rows(parent: Rows, paths: Sequence[str]) -> Iterator[tuple[str, R
     """The evaluated rows that the parent's table was made from, with their ids."""
     for file, path in zip(parent.row_files(), paths, strict=True):
         if file.role == "evaluation":
-            rows, language = read_rows(path), file.language
-            separate = language is not None
-            mapped = map_rows(rows, parent.fields, language or parent.language, separate, path)
+            rows = read_rows(path)
+            mapped = map_rows(rows, parent, file.language, path)
             yield from zip((row["example_id"] for row in mapped), rows, strict=True)
 
 
@@ -227,11 +222,7 @@ def draw_subset(rows: pl.DataFrame, seed: int, count: int) -> pl.DataFrame:
     The other evaluation rows get the role 'outside'. A larger subset holds every smaller one, and a
     row's rank does not depend on the other rows.
     """
-
-    def rank(example_id: str) -> str:
-        return hashlib.sha256(f"{seed}:{example_id}".encode()).hexdigest()
-
     evaluated = rows.filter(role="evaluation")["example_id"].to_list()
-    subset = sorted(evaluated, key=rank)[:count]
+    subset = sorted(evaluated, key=lambda example_id: rank(seed, example_id))[:count]
     outside = (pl.col("role") == "evaluation") & ~pl.col("example_id").is_in(subset)
     return rows.with_columns(role=pl.when(outside).then(pl.lit("outside")).otherwise("role"))

@@ -1,19 +1,16 @@
 """Audit of traces: a teacher-forced replay must reproduce tokens, surprisals and entropies."""
 
-import hashlib
-
 import polars as pl
 import torch
 from transformers import PreTrainedModel
 
 from tracecal.errors import InputError
+from tracecal.io.randomness import rank
 
 
 def audit_sample(traces: pl.DataFrame, size: int) -> pl.DataFrame:
     """At most `size` rows, chosen by a hash of their ids, whatever the row order."""
-    ranks = pl.col("example_id").map_elements(
-        lambda example: hashlib.sha256(example.encode()).hexdigest(), return_dtype=pl.String
-    )
+    ranks = pl.col("example_id").map_elements(rank, return_dtype=pl.String)
     return traces.sort(ranks).head(size)
 
 

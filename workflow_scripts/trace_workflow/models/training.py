@@ -5,7 +5,6 @@
 """
 
 import copy
-import hashlib
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from torch.nn import functional
 from tracecal.errors import InputError
 from tracecal.io.files import read_parquet
 from tracecal.io.log import LOGGER
+from tracecal.io.randomness import rank
 
 TASK_COLUMNS = ["example_id", "group_id", "role", "question", "context"]
 # What makes two rows the same example. An id is unique within its task only. A group other than the
@@ -215,9 +215,7 @@ def held_out(groups: Sequence[str], share: float, seed: int) -> list[bool]:
     Groups are ranked by a hash of their name, so the rows' order does not matter. At least one
     group is held out and one is not; a single group is never held out.
     """
-    ranked = sorted(
-        set(groups), key=lambda group: hashlib.sha256(f"{seed}:{group}".encode()).hexdigest()
-    )
+    ranked = sorted(set(groups), key=lambda group: rank(seed, group))
     count = min(max(1, round(share * len(ranked))), len(ranked) - 1)
     chosen = set(ranked[:count])
     return [group in chosen for group in groups]
