@@ -3,14 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pydantic import (
-    Field,
-    PositiveFloat,
-    PositiveInt,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, PositiveFloat, ValidationInfo, field_validator, model_validator
 
 from trace_workflow.config import estimator_settings as settings
 from trace_workflow.config.models import Dtype, Model
@@ -30,8 +23,9 @@ class TaskEntry(Strict):
     path: str | None = Field(
         None, description="local files instead of the file's source; may hold {split}, {language}"
     )
-    limit: PositiveInt | None = Field(
+    limit: int | None = Field(
         None,
+        gt=0,
         description="evaluation rows to sample, with the run's seed; null: the task file's value",
     )
     training_limit: int | None = Field(
@@ -42,7 +36,7 @@ class TaskEntry(Strict):
 class Audit(Strict):
     """The check of the traces: teacher-forced replay of a sample of answers."""
 
-    answers: PositiveInt = Field(32, description="answers replayed per model and task")
+    answers: int = Field(32, gt=0, description="answers replayed per model and task")
     tolerance: dict[Dtype, PositiveFloat] = Field(
         {"float32": 1e-3, "bfloat16": 0.25, "float16": 0.05},
         description="largest deviation allowed in surprisal, entropy (nats) and tied logits",

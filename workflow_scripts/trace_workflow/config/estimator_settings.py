@@ -2,14 +2,7 @@
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import (
-    Field,
-    NonNegativeFloat,
-    PositiveFloat,
-    PositiveInt,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
 
 from trace_workflow.config.job_resources import JobResources
 from trace_workflow.config.model_source import ModelSource
@@ -78,7 +71,7 @@ class Fitting(Strict):
     """How an estimator is trained on the rows of role 'training'."""
 
     learning_rate: PositiveFloat = Field(1e-4, description=LEARNING_RATE)
-    weight_decay: NonNegativeFloat = Field(0.01, description="weight decay of the optimiser, AdamW")
+    weight_decay: float = Field(0.01, ge=0, description="weight decay of the optimiser, AdamW")
     batch_size: PositiveInt = Field(32, description="rows per optimiser step")
     epochs: PositiveInt = Field(40, description="largest number of epochs")
     patience: PositiveInt = Field(

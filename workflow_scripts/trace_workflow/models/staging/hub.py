@@ -12,14 +12,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
 import httpx2
-from huggingface_hub import (
-    HfApi,
-    constants,
-    errors,
-    hf_hub_download,
-    snapshot_download,
-    try_to_load_from_cache,
-)
+from huggingface_hub import HfApi, constants, errors, try_to_load_from_cache
 from huggingface_hub.utils import disable_progress_bars
 
 from trace_workflow.models.folders import POOLING, link_model
@@ -98,7 +91,7 @@ def stage_model(repository: str, revision: str, target: str | Path) -> str:
     folder = request(
         contents.source,
         # The names are exact; a pattern such as *.safetensors would fetch second copies of weights.
-        lambda: snapshot_download(
+        lambda: HfApi().snapshot_download(
             repository, revision=commit, allow_patterns=sorted(names), tqdm_class=LineBar
         ),
     )
@@ -123,7 +116,7 @@ def model_files(contents: Contents) -> set[str]:
         return {*names, WEIGHTS}
     if INDEX in contents.sizes:
         index = request(
-            contents.source, lambda: hf_hub_download(repository, INDEX, revision=revision)
+            contents.source, lambda: HfApi().hf_hub_download(repository, INDEX, revision=revision)
         )
         return {*names, INDEX, *read_json(index)["weight_map"].values()}
     unsafe = sorted(
