@@ -66,7 +66,7 @@ rule write_table:
                 wildcards.table, WORDS[wildcards.table], pairs_of_study()
             ),
             settings=lambda wildcards: PLAN.table_settings(wildcards.table),
-            estimators=lambda wildcards: PLAN.table_estimators(wildcards.table),
+            estimators=lambda wildcards: entries(PLAN.tables[wildcards.table].estimators),
             as_printed=lambda wildcards: wildcards.table in PLAN.as_printed,
             page=TABLE_PAGE,
         ),

@@ -15,7 +15,7 @@ from trace_workflow.contents import comparison, main_study
 from trace_workflow.contents.contents import plan
 from trace_workflow.contents.entries import PerPair, analysed
 from trace_workflow.contents.report_pages import ReportPages
-from tracecal.estimators.estimator import Entry
+from tracecal.estimators.estimator import Entry, entries
 from tracecal.estimators.registry import ESTIMATORS
 from tracecal.io.input_files import read_yaml
 
@@ -90,7 +90,7 @@ def test_settings_are_plain_values(run_plan):
     for one in results(run_plan):
         json.dumps(one.settings)
     for name in run_plan.tables:
-        json.dumps([run_plan.table_settings(name), run_plan.table_estimators(name)])
+        json.dumps([run_plan.table_settings(name), entries(run_plan.tables[name].estimators)])
     for family in run_plan.families.values():
         json.dumps(family.settings_of("a"))
 
@@ -211,7 +211,7 @@ def test_names_are_distinct():
 
 
 def test_an_estimator_is_handed_over_by_name():
-    (shown,) = planned(estimators=["seq_logp"]).table_estimators("main_comparison")
+    (shown,) = entries(planned(estimators=["seq_logp"]).tables["main_comparison"].estimators)
     assert Entry(**shown) == Entry(
         "seq_logp", "SeqLogP / Total NLL", "likelihood", "baseline", "aichberger2024rethinking"
     )

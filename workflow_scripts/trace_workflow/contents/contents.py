@@ -11,44 +11,35 @@ from dataclasses import dataclass
 from trace_workflow.config.custom import custom_code
 from trace_workflow.config.paper import read, shared
 from trace_workflow.config.run import Run
-from trace_workflow.contents import comparison, main_study
-from trace_workflow.contents.entries import (
-    QUESTIONS,
-    SUBSETS,
-    Analysis,
-    Family,
-    Figure,
-    PerPair,
-    PlannedTable,
-    Result,
-    Study,
-)
+from trace_workflow.contents import comparison, entries, main_study
 from trace_workflow.tables.wording import count, fill_caption, join_names
-from tracecal.estimators.estimator import Estimator, entries
+from tracecal.estimators.estimator import Estimator
 from tracecal.estimators.registry import CUSTOM
 
 
-def _family(name: str, run: Run) -> Family:
+def _family(name: str, run: Run) -> entries.Family:
     """A family with the files that it reads: the needs of its first estimator with a score."""
     config, selection = run.config, run.selection
     first, *_ = selection.available.where(lambda e: e.family == name).scored
     scores = selection.chosen.where(lambda e: e.family == name).scored.ids
     on_subset = selection.on_subset_alone(first)
-    rows = f"<results>/{SUBSETS}/{{task}}.parquet" if on_subset else QUESTIONS
+    rows = f"<results>/{entries.SUBSETS}/{{task}}.parquet" if on_subset else entries.QUESTIONS
     if first.supervised:
         learned = f"<results>/work/learned/scores/{name}/{{model}}.parquet"
-        return Family(name, scores, {"learned": learned, "task": rows}, by_task=True)
+        return entries.Family(name, scores, {"learned": learned, "task": rows}, by_task=True)
     inputs = _inputs(first, rows, config.sampling.equivalence == "nli")
     if name.startswith(CUSTOM):
         file = config.custom_estimators
         settings = {"file": file, "score": first.id}
-        return Family(name, scores, inputs, settings, custom_code=custom_code(file, first.id))
+        return entries.Family(
+            name, scores, inputs, settings, custom_code=custom_code(file, first.id)
+        )
     settings = {
         "samples": {"equivalence": config.sampling.equivalence},
         "meanings": {"same_meaning": config.sampling.same_meaning},
     }
-    settings_of_needs = [settings.get(need, {}) for need in first.needs]
-    return Family(name, scores, inputs, {k: v for s in settings_of_needs for k, v in s.items()})
+    of_needs = {k: v for need in first.needs for k, v in settings.get(need, {}).items()}
+    return entries.Family(name, scores, inputs, of_needs)
 
 
 def _inputs(estimator: Estimator, rows: str, compares_samples: bool) -> dict[str, str]:
@@ -88,10 +79,10 @@ class Plan:
     """
 
     run: Run
-    families: Mapping[str, Family]
-    analyses: Mapping[str, Analysis]
-    tables: Mapping[str, PlannedTable]
-    figures: Mapping[str, Figure]
+    families: Mapping[str, entries.Family]
+    analyses: Mapping[str, entries.Analysis]
+    tables: Mapping[str, entries.PlannedTable]
+    figures: Mapping[str, entries.Figure]
     beside_paper: Sequence[str]
     as_printed: frozenset[str]
     left_out: str
@@ -108,15 +99,15 @@ class Plan:
         parent = self.run.parents.get(task, "")
         return pattern.format(questions=questions, parent=parent, **wildcards)
 
-    def inputs(self, result: Result, pairs: Pairs, **wildcards: str) -> dict[str, object]:
+    def inputs(self, result: entries.Result, pairs: Pairs, **wildcards: str) -> dict[str, object]:
         """The input paths of a job by name: a path, a list of paths, or a path for each of the
         `pairs` in a study.
         """
 
-        def paths(pattern: str | Sequence[str] | PerPair) -> str | list[str]:
+        def paths(pattern: str | Sequence[str] | entries.PerPair) -> str | list[str]:
             if isinstance(pattern, str):
                 return self.path(pattern, **wildcards)
-            if not isinstance(pattern, PerPair):
+            if not isinstance(pattern, entries.PerPair):
                 return [self.path(path, **wildcards) for path in pattern]
             return [
                 self.path(pattern.pattern, model=model, task=task)
@@ -125,7 +116,7 @@ class Plan:
 
         return {name: paths(pattern) for name, pattern in result.inputs.items()}
 
-    def pairs_of_study(self, study: Study, pairs: Pairs) -> list[list[str]]:
+    def pairs_of_study(self, study: entries.Study, pairs: Pairs) -> list[list[str]]:
         """The `pairs` in a study, as plain values."""
         main, parents = self.run.config.study.main, self.run.parents
         broader = self.run.config.study.broader
@@ -138,7 +129,7 @@ class Plan:
         }[study]
         return [[model, task] for model, task in pairs if belongs(model, task)]
 
-    def main_study(self, table: PlannedTable) -> dict[str, object]:
+    def main_study(self, table: entries.PlannedTable) -> dict[str, object]:
         """The main study of the table's model."""
         main = self.run.study["main"]
         return main | {"model": table.model or main["model"]}
@@ -181,10 +172,6 @@ class Plan:
             | {"headline": headline.model_dump() if headline else None}
             | {"remarks": [*filter(None, (self.left_out, self.run.unused))]},
         }
-
-    def table_estimators(self, name: str) -> list[dict[str, str]]:
-        """A table's estimators, as plain values."""
-        return entries(self.tables[name].estimators)
 
     def table_words(self, name: str, words: Mapping[str, str], pairs: Pairs) -> dict[str, str]:
         """A table's title and caption, made from `words` and the facts of the finished `pairs`.
@@ -229,9 +216,9 @@ ENOUGH = 200  # evaluation rows of a task, below which most tables would show ch
 OF_SMALL_RUNS = {"main_comparison", "risk_coverage", "robustness_panels", "model_landscape"}
 
 
-def is_worthwhile(result: PlannedTable | Figure, run: Run) -> bool:
+def is_worthwhile(result: entries.PlannedTable | entries.Figure, run: Run) -> bool:
     """Whether a table or figure is made where each task has fewer than ENOUGH rows."""
-    if isinstance(result, Figure):
+    if isinstance(result, entries.Figure):
         return result.name in OF_SMALL_RUNS
     of_tasks = result.name == "cross_task_transfer" and len(run.config.study.main.tasks) > 1
     of_others = bool(result.studies) and "main" not in result.studies
@@ -247,7 +234,7 @@ def plan(run: Run, questions: int | None = None) -> Plan:
     def of(kind: type) -> dict:
         return {result.name: result for result in results if isinstance(result, kind)}
 
-    tables, figures, paper = of(PlannedTable), of(Figure), read()
+    tables, figures, paper = of(entries.PlannedTable), of(entries.Figure), read()
     left_out = ""
     if questions is not None and questions < ENOUGH and not run.config.study.all_tables:
         planned = len(tables), len(figures)
@@ -266,7 +253,7 @@ def plan(run: Run, questions: int | None = None) -> Plan:
     return Plan(
         run=run,
         families={name: _family(name, run) for name in family_names},
-        analyses=of(Analysis),
+        analyses=of(entries.Analysis),
         tables=tables,
         figures=figures,
         beside_paper=[name for name in tables if shared(paper.get(name, []), models, tasks)],
