@@ -9,18 +9,11 @@ import polars as pl
 
 from trace_workflow.analyses.length_stratified import STRATA
 from trace_workflow.analyses.reliability_selective import COVERAGES
-from trace_workflow.tables import marks
+from trace_workflow.tables import marks, study_results
 from trace_workflow.tables.estimator_rows import PAPER_NAMES
 from trace_workflow.tables.metric_names import BETTER, METRIC_NAMES, METRICS
 from trace_workflow.tables.ranking_table import BEST_OF_COLUMN, mark_best_of_row, rank_columns
 from trace_workflow.tables.standing_notes import refer_to_counts
-from trace_workflow.tables.study_results import (
-    StudyResults,
-    frame_of,
-    rows_by,
-    summary_columns,
-    tasks_of,
-)
 from trace_workflow.tables.table import Column, Table
 from trace_workflow.tables.wording import note
 
@@ -32,15 +25,17 @@ STRATUM_METRICS = {
 }
 
 
-def calibration_size(study: StudyResults) -> Table:
+def calibration_size(study: study_results.StudyResults) -> Table:
     """From `calibration_size_averages`: a row per size and metric, a column per estimator."""
     averages = study.select("calibration_size_averages")
-    tasks, shares = tasks_of(averages), sorted(set(averages[SHARE]))
+    tasks, shares = study_results.tasks_of(averages), sorted(set(averages[SHARE]))
     entries = study.measured(averages)
-    means = rows_by(averages.filter(study="main"), SHARE, "metric", "estimator")
+    means = study_results.rows_by(averages.filter(study="main"), SHARE, "metric", "estimator")
     rows = [
         {SHARE: share, "metric": metric}
-        | summary_columns({e.id: means.get((share, metric, e.id), {}) for e in entries})
+        | study_results.summary_columns(
+            {e.id: means.get((share, metric, e.id), {}) for e in entries}
+        )
         for share in shares
         for metric in METRICS
     ]
@@ -62,7 +57,7 @@ def calibration_size(study: StudyResults) -> Table:
         f" at {format_percent(share)}": averages.filter(calibration_share=share) for share in shares
     }
     return Table(
-        frame=frame_of(rows).with_columns(**study.scope(tasks)),
+        frame=study_results.frame_of(rows).with_columns(**study.scope(tasks)),
         columns=(
             Column((SHARE,), "Calib.", align="left", printed=once),
             Column(("metric",), "Metric", align="left", printed=metric),
@@ -83,7 +78,7 @@ def format_percent(share: float) -> str:
     return f"{100 * share:.3g}%"
 
 
-def reliability_selective(study: StudyResults) -> Table:
+def reliability_selective(study: study_results.StudyResults) -> Table:
     """From `reliability_selective_averages`: a row per estimator."""
     averages = study.frames["reliability_selective_averages"]
     rows = study.pivot(averages, {metric: (metric,) for metric in POOLED_METRICS}, ["metric"])
@@ -102,7 +97,9 @@ def reliability_selective(study: StudyResults) -> Table:
     undefined, splits = aurocs["undefined"].max(), aurocs["splits"].max()
     tasks = [row["task"] for row in study.accuracies]
     return Table(
-        frame=frame_of(rows).drop(undefined_splits).with_columns(**study.scope(tasks)),
+        frame=study_results.frame_of(rows)
+        .drop(undefined_splits)
+        .with_columns(**study.scope(tasks)),
         columns=(
             marks.estimator_column("reliability_selective", shares=study.scored_shares),
             *rank_columns(columns),
@@ -117,10 +114,10 @@ def reliability_selective(study: StudyResults) -> Table:
     )
 
 
-def length_stratified(study: StudyResults) -> Table:
+def length_stratified(study: study_results.StudyResults) -> Table:
     """From `length_stratified_averages`: a row per estimator."""
     averages = study.select("length_stratified_averages")
-    tasks, by = tasks_of(averages), ["stratum", "metric"]
+    tasks, by = study_results.tasks_of(averages), ["stratum", "metric"]
     entries = study.measured(averages)
     rows = study.pivot(averages.filter(study="main"), STRATUM_METRICS, by, entries)
     columns = [
@@ -133,7 +130,7 @@ def length_stratified(study: StudyResults) -> Table:
     ]
     strata = {f" of {stratum} answers": averages.filter(stratum=stratum) for stratum in STRATA}
     return Table(
-        frame=frame_of(rows).with_columns(**study.scope(tasks)),
+        frame=study_results.frame_of(rows).with_columns(**study.scope(tasks)),
         columns=(marks.estimator_column("length_stratified", shares=study.scored_shares), *columns),
         footnotes=(
             *study.missing_tasks("main", tasks),
