@@ -10,7 +10,7 @@ Labels are plain text with Unicode symbols; each writer escapes them.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
 from typing import Literal, NamedTuple
@@ -93,8 +93,8 @@ class Table:
     and underlined values, `footnotes` explain marks, dashes and missing results, `notes` say more.
     Rows with `added` are not in the paper's table. A wide table prints the columns whose first
     keys are in `first`, in that order, or, without `first`, those that are not `added`. The caller
-    may set `name`, `title` and `caption` later. Raises `ValueError` where the frame lacks a printed
-    column.
+    may set `name`, `title` and `caption` later. `in_paper`: see `as_in_paper`. Raises `ValueError`
+    where the frame lacks a printed column.
 
     >>> frame = pl.DataFrame({"label": ["TRACE"], "brier": [0.1234]})
     >>> table = Table(frame, (Column(("label",)), Column(("brier",), "Brier", better="lower")))
@@ -116,6 +116,7 @@ class Table:
     name: str = ""
     title: str = ""
     caption: str = ""
+    in_paper: bool = False
 
     def __post_init__(self) -> None:
         lacking = {key for column in self.columns for key in column.keys} - set(self.frame.columns)
@@ -150,6 +151,8 @@ class Table:
     @property
     def legend(self) -> tuple[str, ...]:
         """The text below the table: arrows and emphasis, then footnotes and notes."""
+        if self.in_paper:
+            return self.footnotes
         wide = [WIDE_NOTE] * any(any(_are_too_wide(c, self.frame)) for c in self.columns)
         return (*filter(None, [self._reading()]), *self.footnotes, *wide, *self.notes)
 
@@ -161,21 +164,11 @@ class Table:
         return " ".join(parts).strip()
 
 
-@dataclass(frozen=True)
-class PaperTable(Table):
-    """A table with the paper's rows and columns, and of the notes only the footnotes."""
-
-    @property
-    def legend(self) -> tuple[str, ...]:
-        return self.footnotes
-
-
-def as_in_paper(table: Table) -> PaperTable:
-    """The table without its additions to the paper's."""
-    parts = {entry.name: getattr(table, entry.name) for entry in fields(table)}
+def as_in_paper(table: Table) -> Table:
+    """The table without its additions to the paper's; of the notes it has only the footnotes."""
     columns = [replace(column, added_mark=None) for column in table.columns if not column.added]
     frame = table.frame if table.added is None else table.frame.filter(~table.added)
-    return PaperTable(**parts | {"frame": frame, "columns": tuple(columns)})
+    return replace(table, frame=frame, columns=tuple(columns), in_paper=True)
 
 
 def format_number(value: Value, decimals: int, signed: bool = False) -> str:
