@@ -44,7 +44,8 @@ class ModelSource(Strict):
     @model_validator(mode="after")
     def _one_source(self) -> "ModelSource":
         sources = [kind for kind in self.KINDS if getattr(self, kind) is not None]
-        if len(sources) != 1 and not self._may_lack_weights():
+        # Answers from files need no weights.
+        if len(sources) > 1 or (not sources and getattr(self, "answers", None) is None):
             *first, last = (f"{kind!r} ({what})" for kind, what in self.KINDS.items())
             raise ValueError(f"give exactly one of {', '.join(first)} and {last}")
         if (self.package is None) != (not self.files):
@@ -55,9 +56,6 @@ class ModelSource(Strict):
                 f"listed at https://huggingface.co/{self.hub or 'owner/name'}/commits/main"
             )
         return self
-
-    def _may_lack_weights(self) -> bool:
-        return False
 
 
 class AnsweringSource(ModelSource):
@@ -101,6 +99,3 @@ class AnsweringSource(ModelSource):
                 "study.columns"
             )
         return self
-
-    def _may_lack_weights(self) -> bool:
-        return self.answers is not None and not self.weights
