@@ -9,9 +9,10 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from trace_workflow.jobs.code_hash import RUNNING, require_code
 from trace_workflow.jobs.run_progress import error_in
@@ -122,21 +123,11 @@ class _WithoutToken(logging.Formatter):
         return text.replace(token, "***") if token else text
 
 
-@contextmanager
-def _offline() -> Iterator[None]:
+def _offline() -> ExitStack:
     """Set the hub's libraries to offline mode, including those already imported."""
+    stack = ExitStack()
     names = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE")
-    before = {name: os.environ[name] for name in names if name in os.environ}
-    os.environ |= dict.fromkeys(names, "1")
-    constants = sys.modules.get("huggingface_hub.constants")
-    was_offline = constants and constants.HF_HUB_OFFLINE
-    if constants:
-        constants.HF_HUB_OFFLINE = True
-    try:
-        yield
-    finally:
-        for name in names:
-            del os.environ[name]
-        os.environ |= before
-        if constants:
-            constants.HF_HUB_OFFLINE = was_offline
+    stack.enter_context(mock.patch.dict(os.environ, dict.fromkeys(names, "1")))
+    if constants := sys.modules.get("huggingface_hub.constants"):
+        stack.enter_context(mock.patch.object(constants, "HF_HUB_OFFLINE", True))
+    return stack
