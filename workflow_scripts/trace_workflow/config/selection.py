@@ -146,14 +146,9 @@ class Selection:
             lambda e: e.role in ("baseline", "own", "trace") and not self.on_subset_alone(e)
         )
 
-    @cached_property
-    def main_compared(self) -> EstimatorList:
-        """The `compared` estimators that are computed for the main study's first model."""
-        return self.compared_of(self.config.study.main.model)
-
-    def compared_of(self, model: str) -> EstimatorList:
-        """The `compared` estimators that are computed for a model."""
-        return self.computed(model).with_ids(self.compared.ids)
+    def compared_of(self, model: str = "") -> EstimatorList:
+        """The `compared` estimators computed for a model, by default the main study's first."""
+        return self.computed(model or self.config.study.main.model).with_ids(self.compared.ids)
 
     @cached_property
     def beyond_paper(self) -> EstimatorList:

@@ -29,7 +29,7 @@ def comparison_table(
     """
     fields = {key: settings.pop(key) for key in FIELDS & settings.keys()}
     if estimators is None:
-        estimators = run.selection.compared_of(fields.get("model") or run.config.study.main.model)
+        estimators = run.selection.compared_of(fields.get("model", ""))
     more = {
         "weights": max([len(e.inputs) for e in estimators], default=0),
         "calibration_share": run.config.splits.calibration_share,

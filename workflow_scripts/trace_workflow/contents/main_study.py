@@ -104,7 +104,7 @@ def _representative(run: Run) -> Iterator[Analysis | Figure | PlannedTable]:
 def _few_labels(run: Run) -> Iterator[Analysis | Figure | PlannedTable]:
     """TRACE+, the fits on logarithms and the baselines, at fixed numbers of labels."""
     selection = run.selection
-    baselines = selection.main_compared.baselines
+    baselines = selection.compared_of().baselines
     fits = selection.main.with_ids(["trace_plus", *selection.beyond_paper.ids])
     if "trace_plus" not in fits.ids:
         return
@@ -145,8 +145,8 @@ def _transfer(run: Run) -> Iterator[Analysis | Figure | PlannedTable]:
     baseline = {"named_baseline": run.config.study.named_baseline}
     settings = {
         "studies": run.main,
-        "estimators": run.selection.main_compared.inputs,
-        "baselines": run.selection.main_compared.baselines.ids,
+        "estimators": run.selection.compared_of().inputs,
+        "baselines": run.selection.compared_of().baselines.ids,
         "bootstrap": run.bootstrap,
     }
     name = "cross_task_transfer"
