@@ -36,14 +36,8 @@ def stage_rows(
     with tempfile.TemporaryDirectory(dir=Path(target).parent, prefix=".") as cache:
         rows = _load(contents, config, split, cache)
         _write(rows, target, {"hub": repository, "revision": commit})
-        LOGGER.info(
-            "staged %d row(s) of %s %s %s at commit %s",
-            rows.num_rows,
-            repository,
-            config or "",
-            split,
-            commit,
-        )
+        name = f"{repository} {config or ''} {split}"
+        LOGGER.info("staged %d row(s) of %s at commit %s", rows.num_rows, name, commit)
     return commit
 
 
