@@ -3,7 +3,7 @@
 Differences of averages; `improvements` adds intervals.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from statistics import mode
 
 import polars as pl
@@ -119,11 +119,8 @@ def _gain(
         (row["mean"], row["values"]) if row else (None, [])
         for row in (by_estimator.get(baseline), by_estimator.get(estimator))
     )
-    return _compare(reference, value, sign) | {
-        "baseline": baseline if baseline != PICKED else None,
-        "splits": max(row["splits"] for row in by_estimator.values()),
-        "undefined": max(row["undefined"] for row in by_estimator.values()),
-    }
+    compared = _compare(reference, value, sign, by_estimator.values())
+    return compared | {"baseline": baseline if baseline != PICKED else None}
 
 
 def _mean_gain(models: Sequence[Mapping]) -> dict:
@@ -134,15 +131,12 @@ def _mean_gain(models: Sequence[Mapping]) -> dict:
         series = mean_series([model["series"][index] for model in defined])
         return mean([model[name] for model in defined]), series
 
-    return _compare(side("reference", 0), side("value", 1), models[0]["sign"]) | {
-        "baseline": models[0]["baseline"] if models[0]["against"] in FIXED else None,
-        "splits": max(model["splits"] for model in models),
-        "undefined": max(model["undefined"] for model in models),
-    }
+    compared = _compare(side("reference", 0), side("value", 1), models[0]["sign"], models)
+    return compared | {"baseline": models[0]["baseline"] if models[0]["against"] in FIXED else None}
 
 
-def _compare(reference: Side, value: Side, sign: float) -> dict:
-    """Both sides' means and s.d., and those of the differences."""
+def _compare(reference: Side, value: Side, sign: float, rows: Collection[Mapping]) -> dict:
+    """Both sides' means and s.d., those of the differences, and the most splits of the `rows`."""
     (reference_mean, reference_series), (value_mean, value_series) = reference, value
     pairs = (
         zip(reference_series, value_series, strict=True)
@@ -159,6 +153,7 @@ def _compare(reference: Side, value: Side, sign: float) -> dict:
         "difference_sd": spread(series),
         "series": (reference_series, value_series),
         "sign": sign,
+        **{name: max(row[name] for row in rows) for name in ("splits", "undefined")},
     }
 
 
