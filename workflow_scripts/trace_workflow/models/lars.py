@@ -10,15 +10,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import torch
-from transformers import (
-    AutoConfig,
-    AutoModelForSequenceClassification,
-    PretrainedConfig,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-    RobertaConfig,
-    RobertaForSequenceClassification,
-)
+import transformers
+from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from trace_workflow.models.training import TrainingSettings, constant_rate, device, fit, held_out
 from tracecal.capture.batches import Prompt, in_batches
@@ -126,7 +119,7 @@ def small_encoder(
     vocabulary: int, layers: int, width: int, edges: Sequence[float]
 ) -> PreTrainedModel:
     """A RoBERTa with random weights over a language model's own `vocabulary`."""
-    config = RobertaConfig(
+    config = transformers.RobertaConfig(
         vocab_size=SPECIAL_TOKENS + vocabulary + len(edges),
         hidden_size=width,
         num_hidden_layers=layers,
@@ -138,7 +131,7 @@ def small_encoder(
         dtype="float32",
     )
     config.edges, config.own_tokens = list(edges), SPECIAL_TOKENS
-    return with_bins(RobertaForSequenceClassification(config))
+    return with_bins(transformers.RobertaForSequenceClassification(config))
 
 
 def adopted_encoder(folder: str | Path, edges: Sequence[float]) -> PreTrainedModel:
@@ -163,14 +156,13 @@ def loaded(folder: str | Path, heads: Sequence[str] = (), **settings: object) ->
 
     Raises `InputError`.
     """
-    kind = read(AutoConfig, folder).model_type
+    kind = read(transformers.AutoConfig, folder).model_type
     if kind not in MODEL_TYPES:
         raise InputError(
             f"lars.encoder: {folder} holds a {kind}; expected one of {', '.join(MODEL_TYPES)}."
         )
-    return with_all_weights(
-        AutoModelForSequenceClassification, folder, heads, dtype=torch.float32, **settings
-    )
+    auto_class = transformers.AutoModelForSequenceClassification
+    return with_all_weights(auto_class, folder, heads, dtype=torch.float32, **settings)
 
 
 def new_encoder(
@@ -182,7 +174,7 @@ def new_encoder(
     """The untrained scorer: a folder's RoBERTa, or a small one over the language model's tokens."""
     if not isinstance(encoder, Mapping):
         return adopted_encoder(encoder, edges)
-    config = AutoConfig.from_pretrained(str(language_model), local_files_only=True)
+    config = transformers.AutoConfig.from_pretrained(str(language_model), local_files_only=True)
     # Some models have more embeddings than their tokenizer has tokens.
     vocabulary = max(len(tokenizer), config.get_text_config().vocab_size)
     return small_encoder(vocabulary, encoder["layers"], encoder["width"], edges)
