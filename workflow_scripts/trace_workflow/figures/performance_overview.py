@@ -53,7 +53,7 @@ def draw(
     with style.applied():
         figure = Figure(figsize=(style.TEXT_WIDTH, 1.75 + ROW_HEIGHT * max(n_rows, 8)))
         grid = _grid(figure, n_rows, len(across))
-        below = study_averages.describe_averages(means, entries, "main", main, tasks, width=26)
+        below = study_averages.describe_averages(means, entries, "main", main, tasks)
         for column, (metric, title) in enumerate({"brier": "Brier ↓", "auroc": "AUROC ↑"}.items()):
             axes = figure.add_subplot(grid[:, column])
             _draw_ranking(axes, ranking, metric, differences.filter(metric=metric))
@@ -62,9 +62,7 @@ def draw(
         axes.tick_params(labelleft=False)
         keys = style.family_keys(entry for entry in entries if entry in dict(ranking))
         if across:
-            below = study_averages.describe_averages(
-                means, entries, "cross", cross, tasks, width=26
-            )
+            below = study_averages.describe_averages(means, entries, "cross", cross, tasks)
             points = {models[model]: across[model] for model in models if model in across}
             panel = figure.add_subplot(grid[0, 2])
             _draw_models(panel, points, below)

@@ -32,7 +32,7 @@ def describe_averages(
     study: str,
     members: Mapping,
     tasks: Labels,
-    width: int = 30,
+    width: int = 26,
 ) -> str:
     """What a study's averages are made from: its tasks with results, and answers in a split."""
     rows = select_study(averages, entries, study, members)

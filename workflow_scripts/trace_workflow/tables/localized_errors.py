@@ -76,7 +76,9 @@ def table(study: StudyResults) -> Table:
         ]
     model, tasks = analysis.select("model", "tasks").row(0)
     largest = {column.slice: largest_row(values, column.slice) for column in columns}
-    enough = {key: row for key, row in values.items() if has_enough_errors(*key[:2], values)}
+    enough = {
+        key: row for key, row in values.items() if (values[*key[:2], "auroc"]["n"] or 0) >= FEWEST
+    }
     # By how much TRACE+ exceeds the prespecified baseline, where it has enough errors.
     gains = {c: values[GAIN, *c[:2]] for c in columns if (GAINER, *c[:2]) in enough}
     unsupported = [column for column, gain in gains.items() if _is_unsupported(gain)]
@@ -119,11 +121,6 @@ def largest_row(values: SliceValues, slice_name: str) -> Mapping:
     """The AUROC of a slice by the estimator that is defined on most of its pairs."""
     rows = [row for (_, *key), row in values.items() if key == [slice_name, "auroc"]]
     return max(rows, key=lambda row: row["n"] or 0)
-
-
-def has_enough_errors(estimator: str, slice_name: str, values: SliceValues) -> bool:
-    """Whether an estimator is measured on enough matched errors of a slice."""
-    return (values[estimator, slice_name, "auroc"]["n"] or 0) >= FEWEST
 
 
 def _row_values(estimator: str, columns: Sequence[SliceColumn], values: SliceValues) -> dict:
