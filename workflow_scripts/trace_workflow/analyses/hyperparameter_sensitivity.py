@@ -40,8 +40,8 @@ def hyperparameter_sensitivity(
         pair = {"model": model, "task": task}
         labels = answers.filter(**pair).select("example_id", "correct")
         parts = splits.filter(**pair)
-        settings = pair | {"ece_bins": ece_bins}
-        metrics.append(_measure_settings(scores, labels, parts, method, **settings))
+        rows = _measure_settings(scores, labels, parts, method, **pair, ece_bins=ece_bins)
+        metrics.append(rows)
     return average_repetitions(pl.concat(metrics), KEYS, over="split")
 
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from trace_workflow.analyses.averages import mean, spread
 from trace_workflow.analyses.study_files import KEYS, StudyFiles
-from tracecal.fits.predictions import mean_probabilities
+from tracecal.fits.predictions import PREDICTIONS, mean_probabilities
 from tracecal.io.randomness import seeded
 from tracecal.statistics.resampling import Resampling, draw_counts, interval
 
@@ -130,7 +130,7 @@ def analysis(
     with_confidences = add_confidences(
         answers,
         files.read("scores", ["example_id", *scored]),
-        files.read("predictions", ["estimator", "split", "example_id", "probability"]),
+        files.read("predictions", list(PREDICTIONS)),
         learned,
     )
     estimators = [*scored, *learned]

@@ -7,7 +7,7 @@ import polars as pl
 
 from trace_workflow.analyses import part_metrics
 from trace_workflow.analyses.study_files import StudyFiles
-from tracecal.fits.predictions import mean_probabilities
+from tracecal.fits.predictions import PREDICTIONS, mean_probabilities
 from tracecal.io.files import read_parquet
 from tracecal.statistics.resampling import Resampling
 
@@ -60,9 +60,7 @@ def _read_scores(
         yield estimator, PART, scores[estimator]
         if estimator in inherited.columns:
             yield estimator, WHOLE, inherited[estimator]
-    predictions = read_parquet(
-        paths["predictions"], ["estimator", "split", "example_id", "probability"]
-    )
+    predictions = read_parquet(paths["predictions"], list(PREDICTIONS))
     means = mean_probabilities(predictions, "estimator", "example_id")
     for estimator in learned:
         mean = means.filter(estimator=estimator).select("example_id", "probability")
