@@ -205,6 +205,8 @@ def test_variants_of_a_question_share_a_group(read):
     [
         ({"answer": "\ud83d"}, "an unpaired surrogate"),
         ({"tokens": ["51", "\ud83d"]}, "an unpaired surrogate"),
+        ({"token_ids": [5, 2**31]}, "more than 32 bits"),
+        ({"prompt_token_ids": [-(2**31) - 1]}, "more than 32 bits"),
         ({"entropy": [40.0, 0.5]}, "entropies must be in nats"),
         ({"entropy_lower": [0.9, 0.5], "entropy_upper": [1.0, 0.5]}, "between their bounds"),
         ({"entropy": None, "top_logprobs": [[-5.0] * 60] * 2}, "more than the vocabulary's 50"),

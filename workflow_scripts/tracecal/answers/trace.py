@@ -186,11 +186,14 @@ def _record(answer: tuple[Draft, Bounded]) -> Record:
     }
     lacks = raw.lacks or raw.no_answer or reason
     record = Record(traced.example_id, **trace, lacks=lacks, **details)
-    _require_encodable(record)
+    _require_storable(record)
     return record
 
 
-def _require_encodable(record: Record) -> None:
+def _require_storable(record: Record) -> None:
+    ids = [*(record.token_ids or ()), *(record.prompt_token_ids or ())]
+    if ids and not -(2**31) <= min(ids) <= max(ids) < 2**31:
+        raise WrongRow("one of its token ids has more than 32 bits")
     texts = [text for text in vars(record).values() if isinstance(text, str)]
     try:
         "".join([*texts, *(record.tokens or ())]).encode()

@@ -88,9 +88,9 @@ class PageAnswers:
         self, data: Mapping[str, Any], error_rate: float | None
     ) -> dict[str, Any] | None:
         """The `decision` of a page with this data, all of labelled answers; None: no guarantee."""
-        if error_rate is None:
-            return None
         control = self.fits[data["use"]].control
+        if error_rate is None or control is None:
+            return None
         guarantee = control.targets[error_rate].model_dump() | {"confidence": control.confidence}
         return kept_share(guarantee, data["answers"]["held_out"].get(data["use"], ()))
 
