@@ -80,11 +80,14 @@ def first_of_groups(answers: pl.DataFrame) -> np.ndarray:
     first = np.arange(answers.height)
     members = []
     for key in answers.select(KEYS):
-        rows = (key.is_not_null() & key.is_duplicated()).arg_true()
-        rows = rows.gather(key.gather(rows).arg_sort())
-        sizes = key.gather(rows).rle().struct.field("len").cast(pl.Int64).to_numpy()
-        if len(rows):
-            members.append((rows.to_numpy(), sizes))
+        rows = key.is_not_null().arg_true().to_numpy()
+        codes = key.drop_nulls()
+        if codes.dtype == pl.String:
+            codes = codes.cast(pl.Categorical).to_physical()
+        order = np.argsort(codes.to_numpy(), kind="stable")
+        sizes = codes.gather(order).rle().struct.field("len").cast(pl.Int64).to_numpy()
+        if (repeats := sizes > 1).any():
+            members.append((rows[order][np.repeat(repeats, sizes)], sizes[repeats]))
     while True:
         before = first.copy()
         for rows, sizes in members:

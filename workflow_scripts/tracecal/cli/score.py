@@ -146,14 +146,17 @@ def expected_error_rate(scores: "pl.DataFrame") -> float | None:
 
 def count_questions(kinds: "pl.DataFrame", scores: "pl.DataFrame") -> tuple[int, int] | None:
     """To how many questions answers are kept, and how many there are; None where none repeats."""
-    import polars as pl
+    import numpy as np
 
     from tracecal.answers.groups import first_of_groups
 
-    group = pl.Series(first_of_groups(kinds))
-    if group.n_unique() == scores.height:
+    first = first_of_groups(kinds)
+    n_questions = int((first == np.arange(len(first))).sum())
+    if n_questions == len(first):
         return None
-    return group.filter(scores["keep"]).n_unique(), group.n_unique()
+    is_kept = np.zeros(len(first), bool)
+    is_kept[first[scores["keep"].fill_null(False).to_numpy()]] = True
+    return int(is_kept.sum()), n_questions
 
 
 def explain_keeping(scores: "pl.DataFrame", predictor: "Predictor") -> list[str]:
