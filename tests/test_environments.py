@@ -62,7 +62,7 @@ def jobs():
 
 @pytest.mark.parametrize(("name", "script", "modules"), list(jobs()))
 def test_an_environment_holds_all_that_its_rules_import(name, script, modules):
-    libraries = code_version(script, *modules).partition("; ")[2].split(", ")
+    libraries = filter(None, code_version(script, *modules).partition("; ")[2].split(", "))
     used = {library.split()[0].lower().replace("_", "-") for library in libraries}
     assert used <= environment(name).keys()
 
