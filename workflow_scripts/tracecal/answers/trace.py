@@ -576,10 +576,10 @@ def vocabulary_used(answers: pl.DataFrame, stated: int | None) -> tuple[int | No
     """The vocabulary that answers were read with, and whence: 'stated', 'model' or 'assumed'."""
     if stated is not None:
         return stated, "stated"
-    bounded = answers.filter(pl.col("vocabulary").is_not_null())
+    bounded = answers.select("vocabulary", "model").drop_nulls("vocabulary")
     if bounded.is_empty():
         return None, "stated"
-    size, model = bounded.sort("vocabulary", nulls_last=True).select("vocabulary", "model").row(-1)
+    size, model = bounded.filter(pl.col("vocabulary") == pl.col("vocabulary").max()).row(-1)
     if vocabulary_of(model) == size:
         return size, "model"
     return size, "assumed" if size == ASSUMED else "stated"

@@ -79,8 +79,8 @@ def require_scored_kind(
         warnings.append(describe_mix(answers, fitted_on.row_tasks))
     for warning in filter(None, warnings):
         LOGGER.warning("%s", warning)
-    is_replaced = answers.filter(pl.col("entropy").is_null())["surprisal"].count() > 0
-    if predictor.substitute is not None and is_replaced:
+    is_replaced = answers["surprisal"].is_not_null() & answers["entropy"].is_null()
+    if predictor.substitute is not None and is_replaced.any():
         names = LABELS[predictor.estimator], LABELS[predictor.substitute.estimator]
         LOGGER.warning("without entropies %s is not defined; using %s", *names)
 
