@@ -51,6 +51,7 @@ OPEN = {"reasoning": ()} | dict.fromkeys(("stop_token", "processed"), ("unknown"
 KNOWN_ANSWER = "the calibrator was fitted on this very answer: its probability is not out-of-sample"
 # Servers may list the chosen token besides the k likeliest.
 TOP_K_MARGIN = 1
+MOST_GROUPED = 50_000  # answers at once
 METADATA = ("revision", "stop_token", "processed", "reasoning", "entropy", "top_k", "vocabulary")
 METADATA += ("vocabulary_from",)
 # The beginning of another question in an answer's text.
@@ -74,9 +75,14 @@ def compare_answers(
         )
     run_on = describe_run_on(answers) if fitted_on.parts is None else None
     is_traced = pl.col("surprisal").is_not_null()
-    kinds = answers.group_by(*KIND, is_traced=is_traced, maintain_order=True).agg(
-        pl.col("example_id").first(), n=pl.len()
-    )
+    first = pl.col("example_id").first()
+    # Groups of all answers at once take 200 bytes of memory each.
+    counts = [
+        some.group_by(*KIND, is_traced=is_traced, maintain_order=True).agg(first, n=pl.len())
+        for some in [*answers.iter_slices(MOST_GROUPED)] or [answers]
+    ]
+    kinds = pl.concat(counts).group_by(*KIND, "is_traced", maintain_order=True)
+    kinds = kinds.agg(first, pl.col("n").sum())
     return [*_compare_kinds(kinds.to_dicts(), fitted_on), *filter(None, [run_on])]
 
 
