@@ -53,7 +53,7 @@ def written(path: Path, n: int) -> Path:
     rng = np.random.default_rng(n)
     risk = rng.gamma(2.0, 0.4, n)
     surprisal = rng.gamma(1.5, risk[:, None] / 2, (n, TOKENS)).round(4)
-    entropy = rng.gamma(2.0, risk[:, None] / 2, (n, TOKENS)).clip(max=10).round(4)  # of 22,026 tokens
+    entropy = rng.gamma(2.0, risk[:, None] / 2, (n, TOKENS)).clip(max=10).round(4)
     right = rng.random(n) < np.exp(-risk)
     fixed = {"model": "m", "stop_token": "included", "processed": "no"}
     with path.open("w", encoding="utf-8") as file:
